@@ -40,8 +40,8 @@ export const ethPhishingDetect: Goal = {
       return type === 'whitelist' ? 'ALLOWED' : result ? 'BLOCKED' : 'UNKNOWN';
     };
     const ours = (host: string): string => {
-      const opinion = ask(host);
-      return typeof opinion === 'string' ? opinion : opinion.status;
+      const result = ask(host);
+      return typeof result === 'string' ? result : result.status;
     };
     const asked = askedHosts(config, new Random(63));
     requireEqual('verdicts', asked.map(theirs), asked.map(ours));

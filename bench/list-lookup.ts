@@ -23,8 +23,8 @@ export const listLookup: Goal = {
     const inPostgres = async (host: string): Promise<boolean> =>
       (await pool.query({ ...FIND, values: [candidates(host)] })).rows.length > 0;
     const listed = (host: string): boolean => {
-      const opinion = ask(host);
-      return typeof opinion !== 'string' && opinion.status === 'BLOCKED';
+      const result = ask(host);
+      return typeof result !== 'string' && result.status === 'BLOCKED';
     };
     const found = [];
     for (const host of asked) found.push(await inPostgres(host));

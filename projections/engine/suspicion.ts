@@ -1,5 +1,5 @@
 import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
-import { factsAtMost } from '../../src/events/facts.js';
+import { maxFactsOf } from '../../src/events/facts.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 
 /** Facts per transaction. Others wait behind it, so it should take about a tenth of a second. */
@@ -49,7 +49,7 @@ export class Suspicion {
     let start = 0;
     let facts = 0;
     for (const [index, event] of events.entries()) {
-      const more = factsAtMost(event);
+      const more = maxFactsOf(event);
       const isSuspect = this.stretch !== undefined && events[start]!.position <= this.stretch.upTo;
       const isFull = isSuspect
         ? index - start >= this.stretch!.size || event.position > this.stretch!.upTo

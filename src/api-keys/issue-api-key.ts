@@ -12,7 +12,7 @@ export interface NewKey {
   readonly scopes: readonly Scope[];
   readonly organization?: string | undefined;
   readonly name?: string | undefined;
-  /** ms */
+  /** When the key expires, in ms. */
   readonly expiresAt?: number | undefined;
   /** Stored in the event's metadata. */
   readonly operator?: string | undefined;
@@ -20,13 +20,16 @@ export interface NewKey {
 
 export interface IssuedKey {
   readonly id: string;
-  /** Shown only now; just its digest is stored. */
+  /** The key itself. It cannot be read again, because only its digest is stored. */
   readonly key: string;
 }
 
-/** @throws Invalid if the key would be useless, or not allowed for an organization */
-export const issueApiKey = async (log: EventLog, wanted: NewKey): Promise<IssuedKey> => {
-  const { scopes, organization, name, expiresAt } = wanted;
+/**
+ * Issues an API key.
+ * @throws Invalid if the expiry is in the past, or if a key without an organization has another scope than `ingest`
+ */
+export const issueApiKey = async (log: EventLog, newKey: NewKey): Promise<IssuedKey> => {
+  const { scopes, organization, name, expiresAt } = newKey;
   const createdAt = Date.now();
   if (organization === undefined && (scopes.length !== 1 || scopes[0] !== 'ingest'))
     throw new Invalid('A key without an organization may have the scope ingest only');
@@ -38,6 +41,6 @@ export const issueApiKey = async (log: EventLog, wanted: NewKey): Promise<Issued
     data: { keyId: id, keyHash: digestOf(key), name, organization, scopes, createdAt, expiresAt },
   });
   // Keys are independent of each other, so the stream's revision does not matter.
-  await log.append(API_KEYS_STREAM, 'any', [newEvent(event, { operator: wanted.operator })]);
+  await log.append(API_KEYS_STREAM, 'any', [newEvent(event, { operator: newKey.operator })]);
   return { id, key };
 };

@@ -3,50 +3,53 @@ import { parseEvent } from '../events/event.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import type { EventLog } from '../event-log/event-log.js';
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
-/** Absent from events written before operators were recorded; metadata of direct appends may be anything. */
+/**
+ * Returns the operator in the metadata. Events of earlier versions have none, and appended metadata may be anything.
+ */
 const operatorOf = (metadata: unknown): string | undefined => {
   const { operator } = (metadata ?? {}) as Record<string, unknown>;
   return typeof operator === 'string' ? operator : undefined;
 };
 
-/** How far the key events have been read. */
-export interface KeyPlace {
-  /** The revision to continue from. */
+/** Position up to which the key events have been read. */
+export interface KeyCursor {
+  /** The next revision to read. */
   readonly next: bigint;
-  /** The id of the event before it; undefined before the first. */
-  readonly last: string | undefined;
+  /** The id of the event before `next`; undefined at the start. */
+  readonly lastEventId: string | undefined;
 }
 
-export const NO_KEYS: KeyPlace = { next: 0n, last: undefined };
+export const NO_KEY_EVENTS_READ: KeyCursor = { next: 0n, lastEventId: undefined };
 
-/** Key events that were read are no longer in the log: a failover of its database has lost events. */
-export class KeysLost extends Error {}
+/** Key events that were read are no longer in the log, because a failover of its database lost events. */
+export class KeyEventsLost extends Error {}
 
 /**
- * Passes on the key events from a place on, in order. Undecodable ones are skipped: they issued no key.
- * @returns the place to continue from
- * @throws KeysLost
+ * Calls `onEvent` for each key event after `from`, in order. Invalid events are skipped.
+ * @returns the cursor to continue from
+ * @throws KeyEventsLost if the event before `from` is no longer in the log
  */
 export const readKeyEvents = async (
   log: EventLog,
-  from: KeyPlace,
+  from: KeyCursor,
   onEvent: (event: ApiKeyIssued | ApiKeyRevoked, operator: string | undefined) => void,
-): Promise<KeyPlace> => {
-  let { next, last } = from;
+): Promise<KeyCursor> => {
+  let { next, lastEventId } = from;
   for (;;) {
-    // The last one again, to see that it is still there.
-    const known = last === undefined ? 0 : 1;
-    const page = await log.readStream(API_KEYS_STREAM, next - BigInt(known), PAGE);
-    if (known > 0 && page[0]?.id !== last) throw new KeysLost('Key events that were read are no longer in the log');
-    for (const { id, type, data, metadata, revision } of page.slice(known)) {
+    // Reads the last known event again, to detect lost events.
+    const overlap = lastEventId === undefined ? 0 : 1;
+    const page = await log.readStream(API_KEYS_STREAM, next - BigInt(overlap), PAGE_SIZE);
+    if (overlap > 0 && page[0]?.id !== lastEventId)
+      throw new KeyEventsLost('Key events that were read are no longer in the log');
+    for (const { id, type, data, metadata, revision } of page.slice(overlap)) {
       next = revision + 1n;
-      last = id;
+      lastEventId = id;
       if (type !== 'ApiKeyIssued' && type !== 'ApiKeyRevoked') continue;
       const parsed = parseEvent<'ApiKeyIssued' | 'ApiKeyRevoked'>(type, data);
       if (parsed.event) onEvent(parsed.event, operatorOf(metadata));
     }
-    if (page.length < PAGE) return { next, last };
+    if (page.length < PAGE_SIZE) return { next, lastEventId };
   }
 };

@@ -2,8 +2,9 @@ import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * `tp_` + 30 random characters + a checksum of 6, base62. 30 characters are 178 random bits, so storing a plain SHA-256
- * is enough; prefix and checksum let scanners find leaked keys, and let the service reject typos without a lookup.
+ * A key is `tp_`, 30 random base62 characters (178 bits, so storing a plain SHA-256 is secure) and a checksum of 6
+ * characters. Prefix and checksum allow secret scanners to find leaked keys, and the service to reject typos without a
+ * lookup.
  */
 const PREFIX = 'tp_';
 const RANDOM_LENGTH = 30;
@@ -26,6 +27,6 @@ export const createKey = (): string => {
   return PREFIX + random + checksum(PREFIX + random);
 };
 
-/** Whether a string can be a key at all; if not, no lookup is needed. */
+/** Whether a string has the format and checksum of a key. */
 export const isWellFormed = (key: string): boolean =>
   FORMAT.test(key) && checksum(key.slice(0, -CHECKSUM_LENGTH)) === key.slice(-CHECKSUM_LENGTH);

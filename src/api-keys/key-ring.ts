@@ -9,29 +9,29 @@ import { Readiness } from '../ops/readiness.js';
 import { Backoff, pause } from '../flow/retry.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { isWellFormed } from './key-format.js';
-import { KeysLost, NO_KEYS, readKeyEvents } from './key-events.js';
+import { KeyEventsLost, NO_KEY_EVENTS_READ, readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
-/** Cached digests of keys in use. A stranger cannot fill the cache: only valid keys are in it. */
-const MAX_REMEMBERED = 10_000;
+/** Maximum number of cached keys. An attacker cannot fill the cache, because only valid keys are cached. */
+const MAX_CACHED_KEYS = 10_000;
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 
-/** What the key events up to a place say. */
+/** The valid keys according to the key events read so far. */
 class Keys {
   readonly byDigest = new Map<string, Key>();
   private readonly byId = new Map<string, string>();
-  private place = NO_KEYS;
+  private cursor = NO_KEY_EVENTS_READ;
 
   get isEmpty(): boolean {
-    return this.place.last === undefined;
+    return this.cursor.lastEventId === undefined;
   }
 
-  /** @throws KeysLost */
+  /** Reads new key events. @throws KeyEventsLost if events read earlier are no longer in the log */
   async read(log: EventLog, onRevoked: () => void): Promise<void> {
-    this.place = await readKeyEvents(log, this.place, (event) => {
+    this.cursor = await readKeyEvents(log, this.cursor, (event) => {
       if (event.type === 'ApiKeyIssued') {
         const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
         const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
@@ -49,18 +49,18 @@ class Keys {
 export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex');
 
 /**
- * Every key, in memory: read from the log at the start, then polled four times a second. So a revocation depends on no
- * projector, and dropping the read models locks nobody out. While the log is unavailable, known keys stay valid.
+ * All API keys in memory, read from the log at the start and then polled four times a second. Verification therefore
+ * does not depend on the projector or the read models. While the log is unavailable, known keys stay valid.
  */
 @Injectable()
 export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('keys');
   private keys = new Keys();
-  private readonly remembered = new Map<string, Key>();
+  private readonly cache = new Map<string, Key>();
   private readonly stop = new AbortController();
-  private following: Promise<void> | undefined;
+  private polling: Promise<void> | undefined;
   private reading: Promise<void> = Promise.resolve();
-  private complete = false;
+  private isLoaded = false;
 
   constructor(
     private readonly log: EventLog,
@@ -70,60 +70,61 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   ) {
     super();
     readiness.register('keys', () => ({
-      state: this.complete ? 'ok' : 'unavailable',
+      state: this.isLoaded ? 'ok' : 'unavailable',
       detail: { known: this.keys.byDigest.size },
     }));
   }
 
   verify(presented: string): Caller | undefined {
-    if (!this.complete) throw new Unavailable('The API keys have not been loaded yet; try again');
-    let key = this.remembered.get(presented);
+    if (!this.isLoaded) throw new Unavailable('The API keys have not been loaded yet; try again');
+    let key = this.cache.get(presented);
     if (key === undefined) {
       if (!isWellFormed(presented)) return undefined;
       key = this.keys.byDigest.get(digestOf(presented));
       if (key === undefined) return undefined;
-      if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
-      this.remembered.set(presented, key);
+      if (this.cache.size >= MAX_CACHED_KEYS) this.cache.clear();
+      this.cache.set(presented, key);
     }
     if (key.expiresAt !== undefined && key.expiresAt <= this.clock.now()) return undefined;
     this.uses.add(key.keyId);
     return key.caller;
   }
 
-  /** Reads new key events; single flight, so that a revocation is never overtaken. */
+  /** Reads new key events. Reads run one after another, so that revocations are applied in order. */
   refresh(): Promise<void> {
     this.reading = this.reading.catch(() => undefined).then(() => this.read());
     return this.reading;
   }
 
   onApplicationBootstrap(): void {
-    this.following = this.follow();
+    this.polling = this.follow();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stop.abort();
-    await this.following;
+    await this.polling;
   }
 
   /**
-   * If events that were read are no longer in the log, the keys are replaced by those that the log holds now; until all
-   * of these have been read, the known ones stay valid. A log that answers without any key event replaces nothing.
+   * Reads new key events. If events read earlier are no longer in the log, all keys are read again and then replace the
+   * known keys. An empty log does not replace them.
    */
   private async read(): Promise<void> {
     const log = this.log.forFollowers;
     try {
-      // Revocations are rare, and this is simpler than finding the one key; the others are cached again when used.
-      await this.keys.read(log, () => this.remembered.clear());
+      // Revocations are rare, so the whole cache is cleared instead of finding the revoked key.
+      await this.keys.read(log, () => this.cache.clear());
     } catch (error) {
-      if (!(error instanceof KeysLost)) throw error;
+      if (!(error instanceof KeyEventsLost)) throw error;
       const keys = new Keys();
       await keys.read(log, () => {});
-      if (keys.isEmpty) throw new Unavailable('The log answers that it holds no API keys, although it held some');
-      this.logger.warn(`${error.message}; the keys that the log holds now are used`);
+      if (keys.isEmpty)
+        throw new Unavailable('The log has no API keys although it had some before; known keys stay valid');
+      this.logger.warn(`${error.message}; the keys were loaded again from the log`);
       this.keys = keys;
-      this.remembered.clear();
+      this.cache.clear();
     }
-    this.complete = true;
+    this.isLoaded = true;
   }
 
   private async follow(): Promise<void> {

@@ -8,7 +8,7 @@ import { WatchPool } from '../read-models/pools.js';
 
 const MINUTE_MS = 60_000;
 
-/** Notes when keys are used, to the minute, in a table that is a minute late. */
+/** Records when keys were last used, to the minute. The table is written once a minute. */
 @Injectable()
 export class KeyUses implements BeforeApplicationShutdown {
   private readonly rows: MergedRows<KeyUse>;

@@ -1,26 +1,26 @@
 import type { EventLog } from '../event-log/event-log.js';
 import type { Scope } from '../events/types/api-keys.js';
-import { NO_KEYS, readKeyEvents } from './key-events.js';
+import { NO_KEY_EVENTS_READ, readKeyEvents } from './key-events.js';
 
-/** A key's metadata; only the holder has the key itself. */
+/** The metadata of a key. The key itself is not stored. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string | undefined;
   readonly organization: string | undefined;
   readonly scopes: readonly Scope[];
-  /** ms */
+  /** When the key was issued, in ms. */
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
   readonly revokedAt: number | undefined;
-  /** The OS user who issued it; undefined if not recorded. */
+  /** The operating system user who issued the key; undefined if not recorded. */
   readonly issuedBy: string | undefined;
   readonly revokedBy: string | undefined;
 }
 
-/** Every key ever issued, in order, straight from the log. */
+/** Lists all keys that were ever issued, in order, read from the log. */
 export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
   const keys = new Map<string, ApiKey>();
-  await readKeyEvents(log, NO_KEYS, ({ type, data }, operator) => {
+  await readKeyEvents(log, NO_KEY_EVENTS_READ, ({ type, data }, operator) => {
     if (type === 'ApiKeyIssued') {
       const { keyId: id, name, organization, scopes, createdAt, expiresAt } = data;
       const record = { id, name, organization, scopes, createdAt, expiresAt };

@@ -6,9 +6,9 @@ import { API_KEYS_STREAM } from '../events/streams.js';
 import { listApiKeys } from './list-api-keys.js';
 
 /**
- * Revokes a key, on every instance within a second.
+ * Revokes a key. Every instance rejects the key within a second.
  * @param operator stored in the event's metadata
- * @throws NotFound, or Conflict if it is already revoked
+ * @throws NotFound if the key does not exist, Conflict if it is already revoked
  */
 export const revokeApiKey = async (log: EventLog, keyId: string, operator?: string): Promise<void> => {
   const key = (await listApiKeys(log)).find(({ id }) => id === keyId);

@@ -21,7 +21,7 @@ import { bulkJson, CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
 const READS = ['asset-statuses'] as const;
-/** Each holds its contents and results, a megabyte or two, until they are written. It may wait for lookups meanwhile. */
+/** A bulk check keeps 1 to 2 MB in memory until its response is sent, and may wait for lookups meanwhile. */
 const BULK_CHECKS: TurnLimits = { name: 'bulk checks', running: 4, waiting: 12, patience: 5_000, rest: 0 };
 
 @ApiTags('Asset check')

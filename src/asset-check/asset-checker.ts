@@ -3,14 +3,14 @@ import { Registry } from 'prom-client';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
 import type { AssetCheckResponse, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
-import type { Code } from './opinion.js';
-import { MAX_AT_ONCE } from './lookups/lookup-source.js';
+import type { Code } from './source-result.js';
+import { MAX_CONCURRENT_REQUESTS } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
-import { decide, decidingIndex, type SourceOpinion } from './verdict.js';
+import { decide, decidingIndex, type AttributedResult } from './verdict.js';
 
-/** The longest a batch waits for lookups, unless a single check may wait longer. ms */
+/** Maximum time that a bulk check waits for lookups, unless the budget of a single check is longer. ms */
 const MAX_BUDGET_MS = 30_000;
 
 const NO_CARRIERS: readonly ParsedContent[] = [];
@@ -18,30 +18,30 @@ const NO_CARRIERS: readonly ParsedContent[] = [];
 /** Checks one asset against every source. */
 export class AssetChecker {
   private readonly logger = new Logger('asset-check');
-  /** By source. */
+  /** One report per source id. */
   private readonly failures: ReadonlyMap<string, FailureReport>;
-  /** Reused, so that a check makes no garbage. */
+  /** Reused by all checks to avoid allocations. */
   private readonly hashes = new SuffixHashes();
   private readonly own: string;
-  private readonly silent: readonly SourceAnswerDto[];
+  private readonly notQueried: readonly SourceAnswerDto[];
 
   constructor(
     private readonly sources: readonly Source[],
-    /** How long one check waits for lookups. ms */
+    /** Maximum time that one check waits for lookups. ms */
     readonly budgetMs: number,
     registry: Registry = new Registry(),
   ) {
     this.failures = new Map(sources.map(({ id }) => [id, reportFailures(`ask source ${id}`, registry, stackOf)]));
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
-    this.silent = sources.map(({ id, mode }): SourceAnswerDto => ({ source: id, status: 'UNKNOWN', mode }));
+    this.notQueried = sources.map(({ id, mode }): SourceAnswerDto => ({ source: id, status: 'UNKNOWN', mode }));
   }
 
   /**
-   * How long a batch may wait for lookups, in ms. A source takes `MAX_AT_ONCE` contents at once, so each round may use
-   * the source's whole timeout, and the last one a single check's budget.
+   * Returns how long a bulk check may wait for lookups, in ms. A source gets `MAX_CONCURRENT_REQUESTS` contents at a
+   * time. Every round but the last may use the timeout of the source, and the last round the budget of a single check.
    */
   budgetOf(contents: number): number {
-    const waits = Math.ceil(contents / MAX_AT_ONCE) - 1;
+    const waits = Math.ceil(contents / MAX_CONCURRENT_REQUESTS) - 1;
     let most = this.budgetMs;
     for (const { of, mode } of this.sources)
       if (of.kind === 'http' && mode === 'ENABLED')
@@ -50,8 +50,8 @@ export class AssetChecker {
   }
 
   /**
-   * Synchronous unless a lookup has to be awaited. Never throws or rejects.
-   * @param deadline `performance.now()` until which lookups may take
+   * Checks one content. Returns a promise only if a lookup must be awaited. Never throws or rejects.
+   * @param deadline value of `performance.now()` at which lookups time out
    */
   check(
     content: string,
@@ -60,79 +60,83 @@ export class AssetChecker {
     let asset: AssetCheckResponse['asset'];
     try {
       const read = parseContent(content);
-      if (read.code === 'parse-error') return this.refusal(read.code, content);
+      if (read.code === 'parse-error') return this.withoutVerdict(read.code, content);
       const { type, name } = read.reading ?? read.internal;
       asset = { type, content: name };
-      if (read.code !== undefined) return this.refusal(read.code, content, asset);
+      if (read.code !== undefined) return this.withoutVerdict(read.code, content, asset);
       const { reading } = read;
-      const answers = [reading, ...(reading.carriers ?? NO_CARRIERS)].map((one) =>
-        this.ask(one.opened ?? content, one, deadline),
+      const pending = [reading, ...(reading.carriers ?? NO_CARRIERS)].map((one) =>
+        this.querySourcesFor(one.opened ?? content, one, deadline),
       );
-      if (answers.every((one) => !(one instanceof Promise)))
-        return this.answer(content, reading, answers as (readonly SourceOpinion[])[]);
-      return Promise.all(answers.map((one) => Promise.resolve(one)))
-        .then((all) => this.answer(content, reading, all))
+      if (pending.every((one) => !(one instanceof Promise)))
+        return this.toResponse(content, reading, pending as (readonly AttributedResult[])[]);
+      return Promise.all(pending.map((one) => Promise.resolve(one)))
+        .then((all) => this.toResponse(content, reading, all))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
       return this.failed(error, content, asset);
     }
   }
 
-  /** The answer to content that would be invalid as a request of its own. */
-  get unreadable(): AssetCheckResponse {
-    return this.refusal('parse-error', undefined);
+  /** The response for content that a single check would reject with 400. */
+  get invalidContent(): AssetCheckResponse {
+    return this.withoutVerdict('parse-error', undefined);
   }
 
-  private refusal(code: Code, content: string | undefined, asset?: AssetCheckResponse['asset']): AssetCheckResponse {
+  private withoutVerdict(
+    code: Code,
+    content: string | undefined,
+    asset?: AssetCheckResponse['asset'],
+  ): AssetCheckResponse {
     return {
       status: 'UNKNOWN',
       source: this.own,
       reason: 'not-found',
-      sources: this.silent,
+      sources: this.notQueried,
       message: describeCode(code, content),
       asset,
       code,
     };
   }
 
-  private ask(
+  private querySourcesFor(
     content: string,
     reading: ParsedContent,
     deadline: number,
-  ): readonly SourceOpinion[] | Promise<readonly SourceOpinion[]> {
-    const question = { content: content.trim(), reading, deadline, hashes: this.hashes };
-    return querySources(this.sources, question, (source, error) => this.onFailure(source, error));
+  ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> {
+    const query = { content: content.trim(), reading, deadline, hashes: this.hashes };
+    return querySources(this.sources, query, (source, error) => this.onFailure(source, error));
   }
 
-  /** @param asked of the asset, then of each of its carriers, in the order of `reading.carriers` */
-  private answer(
+  /** @param resultsByAsset results for the asset, then for each of its carriers, in the order of `reading.carriers` */
+  private toResponse(
     content: string,
     reading: ParsedContent,
-    asked: readonly (readonly SourceOpinion[])[],
+    resultsByAsset: readonly (readonly AttributedResult[])[],
   ): AssetCheckResponse {
-    const index = decidingIndex(asked.map(decide));
-    const opinions = asked[index]!;
-    const verdict = decide(opinions);
+    const index = decidingIndex(resultsByAsset.map(decide));
+    const results = resultsByAsset[index]!;
+    const verdict = decide(results);
     const decider = index === 0 ? reading : reading.carriers![index - 1]!;
     return {
       status: verdict.status,
       source: verdict.source,
       reason: verdict.reason,
-      sources: opinions.map(({ source, mode, opinion: { status, reason, match } }) => ({
+      sources: results.map(({ source, mode, result: { status, reason, match } }) => ({
         source,
         status,
         mode,
         reason,
         match,
       })),
-      message: describe(content.trim(), decider, verdict, opinions, this.sources),
+      message: describe(content.trim(), decider, verdict, results, this.sources),
       asset: { type: reading.type, content: reading.name },
     };
   }
 
   private failed(error: unknown, content: string, asset: AssetCheckResponse['asset']): AssetCheckResponse {
     this.logger.error('An asset check failed', error instanceof Error ? error.stack : error);
-    return this.refusal('internal-error', content, asset);
+    return this.withoutVerdict('internal-error', content, asset);
   }
 
   private onFailure(source: string, error: unknown): void {

@@ -4,11 +4,11 @@ import type { AtPosition } from '../event-log/command-queue.js';
 import { SourceRefresh } from './sources/source-refresh.js';
 import { AssetChecker } from './asset-checker.js';
 
-/** One check, and the position of the log that this service's own statuses include. */
+/** Checks one asset. Also returns the position of the log up to which this service's own statuses are current. */
 export class CheckAsset extends Query<AtPosition<AssetCheckResponse>> {
   constructor(
     readonly content: string,
-    /** The answer includes at least this position. */
+    /** The result reflects at least this position of the log. -1: any. */
     readonly minPosition = -1,
   ) {
     super();
@@ -22,11 +22,11 @@ export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
     private readonly refresh: SourceRefresh,
   ) {}
 
-  /** @throws Unavailable if the own statuses do not include the position */
+  /** @throws Unavailable if this service's own statuses do not include `minPosition` yet */
   async execute({ content, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckResponse>> {
     const { own } = this.refresh;
-    if (own !== undefined && minPosition >= 0) await own.reach(minPosition);
-    // The statuses are read before anything else can change them.
+    if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
+    // Read before the check, because the statuses may advance while a lookup is awaited.
     const position = BigInt(own?.position ?? -1);
     return { result: await this.assetCheck.check(content), position };
   }

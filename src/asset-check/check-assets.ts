@@ -11,22 +11,22 @@ import { TimeSlices, type Work } from '../flow/time-slices.js';
 export class CheckAssets extends Query<AtPosition<BulkAssetCheckResponse>> {
   constructor(
     readonly contents: readonly unknown[],
-    /** Callers on different lanes take turns. */
+    /** Checks of different owners share CPU time fairly. */
     readonly owner = '',
-    /** The answer includes at least this position. */
+    /** The result reflects at least this position of the log. -1: any. */
     readonly minPosition = -1,
   ) {
     super();
   }
 }
 
-/** The content as understood can take three times the bytes of the content as sent, a thousand times over. */
-const withShortAsset = (answer: AssetCheckResponse): AssetCheckResponse =>
+/** Normalized content can be three times as long as the content sent, and a bulk response has up to 1,000 of them. */
+const withTruncatedAsset = (answer: AssetCheckResponse): AssetCheckResponse =>
   answer.asset === undefined
     ? answer
     : { ...answer, asset: { type: answer.asset.type, content: cut(answer.asset.content) } };
 
-/** Equals `JSON.stringify`, one result at a time. */
+/** Returns the same text as `JSON.stringify`, but yields after each result. */
 export function* bulkJson({ results, summary }: BulkAssetCheckResponse): Work<string> {
   return `{"results":${yield* arrayJson(results)},"summary":${JSON.stringify(summary)}}`;
 }
@@ -40,16 +40,16 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
   ) {}
 
   /**
-   * All contents share one budget, which grows with their number.
-   * @throws Unavailable if the own statuses do not include the position
+   * All contents share one time budget, which grows with the number of contents.
+   * @throws Unavailable if this service's own statuses do not include `minPosition` yet
    */
   async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
     const { own } = this.refresh;
-    if (own !== undefined && minPosition >= 0) await own.reach(minPosition);
+    if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
     const position = BigInt(own?.position ?? -1);
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
-    const checked = await Promise.all(await this.slices.run(owner, this.ask(contents, deadline)));
-    const results = checked.map(withShortAsset);
+    const checked = await Promise.all(await this.slices.run(owner, this.startChecks(contents, deadline)));
+    const results = checked.map(withTruncatedAsset);
     const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0, incomplete: 0 };
     for (const { status, code, sources } of results) {
       if (sources.some(({ reason }) => reason === 'timeout' || reason === 'source-error')) summary.incomplete += 1;
@@ -61,15 +61,15 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     return { result: { results, summary }, position };
   }
 
-  private *ask(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckResponse>[]> {
-    const asked: Promise<AssetCheckResponse>[] = [];
+  private *startChecks(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckResponse>[]> {
+    const checks: Promise<AssetCheckResponse>[] = [];
     for (const content of contents) {
       const { assetCheck } = this;
       const answer =
-        contentIssue(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
-      asked.push(Promise.resolve(answer));
+        contentIssue(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.invalidContent;
+      checks.push(Promise.resolve(answer));
       yield;
     }
-    return asked;
+    return checks;
   }
 }

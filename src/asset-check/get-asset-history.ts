@@ -9,13 +9,13 @@ import type { AssetHistoryResponse, ListedSince } from './asset-check.dto.js';
 import { SourceRefresh } from './sources/source-refresh.js';
 import { StatusEntries } from './own/status-entries.js';
 
-/** The history is cut off here. */
+/** Maximum number of statuses in a history. */
 export const MAX_ENTRIES = 100;
 
-/** Since when this service's own statuses and each list have known an asset. */
+/** Returns this service's own status history of an asset, and since when each list has had the asset. */
 export class GetAssetHistory extends Query<AssetHistoryResponse> {
   constructor(
-    /** Only this organization's brands are named. */
+    /** Only brands of this organization are returned. */
     readonly organization: string,
     readonly content: string,
   ) {
@@ -40,7 +40,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     const asset = reading ?? internal;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
-    // One extra row says whether there are more.
+    // One additional row tells whether there are more.
     const entries = await this.turns.runInTurn(organization, `history ${reading.keys.join(' ')}`, () =>
       this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1),
     );
@@ -52,7 +52,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     };
   }
 
-  /** Each list's current opinion, from one pass of hashing, and since when it has the matching entry. */
+  /** Returns the current result of each list, and since when the list has the matching entry. */
   private askLists(reading: ParsedContent): Promise<ListedSince[]> {
     const hashes = new SuffixHashes();
     hashes.read(lookupText(reading), reading.isDnsName);
@@ -72,7 +72,7 @@ const historyOf = async (
 ): Promise<ListedSince> => {
   if (mode === 'DISABLED') return { source, mode, status: 'UNKNOWN' };
   const { status, reason, match, isImitation } = list.ask(reading, hashes);
-  // An imitation matches another host's entry, not its own.
+  // The entry that an imitation matches is for another host, so its first-seen time does not apply.
   const seen = await list.seenSince(isImitation ? undefined : match);
   return {
     source,

@@ -1,12 +1,12 @@
 import type { ParsedContent } from '../assets/parse-content.js';
 import { dayOf, formatDay } from '../events/instant.js';
-import type { Code, Opinion } from './opinion.js';
+import type { Code, SourceResult } from './source-result.js';
 import type { Source } from './sources/sources.js';
-import type { Verdict, SourceOpinion } from './verdict.js';
+import type { Verdict, AttributedResult } from './verdict.js';
 
 const MAX_NAME_LENGTH = 120;
 
-/** @param content as it was sent; undefined if it was not a valid content */
+/** @param content the content as sent; undefined if it is too long, empty or not a string */
 export const describeCode = (code: Code, content: string | undefined): string => {
   const name = content === undefined || content.trim() === '' ? 'This' : quoted(content);
   if (code === 'parse-error')
@@ -16,62 +16,62 @@ export const describeCode = (code: Code, content: string | undefined): string =>
   return `The check of ${name === 'This' ? 'this' : name} itself failed, so there is no verdict.`;
 };
 
-/** At most 120 characters and an ellipsis. Never cuts through a surrogate pair. */
+/** Truncates text to 120 characters and an ellipsis, without splitting a surrogate pair. */
 export const cut = (text: string): string => {
   if (text.length <= MAX_NAME_LENGTH) return text;
   const end = MAX_NAME_LENGTH - (/[\ud800-\udbff]/.test(text[MAX_NAME_LENGTH - 1]!) ? 1 : 0);
   return `${text.slice(0, end)}…`;
 };
-/** Characters that are invisible or change how text is displayed; the sender of the content may want either. */
+/** Characters that are invisible or change how text is displayed. An attacker could use them to falsify the message. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const quoted = (name: string): string => `"${cut(name).replace(UNSEEN, '\ufffd')}"`;
 
 /**
- * One sentence for a person: who lists the asset, since when, and where to appeal, if known.
- * @param content as it was sent
+ * Describes a verdict in one sentence: who lists the asset, since when, and where to appeal, if known.
+ * @param content the content as sent
  */
 export const describe = (
   content: string,
   reading: ParsedContent,
   verdict: Verdict,
-  opinions: readonly SourceOpinion[],
+  results: readonly AttributedResult[],
   sources: readonly Source[],
 ): string => {
   const name = quoted(content);
-  if (verdict.status === 'UNKNOWN') return `${unknown(name, verdict, opinions)}${failures(opinions)}.`;
-  const index = opinions.findIndex(({ source }) => source === verdict.source);
-  const { opinion, isOwn } = opinions[index]!;
+  if (verdict.status === 'UNKNOWN') return `${unknown(name, verdict, results)}${failures(results)}.`;
+  const index = results.findIndex(({ source }) => source === verdict.source);
+  const { result, isOwn } = results[index]!;
   const isBlocked = verdict.status === 'BLOCKED';
-  const since = opinion.since === undefined ? '' : ` since ${formatDay(dayOf(opinion.since))}`;
+  const since = result.since === undefined ? '' : ` since ${formatDay(dayOf(result.since))}`;
   const appeal = sources[index]?.appeal;
   const end = appeal === undefined || !isBlocked ? '' : `; to dispute this, see ${appeal}`;
   const who = isOwn ? 'this service' : `the source ${verdict.source}`;
-  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, reading, opinion, isBlocked)}${since}${end}.`;
+  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, reading, result, isBlocked)}${since}${end}.`;
 };
 
 const listing = (
   content: string,
   reading: ParsedContent,
-  { match, isImitation, reason, place }: Opinion,
+  { match, isImitation, reason, matchedLength }: SourceResult,
   isBlocked: boolean,
 ): string => {
   const list = isBlocked ? 'on its blocklist' : 'on its allowlist';
   if (isImitation === true) return `flags it as imitating ${quoted(match!)}`;
   if (reason === 'parent-domain') {
-    const above = aboveOf(reading, place);
+    const above = aboveOf(reading, matchedLength);
     return match === undefined ? `has ${above} ${list}` : `has ${quoted(match)}, ${above}, ${list}`;
   }
   return match === undefined || match === content ? `has it ${list}` : `has ${quoted(match)} ${list}`;
 };
 
-const aboveOf = ({ type, host = '' }: ParsedContent, place = 0): string => {
-  if (place > host.length) return 'the page or profile above it';
-  return type === 'EMAIL' && place === host.length ? 'the domain it is at' : 'the domain above it';
+const aboveOf = ({ type, host = '' }: ParsedContent, matchedLength = 0): string => {
+  if (matchedLength > host.length) return 'the page or profile above it';
+  return type === 'EMAIL' && matchedLength === host.length ? 'the domain it is at' : 'the domain above it';
 };
 
-const unknown = (name: string, { reason }: Verdict, opinions: readonly SourceOpinion[]): string => {
+const unknown = (name: string, { reason }: Verdict, results: readonly AttributedResult[]): string => {
   if (reason === 'hosting-domain') {
-    const match = opinions.find(({ opinion }) => opinion.reason === 'hosting-domain')?.opinion.match;
+    const match = results.find(({ result }) => result.reason === 'hosting-domain')?.result.match;
     const where = match === undefined ? 'The domain above it' : quoted(match);
     return `${where} is listed, but anybody can publish there, so nothing is known about ${name} itself`;
   }
@@ -79,10 +79,10 @@ const unknown = (name: string, { reason }: Verdict, opinions: readonly SourceOpi
   return `No source lists ${name}, so it is neither known good nor known bad`;
 };
 
-const failures = (opinions: readonly SourceOpinion[]): string => {
+const failures = (results: readonly AttributedResult[]): string => {
   const named = (reason: string): string =>
-    opinions
-      .filter(({ opinion }) => opinion.reason === reason)
+    results
+      .filter(({ result }) => result.reason === reason)
       .map(({ source }) => source)
       .join(', ');
   const failed = named('source-error');

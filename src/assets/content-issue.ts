@@ -1,7 +1,7 @@
-/** In Unicode code points. */
+/** Maximum length of content in Unicode code points. */
 const MAX_LENGTH = 4_096;
 
-/** Why content cannot be checked or grouped; undefined if it can. */
+/** Returns why content cannot be checked or grouped; undefined if it can. */
 export const contentIssue = (content: unknown): string | undefined => {
   if (typeof content !== 'string' || content === '') return 'Content is required';
   // Counting code points is expensive, so it is done only if the number of UTF-16 units does not decide.

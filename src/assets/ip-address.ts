@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Blocks that are not on the public Internet (IANA's special-purpose registries, and what no registry has allocated).
- * Addresses in `internal` ones belong to the machine or a private network; the others lead nowhere.
+ * Address blocks that are not on the public Internet, from IANA's special-purpose registries, and unallocated blocks.
+ * `internal` addresses belong to the machine or a private network; `unused` addresses are not routed.
  */
 const NOT_PUBLIC: readonly (readonly [block: string, use: 'internal' | 'unused'])[] = [
   ['0.0.0.0/8', 'internal'],
@@ -37,7 +37,7 @@ const NOT_PUBLIC: readonly (readonly [block: string, use: 'internal' | 'unused']
   ['2001:db8::/32', 'unused'],
   ['2620:4f:8000::/48', 'internal'],
   ['3fff::/20', 'unused'],
-  // All but 2000::/3, the only block that IANA has allocated to hosts.
+  // Everything except 2000::/3, the only block that IANA has allocated to hosts.
   ['::/3', 'unused'],
   ['4000::/2', 'unused'],
   ['8000::/1', 'unused'],
@@ -53,7 +53,7 @@ const useOf = (address: Address): Use => {
 };
 
 const MAPPED = ipaddr.IPv6.parseCIDR('::ffff:0:0/96');
-/** The prefix for global use (RFC 6052); the one for local use, 64:ff9b:1::/48, is not public. */
+/** The NAT64 prefix for global use (RFC 6052). The prefix for local use, 64:ff9b:1::/48, is not public. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
 /** Deprecated by RFC 4291; does not include `::` and `::1`. */
@@ -65,7 +65,7 @@ const parse = (text: string): Address | undefined => {
   return ipaddr.isValid(bare) ? ipaddr.parse(bare) : undefined;
 };
 
-/** The IPv4 address that a mapped, translated (NAT64), tunnelled (6to4) or compatible IPv6 address leads to. */
+/** Returns the IPv4 address in a mapped, translated (NAT64), tunnelled (6to4) or compatible IPv6 address. */
 const embedded = (address: Address): ipaddr.IPv4 | undefined => {
   if (address instanceof ipaddr.IPv4) return undefined;
   const bytes = address.toByteArray();
@@ -74,7 +74,7 @@ const embedded = (address: Address): ipaddr.IPv4 | undefined => {
   return address.match(MAPPED) || address.match(NAT64) || isCompatible ? new ipaddr.IPv4(bytes.slice(12)) : undefined;
 };
 
-/** The client behind a Teredo address; its bits are inverted. */
+/** Returns the client address in a Teredo address, where its bits are inverted. */
 const teredoClient = (address: Address): ipaddr.IPv4 | undefined =>
   address instanceof ipaddr.IPv6 && address.match(TEREDO)
     ? new ipaddr.IPv4(
@@ -86,21 +86,23 @@ const teredoClient = (address: Address): ipaddr.IPv4 | undefined =>
     : undefined;
 
 /**
- * One form for each address: IPv4 if an IPv6 address leads to one, else as it is.
+ * Returns the canonical form of an IP address: the IPv4 address if an IPv6 address embeds one.
  * @param text an IPv6 address may be in brackets
- * @returns undefined if it is not an IP address
+ * @returns undefined if the text is not an IP address
  */
-export const simplestAddress = (text: string): string | undefined => {
+export const canonicalAddress = (text: string): string | undefined => {
   const address = parse(text);
   return address && String(embedded(address) ?? address);
 };
 
-/** What an address is used for, however it is embedded in IPv6; undefined if the text is none. */
+/**
+ * Returns the use of an IP address or of the IPv4 address that it embeds; undefined if the text is not an IP address.
+ */
 const useOfText = (text: string): Use | undefined => {
   const address = parse(text);
   if (address === undefined) return undefined;
   const client = teredoClient(address);
-  // Nothing is routed by a compatible address, whatever it embeds, nor by Teredo, which is no longer used.
+  // Compatible addresses and Teredo addresses are no longer routed.
   const isRouted = client === undefined && (address instanceof ipaddr.IPv4 || !address.match(COMPATIBLE));
   const use = useOf(embedded(address) ?? client ?? address);
   return use === 'public' && !isRouted ? 'unused' : use;

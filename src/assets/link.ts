@@ -1,8 +1,8 @@
-import { type Location, locateMeant, refang } from './location.js';
+import { type Location, parseDefangedLocation, refang } from './location.js';
 
 /**
- * Schemes of apps, whose links look like the platform's own without a host. If names follow the host directly, a
- * dash stands between, because an app has commands there (`tg://msg`).
+ * Web equivalents of app schemes. For platforms whose web links have the name directly after the host, `-/` is
+ * inserted, because app links have a command there (`tg://msg`).
  */
 const APPS: Readonly<Record<string, string>> = {
   tg: 'https://t.me/-/',
@@ -20,13 +20,15 @@ const APPS: Readonly<Record<string, string>> = {
   market: 'https://play.google.com/store/apps/',
   at: 'https://bsky.app/profile/',
 };
-/** Not if a host follows: most of these schemes can also stand before a whole link. */
+/**
+ * An app link. Does not match if a host follows the scheme, because most of these schemes can also precede a web link.
+ */
 const APP = /^(tg(?=:)|[a-z][a-z.]{0,15}(?=:\/\/)):\/*(?!\/|[^/?#]{0,253}\.)/i;
 const AT = /^at:\/\/(?=[^/])/i;
-/** As `git clone` takes it: `git@github.com:NAME/REPOSITORY`. */
+/** The SSH form of a Git repository: `git@github.com:NAME/REPOSITORY`. */
 const SECURE_COPY = /^git@([a-z0-9.-]{1,253}):(?!\d*(?:\/|$))/i;
 
-/** A platform's own form of a link, rewritten for the web; any other text as it is. */
+/** Converts an app link or an SSH repository address to a web link; returns any other text unchanged. */
 export const asWebLink = (text: string): string => {
   if (AT.test(text)) return text.replace(AT, APPS['at']!);
   const [start, scheme] = APP.exec(text) ?? [];
@@ -37,9 +39,9 @@ export const asWebLink = (text: string): string => {
 
 const WEB = /^https?:/i;
 
-/** A web address, as a browser finds it; undefined for everything else. */
-export const locateWeb = (text: string, meant = refang(text)): Location | undefined =>
-  WEB.test(meant) ? locateMeant(text) : undefined;
+/** Parses an `http:` or `https:` address as a browser does; returns undefined for any other text. */
+export const locateWeb = (text: string, refanged = refang(text)): Location | undefined =>
+  WEB.test(refanged) ? parseDefangedLocation(text) : undefined;
 
-/** A link in any form that a platform hands out, or an address without a scheme. */
-export const locateLink = (text: string): Location | undefined => locateMeant(asWebLink(text));
+/** Parses a web link, an app link of a known platform, or an address without a scheme. */
+export const locateLink = (text: string): Location | undefined => parseDefangedLocation(asWebLink(text));

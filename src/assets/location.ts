@@ -1,41 +1,43 @@
 import { nameToAscii } from './idna.js';
-import { simplestAddress } from './ip-address.js';
-import { remembered } from './text/remembered.js';
+import { canonicalAddress } from './ip-address.js';
+import { memoizeLastTwo } from './text/memoize.js';
 
-/** A parsed web address: a host, and what follows it. */
+/** A parsed web address. */
 export interface Location {
-  /** Lower-case, punycode, without a final dot; an IPv6 address in brackets. */
+  /** The host in lower case and punycode, without a trailing dot. IPv6 addresses are in brackets. */
   readonly host: string;
   /** Whether the host is a DNS name rather than an IP address. */
   readonly isName: boolean;
-  /** Lower case, without the colon; '' if missing. */
+  /** The scheme in lower case without the colon; '' if missing. */
   readonly scheme: string;
   /** Path, query and fragment, as sent. */
   readonly rest: string;
 }
 
-/** The limit of DNS, in octets. */
+/** Maximum length of a DNS name in octets. */
 const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
-/** Distinct characters times length, summed over the labels passed to the URL parser. */
-const MAX_WORK = (MAX_NAME_LENGTH + 3) ** 2;
-/** An IPv6 address with brackets, zone and port is shorter. */
-const MAX_IPV6 = 128;
+/** Maximum cost of converting a name: distinct characters times length, summed over the labels. */
+const MAX_CONVERSION_WORK = (MAX_NAME_LENGTH + 3) ** 2;
+/** No IPv6 address with brackets, zone and port is longer. */
+const MAX_IPV6_LENGTH = 128;
 
 const DEFANGED = /[[\](){}]|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
-/** Schemes with the URL parser's special host rules, whatever the number of slashes. */
+/** Schemes for which the URL parser accepts any number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
-/** A host already in normalised form; anything else goes through the URL parser. */
-const PLAIN = /^(?:(https?):\/\/)?((?!-)(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62})(?=\/|$)/;
-/** A path in canonical form: no dot segments, nothing to escape. The few trailing slashes are cheap to cut. */
-const PLAIN_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
+/** A location whose host is already normalized. Any other text goes through the URL parser. */
+const NORMALIZED_LOCATION = /^(?:(https?):\/\/)?((?!-)(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62})(?=\/|$)/;
+/** A path that is already normalized except for a trailing slash. */
+const NORMALIZED_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
 const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
-/** Hosts accepted without a scheme, including two odd forms that browsers open. */
+/** Hosts that are accepted without a scheme. Browsers also open labels with `*` and labels that begin with `-`. */
 const BARE_LABELS = /^[a-z0-9_*-]{1,63}(?:\.[a-z0-9_*-]{1,63})*$/;
 
-/** Strips what the URL parser ignores: blanks and control characters at the ends, tabs and line breaks inside. */
-export const unwrap = (text: string): string => {
+/**
+ * Removes what the URL parser ignores: white space and control characters at the ends, tabs and line breaks anywhere.
+ */
+export const trimLikeUrlParser = (text: string): string => {
   let from = 0;
   let to = text.length;
   while (from < to && isBlank(text.charCodeAt(from))) from += 1;
@@ -44,13 +46,13 @@ export const unwrap = (text: string): string => {
   return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
-/** Whether a character at either end is ignored by the URL parser, or is a blank beyond ASCII, which came from copying. */
+/** Whether a character is ignored at either end: by the URL parser, or as non-ASCII white space from pasting. */
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
-export const refang = (text: string): string => (DEFANGED.test(text) ? refanged(text) : text);
+export const refang = (text: string): string => (DEFANGED.test(text) ? refangMemoized(text) : text);
 
-const refanged = remembered((text) =>
+const refangMemoized = memoizeLastTwo((text) =>
   text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
@@ -62,34 +64,34 @@ const refanged = remembered((text) =>
 );
 
 /**
- * Fast path for text already in normalised form, which most content is.
- * @returns undefined if `locateMeant` has to decide
+ * Fast path for text that is already normalized, as most content is.
+ * @returns undefined if the text must be parsed with `parseDefangedLocation`
  */
 export const parsePlainLocation = (text: string): Location | undefined => {
-  const found = PLAIN.exec(text);
+  const found = NORMALIZED_LOCATION.exec(text);
   if (found === null) return undefined;
   const host = found[2]!;
   if (host.length > MAX_NAME_LENGTH) return undefined;
   return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
 };
 
-/** Whether a lower-case, punycode name fits DNS. */
+/** Whether a name in lower case and punycode is a valid DNS name. */
 export const isDnsName = (host: string): boolean => host.length <= MAX_NAME_LENGTH && LABELS.test(host);
 
 /**
- * Parses possibly defanged text. Defanging marks inside a host are undone, since no DNS name contains them; otherwise
- * the host is the one the WHATWG URL parser finds.
- * @param text unwrapped
+ * Parses text that may be defanged. Defanging marks in a host are undone, because no DNS name contains them. Otherwise
+ * returns the host that the WHATWG URL parser finds.
+ * @param text text after `trimLikeUrlParser`
  */
-export const locateMeant = remembered((text): Location | undefined => {
-  const meant = refang(text);
-  return parseLocation(meant) ?? (meant === text ? undefined : parseLocation(text));
+export const parseDefangedLocation = memoizeLastTwo((text): Location | undefined => {
+  const refanged = refang(text);
+  return parseLocation(refanged) ?? (refanged === text ? undefined : parseLocation(text));
 });
 
 /**
- * @param text unwrapped
- * @returns undefined if the text has no host: with a web scheme what the URL parser rejects, without one also what DNS
- *   could not hold
+ * @param text text after `trimLikeUrlParser`
+ * @returns undefined if the text has no valid host. With a web scheme, the URL parser decides; without one, the host
+ *   must also be a possible DNS name
  */
 export const parseLocation = (text: string): Location | undefined => {
   const plain = parsePlainLocation(text);
@@ -105,10 +107,10 @@ export const parseLocation = (text: string): Location | undefined => {
   const authority = end === -1 ? address : address.slice(0, end);
   const rest = end === -1 ? '' : address.slice(end);
   if (web === null && /[\s<>"]/.test(authority)) return undefined;
-  // Everything before the last @ is a user.
+  // Everything before the last @ is the user.
   const at = authority.lastIndexOf('@');
   const server = authority.slice(at + 1);
-  // What stands after an @ in links without slashes is a number of their own: `wc:TOPIC@2`, `ethereum:NAME.eth@1`.
+  // Links without slashes may have a version or chain after the @: `wc:TOPIC@2`, `ethereum:NAME.eth@1`.
   if (!found && at !== -1 && /^\d+$/.test(server)) return undefined;
   const host = hostOf(server, web !== null);
   if (host === undefined) return undefined;
@@ -119,13 +121,13 @@ export const parseLocation = (text: string): Location | undefined => {
 const ZONE = /^(\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)%[\w.~%-]{1,64}(\]?(?::\d{1,5})?)$/i;
 const BARE_IPV6 = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;
 
-/** @param authority without the user */
+/** @param authority the authority without the user */
 const hostOf = (authority: string, isWeb: boolean): string | undefined => {
-  const address = authority.length > MAX_IPV6 ? authority : bracketed(authority);
+  const address = authority.length > MAX_IPV6_LENGTH ? authority : bracketed(authority);
   let host: string | undefined;
   if (address.startsWith('[')) {
     host = parsedHost(address);
-    return host && simplestHost(host);
+    return host && canonicalHost(host);
   }
   host = nameOf(address, isWeb);
   if (host === undefined) return undefined;
@@ -133,7 +135,7 @@ const hostOf = (authority: string, isWeb: boolean): string | undefined => {
   return isWeb || (host.length <= MAX_NAME_LENGTH && BARE_LABELS.test(host)) ? host : undefined;
 };
 
-/** The host that the platform's URL parser finds. Its versions disagree about names beyond ASCII and punycode. */
+/** Returns the host that the URL parser of Node finds. Its versions differ for non-ASCII names and punycode. */
 const parsedHost = (address: string): string | undefined => {
   try {
     return new URL(`http://${address}/`).hostname;
@@ -152,15 +154,15 @@ const nameOf = (address: string, isWeb: boolean): string | undefined => {
   if (name === undefined) return undefined;
   if (!BEYOND_ASCII.test(name)) return asciiHost(name);
   const letters = name.replace(IGNORED, '');
-  if (isLongToConvert(letters)) return isWeb ? endConverted(name) : undefined;
-  // No DNS name is as long, so that versions may disagree; the platform is faster with many labels.
+  if (isSlowToConvert(letters)) return isWeb ? convertLastLabels(name) : undefined;
+  // For a name that is too long for DNS, differences between versions do not matter, and the URL parser is faster.
   const ascii = letters.length > MAX_NAME_LENGTH ? parsedHost(letters) : nameToAscii(letters);
   return ascii && asciiHost(ascii);
 };
 
-/** An ASCII name or an IPv4 address. Punycode stays as it is, even if it decodes to what no browser opens. */
+/** Normalizes an ASCII name or an IPv4 address. Punycode is not validated. */
 const asciiHost = (name: string): string | undefined => {
-  if (NO_NAME.test(name)) return undefined;
+  if (FORBIDDEN_CHARACTERS.test(name)) return undefined;
   const masked = name.replace(PUNYCODE, 'xx--');
   const host = parsedHost(masked);
   return host === undefined || masked === name ? host : name.toLowerCase();
@@ -171,9 +173,9 @@ const bracketed = (authority: string): string => {
   return BARE_IPV6.test(address) ? `[${address}]` : address;
 };
 
-/** An IPv6 address that leads to an IPv4 address is that address; another one stays in brackets. */
-const simplestHost = (host: string): string => {
-  const address = simplestAddress(host) ?? host;
+/** Replaces an IPv6 address that embeds an IPv4 address by the IPv4 address. */
+const canonicalHost = (host: string): string => {
+  const address = canonicalAddress(host) ?? host;
   return address.includes(':') ? host : address;
 };
 
@@ -188,7 +190,7 @@ const unescaped = (authority: string): string | undefined => {
 
 /** Characters that disappear from a name (those of status `ignored` in UTS #46). */
 const IGNORED =
-  // Each of them is a code point of its own here, combining or not.
+  // Each character is a separate code point here, even if it is combining.
   // oxlint-disable-next-line no-misleading-character-class
   /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0100}-\u{e01ef}]+/gu;
 const BEYOND_ASCII = /[^\0-\x7f]/;
@@ -198,46 +200,47 @@ const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
 const LONG_PUNYCODE = /xn--[^.]{60}/i;
 
 /**
- * Whether a name would be slow to convert: punycode and sorting combining marks are quadratic. Valid DNS names are
- * shorter, unless their letters are decomposed.
- * @param letters without characters that disappear
+ * Whether a name would be slow to convert: punycode and the sorting of combining marks take quadratic time. Valid DNS
+ * names are shorter, unless their letters are decomposed.
+ * @param letters the name without characters that IDNA ignores
  */
-const isLongToConvert = (letters: string): boolean => {
+const isSlowToConvert = (letters: string): boolean => {
   if (LONG_PUNYCODE.test(letters) || letters.replace(ASCII, '').length > MAX_NAME_LENGTH) return true;
   let work = 0;
   for (const label of letters.split(DOTS)) work += new Set(label.replace(ASCII, '')).size * label.length;
-  return work > MAX_WORK;
+  return work > MAX_CONVERSION_WORK;
 };
 
-/** Characters that are not allowed in a name. */
-const NO_NAME = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
+/** Characters that a host name must not have. */
+const FORBIDDEN_CHARACTERS = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
 const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 
-/** Normalises only the last labels of a name, so that it is matched under its parent domains. */
-const endConverted = (name: string): string | undefined => {
+/** Normalizes only the last labels of a name, which is enough to match its parent domains. */
+const convertLastLabels = (name: string): string | undefined => {
   const host = name.replace(WIDE_DOTS, '.').toLowerCase();
-  if (NO_NAME.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1))) return undefined;
+  if (FORBIDDEN_CHARACTERS.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1)))
+    return undefined;
   const end = host.indexOf('.', host.length - 2 * MAX_LABEL_LENGTH) + 1;
   if (end === 0) return host;
   const last = host.slice(end).replace(IGNORED, '');
   const ascii = BEYOND_ASCII.test(last) ? nameToAscii(last) : last;
-  return ascii === undefined || NO_NAME.test(ascii) ? undefined : host.slice(0, end) + ascii;
+  return ascii === undefined || FORBIDDEN_CHARACTERS.test(ascii) ? undefined : host.slice(0, end) + ascii;
 };
 
-/** The query part of what follows an authority. */
+/** Parses the query of `Location.rest`. */
 export const queryOf = (rest: string): URLSearchParams => {
   const [beforeFragment = ''] = rest.split('#', 1);
   const start = beforeFragment.indexOf('?');
-  return new URLSearchParams(start === -1 ? '' : unwrap(beforeFragment.slice(start)));
+  return new URLSearchParams(start === -1 ? '' : trimLikeUrlParser(beforeFragment.slice(start)));
 };
 
 /**
- * The path part of what follows an authority: dot segments resolved, percent escapes normalised, no query, fragment or
- * trailing slash; '' for the root. Case-sensitive.
+ * Returns the normalized path of `Location.rest`: dot segments resolved, percent escapes normalized, without query,
+ * fragment and trailing slash. Returns '' for the root. Case is kept.
  */
 export const pathOf = (rest: string): string => {
   if (rest === '' || rest === '/') return '';
-  if (PLAIN_PATH.test(rest)) return rest.replace(/\/+$/, '');
+  if (NORMALIZED_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
   const path = pathname.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
   let end = path.length;
@@ -246,8 +249,8 @@ export const pathOf = (rest: string): string => {
 };
 
 /**
- * Escapes of unreserved characters (RFC 3986, 6.2.2.2) and of `@` are decoded, other escapes upper-cased. Normalised
- * escapes do not match, since a path may have thousands.
+ * Matches percent escapes that are not normalized. Escapes of unreserved characters (RFC 3986, 6.2.2.2) and of `@` are
+ * decoded; other escapes are changed to upper case.
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>

@@ -1,40 +1,41 @@
 import type { ParsedContent } from './parse-content.js';
 import { hostsProfiles, profileHost, readProfileLink } from './profiles/profile.js';
 
-/** A page or profile that an asset is under. */
+/** A parent page or profile of an asset. */
 export interface ParentPage {
   readonly key: string;
-  /** Length of host and path; the longer of two is nearer to the asset. */
-  readonly place: number;
+  /** Number of characters of host and path. A longer parent is nearer to the asset. */
+  readonly matchedLength: number;
 }
 
 const PAGE = 'PAGE:';
 const NONE: readonly ParentPage[] = [];
-/** Path segments considered, from the host on: URLs with thousands must not cost thousands of lookups. */
+/** Maximum number of path segments that are considered, to limit the number of lookups. */
 const MAX_SEGMENTS = 16;
-/** Profile links have no more segments. */
+/** No profile link has more segments. */
 const MAX_PROFILE_LENGTH = 3;
 
-/** The pages above the asset's own on its host, nearest first, each with the profile it belongs to. */
+/** Returns the parent pages of an asset on its host, nearest first, and the profiles that they belong to. */
 export const parentPages = ({ keys, host = '' }: ParsedContent): readonly ParentPage[] => {
   const page = keys[0]!;
   if (!page.startsWith(PAGE)) return NONE;
   const root = PAGE.length + host.length;
   const hasProfiles = hostsProfiles(host);
   const owner = profileHost(host);
-  const above: ParentPage[] = owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, place: host.length }];
+  const above: ParentPage[] =
+    owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, matchedLength: host.length }];
   let segments = 0;
   for (let end = page.indexOf('/', root + 1); end !== -1; end = page.indexOf('/', end + 1)) {
     segments += 1;
     if (segments > MAX_SEGMENTS) break;
-    const place = end - PAGE.length;
+    const matchedLength = end - PAGE.length;
     const profile =
       hasProfiles && segments <= MAX_PROFILE_LENGTH ? readProfileLink(host, page.slice(root, end)) : undefined;
     if (profile !== undefined && !profile.isPost) {
       const key = `${profile.type}:${profile.name}`;
-      if (!keys.includes(key)) above.push({ key, place });
+      if (!keys.includes(key)) above.push({ key, matchedLength });
     }
-    above.push({ key: page.slice(0, end), place });
+    above.push({ key: page.slice(0, end), matchedLength });
   }
   return above.reverse();
 };

@@ -1,41 +1,43 @@
 import { type Account, readAccount } from './accounts/account.js';
 import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
-import { unfold } from './carriers/unfold.js';
-import { readCopied } from './text/copied-text.js';
+import { followLinks } from './carriers/follow-links.js';
+import { parsePasted } from './text/copied-text.js';
 import { isInternalHost, isInternalScheme } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
 import { locateLink, locateWeb } from './link.js';
-import { isBlank, type Location, parsePlainLocation, pathOf, refang, unwrap } from './location.js';
+import { isBlank, type Location, parsePlainLocation, pathOf, refang, trimLikeUrlParser } from './location.js';
 import { profileName, readReddit } from './profiles/bare-name.js';
-import { hostsProfiles, type Profile, profileHost, publishes, readProfileLink } from './profiles/profile.js';
-import { carriesMailboxes, hostsUserPages } from './publishing-hosts.js';
+import { hostsProfiles, type Profile, profileHost, hasPosts, readProfileLink } from './profiles/profile.js';
+import { hostsMailboxes, hostsUserPages } from './publishing-hosts.js';
 
 /** Content parsed as an asset. */
 export interface ParsedContent {
   readonly type: string;
-  /** The asset's display name: a host, an account, a profile. */
+  /** The normalized content: a host, an account, a profile name. */
   readonly name: string;
-  /** Keys under which exactly this asset may be known, most specific first. */
+  /** The keys that exactly this asset may be stored under, most specific first. */
   readonly keys: readonly string[];
-  /** The host whose listing applies to the asset. */
+  /** The host that the asset is on. */
   readonly host?: string;
-  /** Whether anybody can publish on the host, so that its listing says nothing about this asset. */
+  /** Whether anybody can publish on the host, so that the status of the host does not apply to the asset. */
   readonly isSharedHost: boolean;
   /** Whether the host has parent domains. */
   readonly isDnsName: boolean;
-  /** Whether the asset is on the host rather than the host itself, so that the host's listing is inherited. */
-  readonly isAtHost: boolean;
-  /** The account's key from `readAccount`, without a tag. */
+  /** Whether the asset is on the host instead of being the host, so that it inherits the status of the host. */
+  readonly isOnHost: boolean;
+  /** The key of the account without its tag. */
   readonly account?: string;
-  /** The key of another account that a payment involves, of which only a block matters. */
+  /** The key of another account that a payment involves. Only its status BLOCKED has an effect. */
   readonly involved?: string;
-  /** The text of a link that another one carries. */
+  /** The link that a deep link or other carrier opens. */
   readonly opened?: string;
-  /** What carried this asset, such as a deep link of a wallet: only a block of a carrier matters. */
+  /**
+   * The carriers of this asset, such as a deep link of a wallet. Only the status BLOCKED of a carrier has an effect.
+   */
   readonly carriers?: readonly ParsedContent[];
 }
 
-/** Content that is recognised but not checked. */
+/** An internal address, which is recognized but not checked. */
 export interface Internal {
   readonly type: string;
   readonly name: string;
@@ -49,7 +51,7 @@ export type Content =
 const PARSE_ERROR: Content = { code: 'parse-error' };
 const internal = (name: string): Content => ({ code: 'internal-scheme', internal: { type: 'URL', name } });
 
-/** A handle without a platform is of the first that it could be of. */
+/** Platforms of handles. A handle belongs to the first platform whose pattern matches. */
 const HANDLES = [
   ['TWITTER', /^@[A-Za-z0-9_]{1,15}$/],
   ['TELEGRAM', /^@[A-Za-z][A-Za-z0-9_]{15,31}$/],
@@ -58,35 +60,36 @@ const HANDLES = [
 
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
- * content, however it is written. Takes time proportional to its length.
+ * content, in any common spelling. Takes time proportional to the length of the content.
  */
 export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
-  // A host alone carries nothing.
+  // A host without a path carries no link.
   if (plain?.rest === '') return locationContent(plain) ?? PARSE_ERROR;
-  const sent = plain === undefined ? unwrap(content) : content;
-  const { text, carriers, location = plain } = unfold(sent, plain);
-  if (text === sent) return location === undefined ? readUnfolded(sent) : (locationContent(location) ?? PARSE_ERROR);
-  const read = text === undefined ? undefined : readUnfolded(unwrap(text));
+  const sent = plain === undefined ? trimLikeUrlParser(content) : content;
+  const { text, carriers, location = plain } = followLinks(sent, plain);
+  if (text === sent)
+    return location === undefined ? parseFollowedText(sent) : (locationContent(location) ?? PARSE_ERROR);
+  const read = text === undefined ? undefined : parseFollowedText(trimLikeUrlParser(text));
   if (carriers.length === 0)
     return read?.reading === undefined ? (read ?? PARSE_ERROR) : { reading: { ...read.reading, opened: text } };
   if (read?.code === 'internal-scheme') return read;
-  // What cannot be followed is known to nobody, but for what carries it.
+  // If the carried link cannot be determined, only the carriers can have a status.
   const reading = read?.reading ?? plainReading('URL', content.trim());
   return { reading: { ...reading, opened: text, carriers: carriers.map(locationReading) } };
 };
 
-const readUnfolded = (sent: string): Content => {
-  const meant = refang(sent);
-  if (isInternalScheme(meant)) return internal(meant);
-  // Nothing else begins like this, whatever follows.
-  const web = locateWeb(sent, meant);
-  return (web ? locationContent(web) : readCopied(sent, readText)) ?? PARSE_ERROR;
+const parseFollowedText = (sent: string): Content => {
+  const refanged = refang(sent);
+  if (isInternalScheme(refanged)) return internal(refanged);
+  // No other type of content begins with `http:` or `https:`.
+  const web = locateWeb(sent, refanged);
+  return (web ? locationContent(web) : parsePasted(sent, parseText)) ?? PARSE_ERROR;
 };
 
 const IS_WEB = /^https?:/i;
 
-const readText = (sent: string): Content | undefined => {
+const parseText = (sent: string): Content | undefined => {
   const text = refang(sent);
   if (text === '') return undefined;
   if (isInternalScheme(text)) return internal(text);
@@ -119,7 +122,7 @@ const handle = (text: string): Content | undefined => {
   return type && { reading: plainReading(type, profileName(type, text)) };
 };
 
-const NO_HOST = { host: undefined, isSharedHost: false, isDnsName: false, isAtHost: false, account: undefined };
+const NO_HOST = { host: undefined, isSharedHost: false, isDnsName: false, isOnHost: false, account: undefined };
 
 const plainReading = (type: string, name: string): ParsedContent => ({
   ...NO_HOST,
@@ -140,13 +143,16 @@ const emailReading = (email: string): ParsedContent => {
   return {
     ...plainReading('EMAIL', email),
     host,
-    isSharedHost: carriesMailboxes(host),
+    isSharedHost: hostsMailboxes(host),
     isDnsName: true,
-    isAtHost: true,
+    isOnHost: true,
   };
 };
 
-/** A host, or an asset on one. (Spreading fields would cost more than the rest of parsing.) */
+/**
+ * Creates the result for a host or an asset on a host. Fields are not spread, because that would double the parsing
+ * time.
+ */
 const hostReading = (
   host: string,
   isDnsName: boolean,
@@ -154,13 +160,13 @@ const hostReading = (
   type: string,
   name: string,
   keys: readonly string[],
-): ParsedContent => ({ type, name, keys, host, isSharedHost, isDnsName, isAtHost: false, account: undefined });
+): ParsedContent => ({ type, name, keys, host, isSharedHost, isDnsName, isOnHost: false, account: undefined });
 
 const locationReading = (location: Location): ParsedContent => {
   const { host, isName, rest } = location;
   const url = urlKey(host);
   const path = pathOf(rest);
-  // The same string, not an equal one, so that comparing the two costs nothing.
+  // Uses the same string object, so that comparing `page` and `url` is fast.
   const page = path === '' ? url : pageKey(host, path);
   const owner = isName ? profileHost(host) : undefined;
   if (owner !== undefined) return ownHostReading(host, page, owner);
@@ -179,10 +185,10 @@ const locationReading = (location: Location): ParsedContent => {
   return hostReading(host, isName, false, 'URL', host, keys);
 };
 
-/** A profile with a host of its own, or a post there. */
+/** Creates the result for a host that belongs to one profile, or for a post on it. */
 const ownHostReading = (host: string, page: string, { type, name }: Profile): ParsedContent => {
   const url = urlKey(host);
-  return page !== url && publishes(type)
+  return page !== url && hasPosts(type)
     ? hostReading(host, true, false, 'PAGE', page.slice('PAGE:'.length), [page, url])
     : hostReading(host, true, false, type, name, [url, `${type}:${name}`]);
 };

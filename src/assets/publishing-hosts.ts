@@ -1,9 +1,9 @@
 const namesIn = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
 /**
- * Hosts where many people publish under paths, so that each page is an asset of its own. Hosts with a subdomain per
- * person (`NAME.github.io`) are hosting suffixes instead. Taken from the entries with a path in the lists of
- * MetaMask/eth-phishing-detect and polkadot-js/phishing, and from the providers' documentation.
+ * Hosts where many people publish under paths, so that each page is a separate asset. Hosts with a subdomain per person
+ * (`NAME.github.io`) are hosting suffixes instead. The hosts are taken from entries with a path in the lists of
+ * MetaMask/eth-phishing-detect and polkadot-js/phishing, and from the documentation of the providers.
  */
 const HOSTS = namesIn(`
   sites.google.com docs.google.com drive.google.com forms.gle script.google.com storage.googleapis.com
@@ -39,10 +39,10 @@ const HOSTS = namesIn(`
   snapshot.org snapshot.box etherscan.io bscscan.com polygonscan.com solscan.io dexscreener.com
 `);
 
-/** `www.` before a host does not change who publishes there. */
+/** Whether many people publish pages on the host; a leading `www.` is ignored. */
 export const hostsUserPages = (host: string): boolean => HOSTS.has(host.startsWith('www.') ? host.slice(4) : host);
 
-/** Hosts where anybody can have a mailbox, so that their verdict says nothing about a mailbox. */
+/** Hosts where anybody can have a mailbox, so that the status of the host does not apply to a mailbox. */
 const MAIL_HOSTS = namesIn(`
   gmail.com googlemail.com outlook.com hotmail.com hotmail.co.uk hotmail.fr hotmail.de live.com msn.com yahoo.com
   yahoo.co.uk yahoo.co.jp yahoo.fr yahoo.de ymail.com rocketmail.com aol.com icloud.com me.com mac.com proton.me
@@ -53,4 +53,4 @@ const MAIL_HOSTS = namesIn(`
   mailinator.com guerrillamail.com temp-mail.org yopmail.com
 `);
 
-export const carriesMailboxes = (host: string): boolean => MAIL_HOSTS.has(host);
+export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host);

@@ -10,10 +10,10 @@ type Change = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>
 const SOURCE = 'urn:threat-protection:operator';
 const TYPES: ReadonlySet<string> = new Set<Change['type']>(['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged']);
 const isChange = (type: string): type is Change['type'] => TYPES.has(type);
-const PAGE = 500;
-const ATTEMPTS = 5;
+const PAGE_SIZE = 500;
+const MAX_ATTEMPTS = 5;
 
-/** A stream's newest state, from events of upstream and operator alike. */
+/** The newest state in a stream, whether reported by upstream or set by an operator. */
 interface History {
   readonly newest: Change | undefined;
   readonly revision: bigint | 'no-stream';
@@ -23,7 +23,7 @@ const readHistory = async (log: EventLog, stream: string): Promise<History> => {
   let newest: { readonly event: Change; readonly version: number; readonly eventId: string } | undefined;
   let next = 0n;
   for (;;) {
-    const page = await log.readStream(stream, next, PAGE);
+    const page = await log.readStream(stream, next, PAGE_SIZE);
     for (const { type, data, id, revision } of page) {
       next = revision + 1n;
       if (!isChange(type)) continue;
@@ -32,14 +32,16 @@ const readHistory = async (log: EventLog, stream: string): Promise<History> => {
       const found = { event, version: recordOf(event).version, eventId: id };
       if (!newest || isLater(found, newest)) newest = found;
     }
-    if (page.length < PAGE) return { newest: newest?.event, revision: next === 0n ? 'no-stream' : next - 1n };
+    if (page.length < PAGE_SIZE) return { newest: newest?.event, revision: next === 0n ? 'no-stream' : next - 1n };
   }
 };
 
 /**
- * Appends an operator's change to a brand or flag, in the form upstream would report it.
- * @param decide gets the newest state and a later instant; returns undefined if nothing changes
+ * Appends an operator's change of a brand or flag as an event of the type that upstream reports.
+ * @param of an event whose stream is changed
+ * @param decide gets the newest state and the time of the change in ms; returns undefined if nothing changes
  * @returns whether anything changed
+ * @throws Conflict if other writers changed the stream during each of five attempts
  */
 export const appendOperatorChange = async <C extends Change>(
   log: EventLog,
@@ -49,7 +51,7 @@ export const appendOperatorChange = async <C extends Change>(
   const stream = streamOf(of);
   for (let attempt = 1; ; attempt++) {
     const { newest, revision } = await readHistory(log, stream);
-    // An upstream whose clock is ahead must not win over the operator's change.
+    // Later than the newest state even if the clock of upstream is ahead.
     const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
     const event = decide(newest as C | undefined, now);
     if (event === undefined) return false;
@@ -58,7 +60,7 @@ export const appendOperatorChange = async <C extends Change>(
       return true;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
-      if (attempt === ATTEMPTS) throw new Conflict(`${stream} is being changed concurrently; try again`);
+      if (attempt === MAX_ATTEMPTS) throw new Conflict(`${stream} is being changed concurrently; try again`);
     }
   }
 };

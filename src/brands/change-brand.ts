@@ -4,7 +4,7 @@ import { requireValid } from '../event-log/require-valid.js';
 import type { BrandRegistered, BrandRemoved } from '../events/types/brands.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
-/** A brand of an organization, by their slugs; the name is for people. */
+/** A brand, identified by the slugs of organization and brand. `name` is the display name. */
 export interface NamedBrand {
   readonly organization: string;
   readonly brand: string;
@@ -33,8 +33,9 @@ export const addBrand = (log: EventLog, brand: NamedBrand): Promise<boolean> =>
   });
 
 /**
+ * Removes a brand of an organization.
  * @returns whether anything changed
- * @throws Invalid as `addBrand`; NotFound if the organization has no such brand
+ * @throws Invalid if the ingestion endpoint would reject the event; NotFound if the organization has no such brand
  */
 export const removeBrand = (log: EventLog, { organization, brand }: NamedBrand): Promise<boolean> =>
   appendOperatorChange<BrandChanged>(log, brandEvent('BrandRemoved', { organization, brand }, 0), (newest, now) => {

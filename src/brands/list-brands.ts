@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { createReadModels } from '../read-models/kysely.js';
 
-/** All organizations' registered brands, as projected so far. */
+/** Lists the registered brands of all organizations from the read models. */
 export const listBrands = (pool: Pool) =>
   createReadModels(pool)
     .selectFrom('brands')

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { createReadModels } from '../read-models/kysely.js';
 
-/** All organizations' flags that were ever set, as projected so far. */
+/** Lists all feature flags that were ever set, of all organizations, from the read models. */
 export const listFeatureFlags = (pool: Pool) =>
   createReadModels(pool)
     .selectFrom('feature_flags')

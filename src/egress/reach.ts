@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { isInternalHost } from '../assets/internal-host.js';
-import { simplestAddress } from '../assets/ip-address.js';
+import { canonicalAddress } from '../assets/ip-address.js';
 import { isReachableAddress } from './reachable-address.js';
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -23,7 +23,7 @@ export class Reach {
 
   /** Whether the operator has allowed this IP address, public or not. */
   isAllowed(address: string): boolean {
-    const simplest = simplestAddress(address);
+    const simplest = canonicalAddress(address);
     return simplest !== undefined && this.networks.check(simplest, familyOf(simplest));
   }
 

@@ -1,11 +1,11 @@
 import { networkInterfaces } from 'node:os';
-import { isPublicAddress, simplestAddress } from '../assets/ip-address.js';
+import { isPublicAddress, canonicalAddress } from '../assets/ip-address.js';
 
 /** Read each time: a laptop, a container or a VPN changes its addresses while the process runs. */
 const isOwn = (address: string): boolean => {
-  const simplest = simplestAddress(address);
+  const simplest = canonicalAddress(address);
   return Object.values(networkInterfaces()).some((interfaces) =>
-    interfaces?.some(({ address: own }) => simplestAddress(own) === simplest),
+    interfaces?.some(({ address: own }) => canonicalAddress(own) === simplest),
   );
 };
 

@@ -1,6 +1,6 @@
 /**
- * The asset types this service knows. An upstream key without an organization may send newer types, any upper-case
- * name; an organization's own key may not, since it could fill the tables with types.
+ * The asset types that this service knows. A key without an organization may also send unknown types (any upper-case
+ * name). A key of an organization may not, because it could fill the tables with types.
  */
 export const ASSET_TYPES: ReadonlySet<string> = new Set([
   'URL',

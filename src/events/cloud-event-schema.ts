@@ -8,7 +8,7 @@ import { URI_REFERENCE } from './declaring/uri-reference.js';
 
 const ID: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 
-/** The CloudEvents attributes common to all types, in JSON form. */
+/** The schemas of the CloudEvents attributes that all types have. */
 export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
   specversion: { type: 'string', const: '1.0', description: 'The version of CloudEvents.' },
   id: {
@@ -31,8 +31,8 @@ export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-/** Attributes that are accepted and ignored; others may be sent too. */
-const UNREAD: Readonly<Record<string, JsonSchema>> = {
+/** Attributes that are accepted and ignored. Unknown attributes are ignored too. */
+const IGNORED_ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
   dataschema: {
     type: ['string', 'null'],
     format: 'uri',
@@ -45,14 +45,14 @@ const UNREAD: Readonly<Record<string, JsonSchema>> = {
 const attributes: JsonSchema = {
   type: 'object',
   required: ['specversion', 'id', 'source', 'time'],
-  properties: { ...ATTRIBUTES, ...UNREAD },
-  // `data_base64` is accepted instead of `data`, but a schema cannot look inside; both together are rejected.
+  properties: { ...ATTRIBUTES, ...IGNORED_ATTRIBUTES },
+  // The endpoint accepts `data_base64` instead of `data`, but a schema cannot validate it, so this schema rejects it.
   not: { type: 'object', required: ['data_base64'], properties: { data_base64: { not: { type: 'null' } } } },
 };
 
 const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** Components for AsyncAPI and OpenAPI: `ReportFiled` is the data, `ReportFiledEvent` the CloudEvent around it. */
+/** Schema components for AsyncAPI and OpenAPI. `ReportFiled` is the data, `ReportFiledEvent` the whole CloudEvent. */
 export const eventSchemas = (): Record<string, JsonSchema> => ({
   ...SHARED_SCHEMAS,
   EventAttributes: attributes,
@@ -72,7 +72,7 @@ export const eventSchemas = (): Record<string, JsonSchema> => ({
   ),
 });
 
-/** The same plus schemas for any event and any data: OpenAPI discriminates types, AsyncAPI has a message for each. */
+/** Schema components for OpenAPI: `eventSchemas` and schemas for any event and any data. */
 export const openApiSchemas = (): Record<string, JsonSchema> => ({
   ...eventSchemas(),
   CloudEvent: {
@@ -99,7 +99,7 @@ export interface JsonCloudEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** One example event per type. */
+/** One example event for each type. */
 export const EXAMPLES: readonly JsonCloudEvent[] = UPSTREAM.map(
   ({ type, example }: UpstreamDeclaration<UpstreamEvent['type']>) => ({
     specversion: '1.0',
@@ -112,8 +112,8 @@ export const EXAMPLES: readonly JsonCloudEvent[] = UPSTREAM.map(
 );
 
 /**
- * The whole event in its JSON form.
- * @param refTo how the document refers to the schema of a type's data
+ * Returns the schema of a whole event in JSON form.
+ * @param refTo returns the reference to the schema of the data of a type
  */
 const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
   title: 'CloudEvent',
@@ -125,7 +125,7 @@ const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
     type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'The event type.' },
     data: { type: 'object', description: 'The data of the event, as described by the schema of its type.' },
   },
-  // Not oneOf: this way a validator reports errors for the intended type only.
+  // Not `oneOf`, so that validators report errors only for the type of the event.
   allOf: UPSTREAM.map(({ type }) => ({
     if: { properties: { type: { const: type } } },
     // oxlint-disable-next-line no-thenable -- a keyword of JSON Schema
@@ -133,7 +133,7 @@ const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
   })),
 });
 
-/** Every schema by name, as a separate document. `CloudEvent` is the whole event, the others are data. */
+/** Returns each schema as a separate document, by name. `CloudEvent` is the whole event; the other schemas are data. */
 export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> => {
   const schemas: Record<string, JsonSchema> = {
     ...Object.fromEntries(UPSTREAM.map((declaration) => [declaration.type, dataSchema(declaration)])),
@@ -146,7 +146,7 @@ export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> => {
 
 const within = (name: string): JsonSchema => ({ $ref: `#/$defs/${name}` });
 
-/** The whole event and all that it refers to in one document, for validators that load no other. */
+/** Returns the schema of a whole event with all referenced schemas in one document. */
 export const bundledSchema = (): JsonSchema => ({
   $schema: DIALECT,
   ...cloudEvent(within),

@@ -5,23 +5,26 @@ import { isLongerThan } from './declaring/text.js';
 const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
 const VARIANTS = '89ab';
 
-/** Code points of `source` and of `id`, each. */
+/** Maximum length of `source` and of `id` in code points. */
 export const MAX_ID_LENGTH = 1_024;
 
-/** C0, DEL and C1. A newline inside a part would let two different events have the same id. */
+/** Control characters. Parts of an event id are joined by newlines, so a newline in a part could make two ids equal. */
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x1f\x7f-\x9f]/;
-/** What `issueOfId` accepts, except for the length, as a JSON Schema pattern. */
+/** JSON Schema pattern for the texts that `issueOfId` accepts, without the limit of the length. */
 export const ID_PATTERN = String.raw`^[^\u0000-\u001F\u007F-\u009F\uD800-\uDFFF]+$`;
 
-/** Why a string cannot be a `source` or `id`; undefined if it can. */
+/** Returns why a string cannot be a `source` or `id`; undefined if it can. */
 export const issueOfId = (value: string): string | undefined => {
   if (value === '' || isLongerThan(value, MAX_ID_LENGTH)) return `must be 1 to ${MAX_ID_LENGTH} characters`;
   if (CONTROL.test(value)) return 'must not contain control characters';
   return value.isWellFormed() ? undefined : 'must not contain lone surrogates';
 };
 
-/** UUIDv5, namespace URL. Our own, because it runs for every event and the library takes three times as long. */
+/**
+ * Returns the UUIDv5 in the URL namespace. Not from a library, which takes three times as long: this runs for every
+ * event.
+ */
 const uuidOf = (name: string): string => {
   const bytes = Buffer.allocUnsafe(URL_NAMESPACE.length + Buffer.byteLength(name));
   URL_NAMESPACE.copy(bytes);
@@ -32,11 +35,11 @@ const uuidOf = (name: string): string => {
 };
 
 /**
- * The event id of a CloudEvent: UUIDv5 (namespace URL) of `source`, `id`, `type` and the stream's name, joined by
- * newlines. The stream includes record and organization, so nobody can take another organization's event id.
+ * Returns the event id of a CloudEvent: the UUIDv5 (namespace URL) of `source`, `id`, `type` and stream name, joined by
+ * newlines. The stream name includes the organization, so that no organization can use an event id of another one.
  */
 export const eventIdOf = (source: string, id: string, type: string, stream: string): string =>
   uuidOf(`${source}\n${id}\n${type}\n${stream}`);
 
-/** The event id as of version 2.0, from `source` and `id` only; for events already in a log. */
+/** Returns the event id as in version 2.0, from `source` and `id` only, for events that are already in a log. */
 export const legacyEventIdOf = (source: string, id: string): string => uuidOf(`${source}\n${id}`);

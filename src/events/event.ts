@@ -12,13 +12,15 @@ import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brand
 import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
 import { logOpened, parkedEventDropped } from './types/operations.js';
-import { Reading } from './declaring/reading.js';
+import { Validation } from './declaring/validation.js';
 import { reportDeleted, reportFiled } from './types/reports.js';
 import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
 import { threatDeleted, threatStatusChanged } from './types/threats.js';
 import { WEBHOOK_EVENTS } from './types/webhooks.js';
 
-/** Events reported by upstream; each carries the record's full state. Undocumented ones do not compile. */
+/**
+ * Events that upstream reports. Each has the full state of its record. An event without documentation does not compile.
+ */
 export const UPSTREAM = [
   reportFiled,
   reportDeleted,
@@ -36,7 +38,7 @@ export const UPSTREAM = [
   assetUngrouped,
 ] as const satisfies readonly UpstreamDeclaration[];
 
-/** Events this service decides itself; the ingestion endpoint rejects them. */
+/** Events that this service creates itself. The ingestion endpoint rejects them. */
 const OWN = [
   assetGroupCreated,
   assetGroupRenamed,
@@ -72,9 +74,9 @@ export type Parsed<Event extends DomainEvent = DomainEvent> =
   | { readonly event?: undefined; readonly issues: readonly string[] };
 
 /**
- * Parses an event's data, for the ingestion endpoint and every projection alike.
- * @param latest if given, instants after it and before 1970 are rejected; the endpoint passes the latest instant that
- *   the key may send, projections nothing
+ * Parses the data of an event, both in the ingestion endpoint and in projections.
+ * @param latest latest instant (ms) that the sender may use; enables the limits of the ingestion endpoint. Absent for
+ *   stored events
  */
 export const parseEvent = <Type extends EventType>(
   type: Type,
@@ -83,12 +85,14 @@ export const parseEvent = <Type extends EventType>(
 ): Parsed<EventOf<Type>> => {
   if (typeof data !== 'object' || data === null || Array.isArray(data))
     return { issues: ['data must be a JSON object'] };
-  const reading = new Reading(latest);
-  const read = DECLARATIONS.get(type)!.read(data as Record<string, unknown>, reading);
-  return reading.issues.length > 0 ? { issues: reading.issues } : { event: { type, data: read } as EventOf<Type> };
+  const validation = new Validation(latest);
+  const read = DECLARATIONS.get(type)!.read(data as Record<string, unknown>, validation);
+  return validation.issues.length > 0
+    ? { issues: validation.issues }
+    : { event: { type, data: read } as EventOf<Type> };
 };
 
-/** An event's data as stored: the declared fields, instants as text. */
+/** Converts the data of an event to the stored form: the declared fields, with instants as text. */
 export const toJson = (event: DomainEvent): Record<string, unknown> => {
   const json: Record<string, unknown> = { ...event.data };
   for (const name of DECLARATIONS.get(event.type)!.instants)

@@ -1,11 +1,11 @@
-import { MAX_LIST } from './declaring/reading.js';
+import { MAX_LIST } from './declaring/validation.js';
 import type { UpstreamEvent } from './event.js';
 import { MEASURE } from './measure.js';
 
-/** One thing to count: for whom, when, as what. Ordered like the table's key. */
+/** One unit in a metric. The elements are in the order of the key of `read.facts`. */
 export type Fact = readonly [
   organization: string,
-  /** '' = the organization as a whole. */
+  /** '' for the whole organization. */
   brand: string,
   /** ms */
   at: number,
@@ -14,7 +14,7 @@ export type Fact = readonly [
   type: string,
 ];
 
-/** Facts that are not among the others. */
+/** Returns the facts that `others` does not contain. */
 export const factsWithout = (facts: readonly Fact[], others: readonly Fact[]): readonly Fact[] => {
   if (facts.length === 0 || others.length === 0) return facts;
   const known = new Set(others.map(String));
@@ -23,7 +23,7 @@ export const factsWithout = (facts: readonly Fact[], others: readonly Fact[]): r
 
 const THREAT_STATUSES = new Set(['BLOCKED', 'APPROVED', 'AUTO_APPROVED']);
 
-/** The facts a record counts as in this state. This function defines every metric. */
+/** Returns the facts of a record in the state of this event. This function defines all metrics. */
 export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
   const { type, data } = event;
   switch (type) {
@@ -37,7 +37,7 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
       return [];
     case 'TakedownFiled':
     case 'TakedownStatusChanged': {
-      // An organization dates a takedown by its creation, a brand by its last change.
+      // For the organization, a takedown is dated by creation; for a brand, by last change.
       const dated: [string, number][] = [['', data.createdAt]];
       if (data.brand !== undefined) dated.push([data.brand, data.updatedAt]);
       const measures =
@@ -47,7 +47,7 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
       );
     }
     case 'AssetStatusChanged':
-      // A brand's threats are the entries of the status history with its review.
+      // The threats of a brand are the BLOCKED entries that name the brand in `brandReviews`.
       if (data.status !== 'BLOCKED') return [];
       return data.brandReviews.map(({ organization, brand }) => [
         organization,
@@ -61,7 +61,7 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
   }
 };
 
-/** The `data` of an event that nobody has validated. */
+/** The `data` of an event before validation. */
 interface Unvalidated {
   readonly brands?: unknown;
   readonly brandReviews?: unknown;
@@ -70,14 +70,14 @@ interface Unvalidated {
 
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 
-/** Of an asset that is stored as reported: this many characters take about as long to write as a fact. */
+/** Writing this many characters of an asset takes about as long as writing a fact. */
 const CHARACTERS_PER_FACT = 1_000;
 const longText = ({ asset }: Unvalidated): number =>
   typeof asset?.content === 'string' ? Math.floor(asset.content.length / CHARACTERS_PER_FACT) : 0;
 
-const MOST: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
+const MAX_FACTS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
   ReportFiled: ({ brands }) => 1 + lengthOf(brands),
-  // A deletion removes what the record named.
+  // A deletion removes up to one fact per brand of the record.
   ReportDeleted: () => 1 + MAX_LIST,
   ThreatStatusChanged: () => 1,
   ThreatDeleted: () => 1,
@@ -90,16 +90,15 @@ const MOST: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number
   BrandRegistered: () => 1,
   BrandRemoved: () => 1,
   FeatureFlagChanged: () => 1,
-  // The asset's row, and the counts of the group it leaves and of the one it joins.
+  // The row of the asset, and the counts of the old and the new group.
   AssetGrouped: (data) => 3 + longText(data),
   AssetUngrouped: () => 2,
 };
-const mostOf = new Map<string, (data: Unvalidated) => number>(Object.entries(MOST));
+const maxFactsByType = new Map<string, (data: Unvalidated) => number>(Object.entries(MAX_FACTS));
 
 /**
- * An upper bound for the rows that counting an event may add, change or remove, as far as the event alone tells. Works
- * on unvalidated data, so it can be called on anything. A state that replaces another may also cost that one's facts,
- * which only the tables know.
+ * Returns the maximum number of rows that applying an event may add, change or remove, according to the event alone.
+ * Accepts unvalidated data. Replacing an earlier state may also remove the facts of that state, which are not included.
  */
-export const factsAtMost = ({ type, data }: { readonly type: string; readonly data: unknown }): number =>
-  mostOf.get(type)?.((data ?? {}) as Unvalidated) ?? 1;
+export const maxFactsOf = ({ type, data }: { readonly type: string; readonly data: unknown }): number =>
+  maxFactsByType.get(type)?.((data ?? {}) as Unvalidated) ?? 1;

@@ -2,7 +2,7 @@ import type { JsonSchema } from './declaring/fields.js';
 import { DIALECT, schemaPath } from './declaring/json-schema.js';
 import { itemSchema, KIND_NAMES, type ListedKind } from './kinds.js';
 
-/** What the type of each element of the feed begins with. */
+/** The prefix of the type of each feed element. */
 export const FEED_TYPE_PREFIX = 'threat-protection.';
 export const FEED_SOURCE = '/v2/organization/feed';
 
@@ -40,10 +40,10 @@ const element = (kind: ListedKind, data: JsonSchema): JsonSchema => ({
 
 const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** The kinds of elements, as messages. */
+/** The names of the feed messages. */
 export const FEED_MESSAGES = SCHEMA_NAMES.map(([, name]) => `Feed${name}`);
 
-/** A page of a list. */
+/** The schema of a page of a list. */
 const page = (name: string): JsonSchema => ({
   type: 'object',
   required: ['items'],
@@ -62,7 +62,7 @@ const page = (name: string): JsonSchema => ({
   },
 });
 
-/** Components for OpenAPI and AsyncAPI. */
+/** Schema components for OpenAPI and AsyncAPI. */
 export const feedSchemas = (): Record<string, JsonSchema> =>
   Object.fromEntries(
     SCHEMA_NAMES.flatMap(([kind, name]) => [
@@ -71,18 +71,18 @@ export const feedSchemas = (): Record<string, JsonSchema> =>
     ]),
   );
 
-/** Components for OpenAPI alone. */
+/** Schema components for OpenAPI only. */
 export const pageSchemas = (): Record<string, JsonSchema> =>
   Object.fromEntries(SCHEMA_NAMES.map(([, name]) => [`${name}Page`, page(name)]));
 
-/** A response of the feed. In AsyncAPI, its elements are messages. */
+/** The schema of a feed response. In AsyncAPI, its elements are messages. */
 export const FEED_SCHEMA: JsonSchema = {
   type: 'array',
   description: 'The elements, in the order in which changes were stored.',
   items: { anyOf: FEED_MESSAGES.map(refTo) },
 };
 
-/** The schema of each kind of element, as a document of its own. */
+/** The schema of each kind of element, as separate documents. */
 export const feedDocuments = (): ReadonlyMap<string, JsonSchema> =>
   new Map(
     SCHEMA_NAMES.map(([kind, title]) => {

@@ -2,7 +2,7 @@
 
 export const MS_PER_DAY = 86_400_000;
 
-/** Years after which the calendar repeats. */
+/** The Gregorian calendar repeats after this many years. */
 const YEARS_PER_ERA = 400;
 const DAYS_PER_ERA = 146_097;
 
@@ -14,10 +14,11 @@ export const LATEST = 253_402_300_799_999;
 export const dayOf = (instant: number): number => Math.floor(instant / MS_PER_DAY);
 
 /**
- * The instant that a text was matched as, truncated to milliseconds.
- * @param m year, month, day, hour, minute, second, fraction, then an offset's sign, hours and minutes; what is missing
- *   after the day is 0
- * @returns undefined if there is none (`2026-02-30`, hour 24, second 60, `+01:60`), or outside the years 1 to 9999
+ * Converts a match of a date-time pattern to an instant, truncated to milliseconds.
+ * @param m groups: year, month, day, hour, minute, second, fraction, then sign, hours and minutes of the offset. Groups
+ *   after the day may be missing and then count as 0
+ * @returns undefined if the date or time does not exist (`2026-02-30`, hour 24, second 60, `+01:60`), or if the year is
+ *   not from 1 to 9999
  */
 export const instantOf = (m: RegExpExecArray): number | undefined => {
   const part = (n: number): number => Number(m[n] ?? 0);
@@ -25,7 +26,7 @@ export const instantOf = (m: RegExpExecArray): number | undefined => {
   const [offsetHours, offsetMinutes] = [part(9), part(10)];
   if (month < 1 || month > 12 || day < 1 || hours > 23 || minutes > 59 || seconds > 59) return undefined;
   if (offsetHours > 23 || offsetMinutes > 59) return undefined;
-  // Date.UTC maps the years 0 to 99 to 1900 to 1999, so the next era is used.
+  // `Date.UTC` interprets the years 0 to 99 as 1900 to 1999, so 400 years are added and subtracted.
   const midnight = Date.UTC(part(1) + YEARS_PER_ERA, month - 1, day) - DAYS_PER_ERA * MS_PER_DAY;
   if (day > 28 && new Date(midnight).getUTCDate() !== day) return undefined;
   const offset = (m[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
@@ -37,8 +38,8 @@ export const instantOf = (m: RegExpExecArray): number | undefined => {
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * Event instants as a JSON Schema pattern: what `parseInstant` accepts from 1970 on, except for the days of a month
- * (left to the format `date-time`) and offsets that cross the turn of the year 1970.
+ * JSON Schema pattern for instants from 1970 on. It accepts the same texts as `parseInstant`, except that it does not
+ * check the days of a month (the format `date-time` does) and offsets that move the instant before 1970.
  */
 export const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
@@ -53,9 +54,9 @@ export const parseInstant = (text: string): number | undefined => {
 const padded = (n: number): string => (n < 10 ? `0${n}` : `${n}`);
 
 /**
- * `YYYY-MM-DDTHH:mm:ss.sssZ`. Computed, because a page of the feed has three thousand of them, and a `Date` for each
- * takes several times as long.
- * @throws RangeError if it is no instant of a calendar
+ * Formats an instant as `YYYY-MM-DDTHH:mm:ss.sssZ`. Does not use `Date`, which takes several times as long: a page of
+ * the feed has 3,000 instants.
+ * @throws RangeError if `instant` is not an integer in the range of `Date`
  */
 export const formatInstant = (instant: number): string => {
   if (!Number.isInteger(instant) || instant < EARLIEST || instant > LATEST) return new Date(instant).toISOString();
@@ -69,8 +70,8 @@ export const formatInstant = (instant: number): string => {
 };
 
 /**
- * `YYYY-MM-DD` of a day number, for the years 1 to 9999. Computed, because a `Date` per day of a long timeline takes
- * ten times as long. Years begin in March here, so that the leap day comes last.
+ * Formats a day number as `YYYY-MM-DD`, for the years 1 to 9999. Does not use `Date`, which takes ten times as long.
+ * The computation uses years that begin in March, so that the leap day is the last day.
  */
 export const formatDay = (day: number): string => {
   const sinceMarchOfYear0 = day + 719_468;

@@ -1,6 +1,6 @@
 import { type JsonSchema, SLUG_SCHEMA } from './declaring/fields.js';
 
-/** The kinds of listed records. The numbers are stored in tables, so they are permanent. */
+/** The kinds of listed records. The numbers are permanent, because tables contain them. */
 export const LISTED_KIND = {
   report: 1,
   threat: 2,
@@ -13,11 +13,11 @@ export const KIND_NAMES = Object.keys(LISTED_KIND) as ListedKind[];
 const NAMES: ReadonlyMap<number, ListedKind> = new Map(KIND_NAMES.map((name) => [LISTED_KIND[name], name]));
 export const kindOf = (kind: number): ListedKind => NAMES.get(kind)!;
 
-/** The numbers of these kinds, ascending and each once; of all kinds if none is named. */
+/** Returns the distinct numbers of these kinds in ascending order. Default: all kinds. */
 export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
   [...new Set(names)].map((name) => LISTED_KIND[name as ListedKind]).sort((a, b) => a - b);
 
-/** Raised whenever an item changes: the items that are stored are then written again. */
+/** Must be incremented if the form of an item changes; stored items are then written again. */
 export const ITEM_VERSION = 1;
 
 const id: JsonSchema = { type: 'string', description: 'The id that upstream assigned.', examples: ['record-1'] };
@@ -61,14 +61,14 @@ export type Filter = 'brand' | 'status' | 'asset';
 interface ItemDeclaration {
   readonly description: string;
   readonly filters: readonly Filter[];
-  /** In the order in which an item, and a line of the table, has them. */
+  /** The fields in the order of items and of CSV columns. */
   readonly fields: Readonly<Record<string, JsonSchema>>;
   readonly optional?: readonly string[];
 }
 
 /**
- * A record of each kind as lists, tables, the feed and deliveries show it, and as the reference describes it. The
- * projection `records` writes it.
+ * The items of each kind, as returned by lists, CSV exports, the feed and deliveries, and as described in the API
+ * reference. The projection `records` writes them.
  */
 export const ITEMS = {
   report: {
@@ -100,7 +100,7 @@ export const ITEMS = {
   },
 } as const satisfies Readonly<Record<ListedKind, ItemDeclaration>>;
 
-/** An item of a kind: every declared field, in order; an optional one may be undefined. */
+/** An item of a kind with every declared field in order. Optional fields may be undefined. */
 export type ItemOf<Kind extends ListedKind> = { readonly [Name in keyof (typeof ITEMS)[Kind]['fields']]: unknown };
 
 export const isFilteredBy = (kind: ListedKind, filter: Filter): boolean =>
@@ -108,7 +108,7 @@ export const isFilteredBy = (kind: ListedKind, filter: Filter): boolean =>
 
 export const fieldsOf = (kind: ListedKind): Readonly<Record<string, JsonSchema>> => ITEMS[kind].fields;
 
-/** @param shared schemas that a document has under a name of their own, by the fields that refer to them */
+/** @param shared references to named schemas of the document, by the name of the field that uses them */
 export const itemSchema = (kind: ListedKind, shared: Readonly<Record<string, JsonSchema>> = {}): JsonSchema => {
   const { description, fields, optional = [] }: ItemDeclaration = ITEMS[kind];
   const required = Object.keys(fields).filter((name) => !optional.includes(name));

@@ -1,4 +1,4 @@
-/** What a fact counts. The numbers are stored in tables, so they are permanent. */
+/** The metric that a fact counts for. The numbers are permanent, because tables contain them. */
 export const MEASURE = {
   report: 1,
   threat: 2,

@@ -1,7 +1,7 @@
 import { assetHash } from '../assets/asset-key.js';
 import type { UpstreamEvent } from './event.js';
 
-/** Events about the records of one organization that are counted and listed. */
+/** Events about counted and listed records that belong to one organization. */
 export const OWNED_TYPES = [
   'ReportFiled',
   'ReportDeleted',
@@ -12,28 +12,28 @@ export const OWNED_TYPES = [
   'TakedownDeleted',
 ] as const satisfies readonly UpstreamEvent['type'][];
 
-/** Events about an entry of the status history, which may concern several organizations. */
+/** Events about entries of the asset status history, which may concern several organizations. */
 export const ENTRY_TYPES = ['AssetStatusChanged', 'AssetStatusChangeDeleted'] as const;
 
 export const COUNTED_TYPES = [...OWNED_TYPES, ...ENTRY_TYPES] as const;
 
-/** The record an upstream event is about, and its place in the record's history. */
+/** The record that an upstream event is about, and the version of its state. */
 export interface RecordState {
-  /** '' for an entry of the status history, which has no single organization. */
+  /** '' for an entry of the asset status history, which may concern several organizations. */
   readonly organization: string;
   readonly kind: RecordKind;
   readonly id: string;
   /**
-   * The order within the record: twice the instant, plus one for a deletion, so that a deletion wins over a state at
-   * the same instant. The higher event id breaks ties.
+   * Orders the states of a record: twice the instant in ms, plus one for a deletion. A deletion is therefore later than
+   * a state at the same instant. For equal versions, the higher event id is later.
    */
   readonly version: number;
 }
 
-/** Permanent: streams are named and rows stored by it. */
+/** Permanent, because stream names and stored rows contain the kind. */
 export type RecordKind = 'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset';
 
-/** The deletion of a status entry is final: no state can come later. */
+/** The version of a deleted status entry. The deletion is final: no state is later. */
 const FINAL = Number.MAX_SAFE_INTEGER;
 
 type Owned = { readonly organization: string } & ({ readonly updatedAt: number } | { readonly deletedAt: number });
@@ -73,10 +73,10 @@ export const recordOf = (event: UpstreamEvent): RecordState => {
   }
 };
 
-/** When a record's state was set, ms. */
+/** Returns the instant of a version, in ms. */
 export const timeOf = (version: number): number => Math.floor(version / 2);
 
-/** Whether one state of a record is later than another; arrival order plays no part. */
+/** Whether the state `a` of a record is later than `b`. The order of arrival does not matter. */
 export const isLater = (
   a: { readonly version: number; readonly eventId: string },
   b: { readonly version: number; readonly eventId: string },

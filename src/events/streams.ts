@@ -3,8 +3,8 @@ import { type DomainEvent, isUpstream } from './event.js';
 import { recordOf } from './record.js';
 
 /**
- * Stream names are permanent. EventStoreDB ends the category at the first dash; the colon separates organizations,
- * because slugs have no colon while ids may.
+ * Stream names are permanent. In EventStoreDB, the category ends at the first dash. A colon separates organization and
+ * id: slugs never have a colon, ids may have one.
  */
 export const CATEGORIES = [
   'threat',
@@ -19,10 +19,10 @@ export const CATEGORIES = [
 ] as const;
 
 export const API_KEYS_STREAM = 'apiKeys';
-/** Operators' changes to the log itself: `LogOpened`, `ParkedEventDropped`. */
+/** The stream of events about the log itself: `LogOpened`, `ParkedEventDropped`. */
 export const OPERATIONS_STREAM = 'operations';
 
-/** Prefixes of all streams of this service; an event store may contain others. */
+/** The prefixes of all streams of this service. An event store may contain streams of other services. */
 export const STREAM_PREFIXES: readonly string[] = [
   ...CATEGORIES.map((category) => `${category}-`),
   API_KEYS_STREAM,
@@ -37,7 +37,7 @@ export const webhooksStream = (organization: string): string => `webhooks-${orga
 
 export const streamOf = (event: DomainEvent): string => {
   if (isUpstream(event)) {
-    // The history of an asset has one order, whichever of its entries an event is about.
+    // All entries in the status history of an asset share one stream, so that they have one order.
     if ('changeId' in event.data) return assetStatusStream(assetHash(event.data.asset));
     const { organization, kind, id } = recordOf(event);
     return `${kind}-${organization}:${id}`;
@@ -66,12 +66,13 @@ export const streamOf = (event: DomainEvent): string => {
   }
 };
 
-/** Streams named by an asset's hash. */
+/** Names of streams that contain the hash of an asset. */
 const HASHED = new RegExp(`^(${assetStatusStream('')}|${groupedAssetStream('[a-z0-9-]+', '')})[0-9a-f]{32}$`);
 
 /**
- * Whether an event may be in a stream that is not quite the one due: a library update may change which spellings of an
- * asset share a hash, so only the form of a hash is checked.
+ * Whether an event may be in the stream `actual`. If the stream is named by the hash of an asset, any hash is accepted,
+ * because a library update may change which spellings of an asset share a hash.
  */
-export const isSameStream = (actual: string, due: string): boolean =>
-  actual === due || (HASHED.test(actual) && HASHED.test(due) && actual.slice(0, -32) === due.slice(0, -32));
+export const isSameStream = (actual: string, expected: string): boolean =>
+  actual === expected ||
+  (HASHED.test(actual) && HASHED.test(expected) && actual.slice(0, -32) === expected.slice(0, -32));

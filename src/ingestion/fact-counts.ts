@@ -1,4 +1,4 @@
-import { factsAtMost } from '../events/facts.js';
+import { maxFactsOf } from '../events/facts.js';
 
 /** Facts per organization; '' = entries of the status history. */
 export type Facts = ReadonlyMap<string, number>;
@@ -7,7 +7,7 @@ export interface Weighable {
   readonly event: { readonly id: string; readonly type: string; readonly data: object };
 }
 export type Weigh = (entry: Weighable) => number;
-export const factBoundOf: Weigh = ({ event }) => factsAtMost(event);
+export const factBoundOf: Weigh = ({ event }) => maxFactsOf(event);
 
 /** An upper bound of these events' facts by organization. */
 export const tally = (entries: readonly Weighable[], weigh: Weigh = factBoundOf): Map<string, number> => {

@@ -1,6 +1,6 @@
 import type { Work } from '../flow/time-slices.js';
 
-/** Equals `JSON.stringify`, one item at a time. */
+/** Returns the same text as `JSON.stringify`, but yields after each item. */
 export function* arrayJson(items: readonly unknown[]): Work<string> {
   const texts: string[] = [];
   for (const item of items) {

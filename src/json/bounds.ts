@@ -1,10 +1,10 @@
 import { Invalid } from '../errors.js';
 
-/** Bounds on the structure of a JSON text. */
+/** Limits on the structure of a JSON text. */
 export interface JsonBounds {
-  /** Nesting levels of arrays and objects. */
+  /** Maximum number of nesting levels. */
   readonly depth: number;
-  /** Values, property names included. */
+  /** Maximum number of values, including property names. */
   readonly values: number;
 }
 
@@ -12,10 +12,10 @@ const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Bounds a JSON text while its bytes arrive. Parsing megabytes of brackets takes seconds and a hundred times their
- * memory; within bounds, milliseconds. Whether it is valid JSON is left to the parser.
+ * Checks the limits of a JSON text while its bytes arrive. Parsing megabytes of brackets would take seconds and 100
+ * times their memory. Does not check whether the text is valid JSON.
  */
-export class BoundedJson {
+export class JsonBoundsChecker {
   private depth = 0;
   private values = 1;
   private inString = false;
@@ -23,9 +23,9 @@ export class BoundedJson {
 
   constructor(private readonly bounds: JsonBounds) {}
 
-  /** @throws Invalid at the first byte that exceeds a bound */
+  /** Checks the next bytes. @throws Invalid at the first byte that exceeds a limit */
   watch(bytes: Uint8Array): void {
-    // Local variables and an index loop: this is most of the cost of reading a body.
+    // Local variables and an index loop, because this loop is most of the cost of reading a body.
     let { inString, escaped } = this;
     for (let i = 0; i < bytes.length; i += 1) {
       const byte = bytes[i]!;

@@ -2,41 +2,41 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { Invalid } from '../errors.js';
 import type { Work } from '../flow/time-slices.js';
 
-/** The byte range of one JSON value in a body, found by its brackets only. */
+/** The byte range of one JSON value in a body. The value is not parsed yet. */
 export interface JsonSlice {
   readonly from: number;
   readonly to: number;
-  /** Why it must not be parsed. */
+  /** The limit that the value exceeds; undefined if the value may be parsed. */
   readonly excess: string | undefined;
 }
 
-/** How many values a list may have, and the error to throw beyond. */
+/** The maximum number of values in a list, and the error for a longer list. */
 export interface ListLimit {
   readonly max: number;
   readonly excess: () => Error;
 }
 
-/** A value that was parsed from a slice. */
+/** A value parsed from a slice. */
 export interface ParsedJson {
   readonly json: unknown;
-  /** Whether its text has escapes that may be U+0000 or half of a surrogate pair. */
+  /** Whether the text has escapes of U+0000 or of a surrogate, which PostgreSQL may be unable to store. */
   readonly suspicious: boolean;
 }
 
 /**
- * Nesting depth of one event; ours need 4. Memory of the parser, and of everything that processes the value, grows with
+ * Maximum nesting depth of one event; valid events need 4. The memory of the parser and of later processing grows with
  * the depth.
  */
-export const DEEPEST = 32;
+export const MAX_DEPTH = 32;
 /**
- * Brackets, commas and colons outside strings, per event; ours have at most 400. Millions of empty values fit into 8
- * MiB and take seconds to parse; this many take a millisecond.
+ * Maximum number of brackets, commas and colons outside strings in one event; valid events have at most 400. Millions
+ * of empty values fit into 8 MiB and take seconds to parse; 10,000 take a millisecond.
  */
 export const MAX_TOKENS = 10_000;
 
-/** Bytes between two points where scanning may pause: a millisecond or two. */
-const STRIDE = 512 * 1024;
-/** Bytes of a string scanned one by one; beyond, a native search is faster. */
+/** Bytes that are scanned before other requests may run, in 1 to 2 ms. */
+const BYTES_PER_SLICE = 512 * 1024;
+/** Bytes of a string that are scanned one by one. For longer strings, `indexOf` is faster. */
 const SHORT_STRING = 64;
 
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
@@ -62,17 +62,21 @@ for (const [characters, kind] of [
 
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** The first non-blank byte, or the end. */
-const afterBlanks = (body: Buffer, from: number): number => {
+/** Returns the position of the first non-blank byte, or the end. */
+const skipBlanks = (body: Buffer, from: number): number => {
   let at = from;
   while (at < body.length && isBlank(body[at]!)) at += 1;
   return at;
 };
 
-export const notJson = (place?: number): Invalid =>
-  new Invalid(`The body is not JSON${place === undefined ? '' : `: unexpected character at byte ${place}`}`);
-/** The position after the closing quote of the string opened before `from`; beyond the end if it is not closed. */
-const afterString = (body: Buffer, from: number): number => {
+export const notJson = (position?: number): Invalid =>
+  new Invalid(`The body is not JSON${position === undefined ? '' : `: unexpected character at byte ${position}`}`);
+
+/**
+ * Returns the position after the closing quote of the string that begins before `from`. If the string is not closed,
+ * returns a position beyond the end.
+ */
+const endOfString = (body: Buffer, from: number): number => {
   for (let at = from; ;) {
     for (const near = Math.min(body.length, at + SHORT_STRING); at < near; at += 1) {
       const byte = body[at]!;
@@ -88,7 +92,7 @@ const afterString = (body: Buffer, from: number): number => {
   }
 };
 
-/** The state of a scan. */
+/** The state of a scan, which may pause between slices. */
 interface Scan {
   at: number;
   depth: number;
@@ -99,7 +103,7 @@ interface Scan {
   readonly slices: JsonSlice[];
 }
 
-const take = (scan: Scan, to: number, list?: ListLimit): void => {
+const addSlice = (scan: Scan, to: number, list?: ListLimit): void => {
   if (scan.slices.length === list?.max) throw list.excess();
   scan.slices.push({ from: scan.from, to, excess: scan.excess });
   scan.from = to + 1;
@@ -119,20 +123,20 @@ const scanTo = (body: Buffer, scan: Scan, end: number, list: ListLimit | undefin
     at += 1;
     if (kind === Kind.Other) continue;
     if (kind === Kind.Quote) {
-      at = afterString(body, at);
+      at = endOfString(body, at);
       continue;
     }
     tokens += 1;
     if (kind === Kind.Open) {
       depth += 1;
-      if (depth > DEEPEST) scan.excess ??= `the event nests deeper than ${DEEPEST} levels`;
+      if (depth > MAX_DEPTH) scan.excess ??= `the event nests deeper than ${MAX_DEPTH} levels`;
     } else if (depth === 0 && list && kind !== Kind.Colon) {
-      // An empty list has no value; after a comma there must be one.
-      const isEmpty = kind === Kind.Close && scan.slices.length === 0 && afterBlanks(body, scan.from) === at - 1;
-      if (!isEmpty) take(scan, at - 1, list);
+      // A value is required except in an empty list.
+      const isEmpty = kind === Kind.Close && scan.slices.length === 0 && skipBlanks(body, scan.from) === at - 1;
+      if (!isEmpty) addSlice(scan, at - 1, list);
       tokens = 0;
       if (kind === Kind.Close) {
-        const rest = byte === CLOSE_LIST ? afterBlanks(body, at) : at - 1;
+        const rest = byte === CLOSE_LIST ? skipBlanks(body, at) : at - 1;
         if (rest < body.length) throw notJson(rest);
         return true;
       }
@@ -147,27 +151,30 @@ const scanTo = (body: Buffer, scan: Scan, end: number, list: ListLimit | undefin
 };
 
 /**
- * Finds the values of a list, or the single value of a body, by brackets and quotes only. So no value that is too deep
- * or too large is ever parsed, each is parsed when its turn comes, and one value too many ends the scan. Yields after
- * each stride.
+ * Finds the byte ranges of the values in a list, or of the single value in a body, by brackets and quotes only. A value
+ * that is too deep or too large is therefore never parsed, and a list with too many values is rejected early. Yields
+ * after each slice.
  * @param list given if the body is a list of values; its first non-blank byte must then be `[`
- * @throws Invalid if brackets do not match; what `list.excess` makes
+ * @throws Invalid if brackets do not match; the error of `list.excess` if the list has too many values
  */
 export function* sliceJson(body: Buffer, list?: ListLimit): Work<JsonSlice[]> {
-  const at = list ? afterBlanks(body, 0) + 1 : 0;
+  const at = list ? skipBlanks(body, 0) + 1 : 0;
   const scan: Scan = { at, from: at, depth: 0, tokens: 0, excess: undefined, slices: [] };
   for (;;) {
-    if (scanTo(body, scan, Math.min(scan.at + STRIDE, body.length), list)) return scan.slices;
+    if (scanTo(body, scan, Math.min(scan.at + BYTES_PER_SLICE, body.length), list)) return scan.slices;
     if (scan.at >= body.length) break;
     yield;
   }
   if (list || scan.depth > 0 || scan.at > body.length)
     throw new Invalid(`The body is not JSON: unexpected end at byte ${body.length}`);
-  take(scan, body.length);
+  addSlice(scan, body.length);
   return scan.slices;
 }
 
-/** Returns a parser of the body's values, once the body is known to be UTF-8. @throws Invalid */
+/**
+ * Returns a parser for the values of the body.
+ * @throws Invalid if the body is not UTF-8, or later if a value is not JSON
+ */
 export const parserOf = (body: Buffer): ((slice: Pick<JsonSlice, 'from' | 'to'>) => ParsedJson) => {
   if (!isUtf8(body)) throw new Invalid('The body is not UTF-8');
   // Decoding ASCII as latin1 is several times faster.
@@ -177,15 +184,15 @@ export const parserOf = (body: Buffer): ((slice: Pick<JsonSlice, 'from' | 'to'>)
     try {
       return { json: JSON.parse(text) as unknown, suspicious: SUSPICIOUS.test(text) };
     } catch (error) {
-      // The parser's message quotes the input, which must not reach answers and logs.
-      const place = /at position (\d+)/.exec((error as Error).message)?.[1];
-      throw notJson(from + (place === undefined ? text.length : Buffer.byteLength(text.slice(0, Number(place)))));
+      // The message of `JSON.parse` quotes the input, which must not appear in responses and logs.
+      const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+      throw notJson(from + (position === undefined ? text.length : Buffer.byteLength(text.slice(0, Number(position)))));
     }
   };
 };
 
-/** The first non-blank character; '' if there is none. */
+/** Returns the first non-blank character; '' if there is none. */
 export const firstCharacter = (body: Buffer): string => {
-  const at = afterBlanks(body, 0);
+  const at = skipBlanks(body, 0);
   return at < body.length ? String.fromCharCode(body[at]!) : '';
 };

@@ -8,20 +8,20 @@ import { MetricsPool } from '../read-models/pools.js';
 import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
 import { type AskedRange, type Range, rangeAt } from '../http/range.js';
 
-/** With the timeouts of connection and statement, an answer takes at most 5 s. */
+/** Together with the timeouts of connection and statement, a query takes at most 5 s. */
 const TURNS: TurnLimits = { name: 'metrics queries', running: 2, waiting: 32, patience: 1_000, rest: 500 };
 
 /** The parameters of every metrics query. */
 export interface MetricsQuery {
   readonly organization: string;
   readonly range: AskedRange;
-  /** Absent: the organization as a whole. */
+  /** Undefined counts the whole organization. */
   readonly brand: string | undefined;
-  /** The position of the log that the answer must include. */
+  /** The position of the log that the result must include. */
   readonly minPosition?: number | undefined;
 }
 
-/** Runs the metrics queries of all organizations, within the limits of each. */
+/** Runs metrics queries, with a limit of concurrent queries for each organization. */
 @Injectable()
 export class MetricsQueries {
   private readonly turns = new OrganizationTurns(TURNS);
@@ -32,9 +32,10 @@ export class MetricsQueries {
   ) {}
 
   /**
-   * Waits for the organization's turn, checks the brand, then calls `answer`.
-   * @param query equal queries of a class share an answer
-   * @param answer runs a single statement, and so of one snapshot; gets the range as of now, and the current time (ms)
+   * Waits until the organization may run a query, checks the brand, then calls `answer`.
+   * @param query concurrent equal queries of one class share a result
+   * @param answer runs a single statement, so that the result is from one snapshot. It gets the range and the current
+   *   time in ms
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
    * @throws Unavailable if the database is unavailable, or the range takes too long to count
    * @throws TooManyRequests if too many queries of the organization are waiting
@@ -45,7 +46,7 @@ export class MetricsQueries {
   ): Promise<Answer> {
     const { organization, brand, minPosition } = query;
     return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
-      // Read only now, so that everyone who shares this answer gets a range that covers their own request.
+      // Read when the query runs, so that the range covers all requests that share the result.
       const now = Date.now();
       try {
         const ask = async (connection: Connection): Promise<Answer> => {

@@ -12,14 +12,14 @@ export interface OrganizationState extends Pick<OrganizationResponse, 'flags'> {
   readonly ingest: IngestLimits | undefined;
 }
 
-/** An organization's flags and what is left of its daily quotas, as of the last second. */
+/** Returns an organization's enabled flags and its remaining daily quotas, which may be a second old. */
 export class GetOrganization extends Query<OrganizationState> {
   constructor(readonly organization: string) {
     super();
   }
 }
 
-/** More than any organization has enabled. */
+/** Maximum number of flags in the response; no organization has more. */
 const MAX_FLAGS = 1_000;
 
 const dtoOf = (quota: { readonly limit: number; readonly left: number } | undefined): DailyQuotaDto | undefined =>

@@ -4,7 +4,7 @@ import { RequestTurns } from '../read-models/request-turns.js';
 import type { OwnBrandsResponse } from './organization.dto.js';
 import { READ_BRANDS } from './statements.js';
 
-/** An organization's registered brands, as projected so far. */
+/** Lists the registered brands of an organization from the read models. */
 export class ListOwnBrands extends Query<OwnBrandsResponse> {
   constructor(readonly organization: string) {
     super();

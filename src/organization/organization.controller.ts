@@ -9,7 +9,7 @@ import { GetOrganization } from './get-organization.js';
 import { ListOwnBrands } from './list-own-brands.js';
 import { OrganizationResponse, OwnBrandsResponse, type RequestLimit } from './organization.dto.js';
 
-/** The limit in the headers of this response; undefined if requests are not limited. */
+/** Reads the request limit from the headers of this response; undefined if requests are not limited. */
 const requestLimitOf = (reply: FastifyReply): RequestLimit | undefined => {
   const [perMinute, remaining, resetSeconds] = ['limit', 'remaining', 'reset'].map((name) =>
     Number(reply.getHeader(`ratelimit-${name}`)),

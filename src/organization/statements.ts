@@ -8,7 +8,7 @@ export const READ_FLAGS = statement(
   'select flag from read.feature_flags where organization = $1 and enabled order by flag limit $2',
 );
 
-/** An organization's registered brands, whether it may see their metrics, and how many brands there are in total. */
+/** The registered brands of an organization, whether metrics are available for them, and the total number of brands. */
 export const READ_BRANDS = statement(
   'organization-brands',
   { organization: 'text', limit: 'bigint' },

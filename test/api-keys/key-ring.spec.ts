@@ -7,14 +7,14 @@ import { API_KEYS_STREAM } from '../../src/events/streams.js';
 import { Readiness } from '../../src/ops/readiness.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
-/** A log of keys that can be cut off from whoever reads it. */
+/** A log of key events that can be made unavailable or lose events. */
 class KeyLog extends InMemoryEventLog {
   away = false;
-  /** Answers as if there were no events at or after this revision. */
+  /** Hides the events from this revision on. */
   seemsToEndAt = Infinity;
   private ids = 0;
 
-  /** As a failover to a standby that was behind does. */
+  /** Loses the last events, as a failover to a lagging standby does. */
   loseLast(): void {
     this.events.pop();
   }
@@ -44,13 +44,13 @@ class KeyLog extends InMemoryEventLog {
 const open = (): { stream: KeyLog; ring: KeyRing; readiness: Readiness } => {
   const stream = new KeyLog();
   const readiness = new Readiness();
-  // The ring reads through the connections of followers: the log itself has no keys.
+  // The key ring must read through `forFollowers`; the log itself has no keys.
   const log = Object.assign(new InMemoryEventLog(), { forFollowers: stream });
   return { stream, readiness, ring: new KeyRing(log, readiness, { add: () => {} } as never) };
 };
 
-describe('The key ring', () => {
-  it('is unavailable, and not ready, before the keys are read', async () => {
+describe('KeyRing', () => {
+  it('throws Unavailable and is not ready before the keys are read', async () => {
     const { stream, ring, readiness } = open();
     const key = createKey();
     stream.issue('a', key);
@@ -64,7 +64,7 @@ describe('The key ring', () => {
     expect((await readiness.report()).status).toBe('ready');
   });
 
-  it('keeps accepting the keys it knows while the log is unavailable', async () => {
+  it('accepts known keys while the log is unavailable', async () => {
     const { stream, ring } = open();
     const key = createKey();
     stream.issue('a', key);
@@ -74,7 +74,7 @@ describe('The key ring', () => {
     expect(ring.verify(key)?.keyId).toBe('a');
   });
 
-  it('keeps accepting the keys it knows while the log answers as if it were empty', async () => {
+  it('accepts known keys while the log appears empty', async () => {
     const { stream, ring } = open();
     const [key, later] = [createKey(), createKey()];
     stream.issue('a', key);
@@ -88,7 +88,7 @@ describe('The key ring', () => {
     expect([key, later].map((one) => ring.verify(one)?.keyId)).toEqual(['a', 'later']);
   });
 
-  it('keeps accepting the keys it knows until those of a log that lost events have all been read', async () => {
+  it('accepts known keys until all keys of a log that lost events have been read', async () => {
     const { stream, ring } = open();
     const [kept, lost] = [createKey(), createKey()];
     stream.issue('kept', kept);
@@ -107,7 +107,7 @@ describe('The key ring', () => {
     expect([kept, lost].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', undefined]);
   });
 
-  it('reads all again where the log has lost what was read of it, however it goes on', async () => {
+  it('reads all keys again if the log lost events that were read', async () => {
     const { stream, ring } = open();
     const [kept, lost, later] = [createKey(), createKey(), createKey()];
     stream.issue('kept', kept);
@@ -124,7 +124,7 @@ describe('The key ring', () => {
     expect([kept, lost, later].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', undefined, 'later']);
   });
 
-  it('forgets a revoked key that it had remembered', async () => {
+  it('rejects a revoked key that was cached', async () => {
     const { stream, ring } = open();
     const [key, other] = [createKey(), createKey()];
     stream.issue('a', key);
@@ -137,7 +137,7 @@ describe('The key ring', () => {
     expect(ring.verify(other)?.keyId).toBe('b');
   });
 
-  it('looks at the expiry of a key each time', async () => {
+  it('checks the expiry of a cached key on each use', async () => {
     const { stream, ring } = open();
     const key = createKey();
     const now = jest.spyOn(Date, 'now').mockReturnValue(1_000);
@@ -150,7 +150,7 @@ describe('The key ring', () => {
     now.mockRestore();
   });
 
-  it('accepts no key from an event that cannot be read', async () => {
+  it('ignores invalid key events', async () => {
     const { stream, ring } = open();
     const [key, good] = [createKey(), createKey()];
     stream.issue('a', key, { scopes: ['everything'] });
@@ -162,7 +162,7 @@ describe('The key ring', () => {
     expect(ring.verify(good)?.keyId).toBe('c');
   });
 
-  it('reads any number of keys', async () => {
+  it('reads more keys than fit into one page', async () => {
     const { stream, ring } = open();
     const keys = Array.from({ length: 1_200 }, createKey);
     keys.forEach((key, i) => stream.issue(`k${i}`, key));

@@ -1,4 +1,4 @@
-import type { Opinion } from '../../src/asset-check/opinion.js';
+import type { SourceResult } from '../../src/asset-check/source-result.js';
 import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { type Format, type ListContent, parseList } from '../../src/asset-check/lists/parse-list.js';
 import { lookupText, matchList } from '../../src/asset-check/lists/match-list.js';
@@ -7,12 +7,12 @@ import { parseContent } from '../../src/assets/parse-content.js';
 
 const hashes = new SuffixHashes();
 
-/** Reads a list as it would be sent, and asks it as a check does. */
+/** Parses a list, and returns a function that looks up content in it. */
 export const listOf = async (
   text: string,
   format: Format,
   { verdict = 'BLOCKED' as 'ALLOWED' | 'BLOCKED', hosting = [] as readonly string[] } = {},
-): Promise<{ content: ListContent; ask: (content: string) => Opinion | string }> => {
+): Promise<{ content: ListContent; ask: (content: string) => SourceResult | string }> => {
   const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hosting]);
   const bytes = Buffer.from(text);
   const content = await parseList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
@@ -27,9 +27,9 @@ export const listOf = async (
   };
 };
 
-/** An opinion in few words: `BLOCKED match`, `ALLOWED match parent-domain`, or the reason for UNKNOWN. */
-export const brief = (opinion: Opinion | string): string => {
-  if (typeof opinion === 'string') return opinion;
-  const { status, reason, match } = opinion;
+/** Formats a result as text: `BLOCKED match`, `ALLOWED match parent-domain`, or the reason of UNKNOWN. */
+export const brief = (result: SourceResult | string): string => {
+  if (typeof result === 'string') return result;
+  const { status, reason, match } = result;
   return [status === 'UNKNOWN' ? undefined : status, match, reason].filter((part) => part !== undefined).join(' ');
 };

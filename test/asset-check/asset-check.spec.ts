@@ -13,7 +13,7 @@ import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
-describe('a check', () => {
+describe('AssetChecker', () => {
   let folder: string;
   let database: TestDatabase;
   let own: Source;
@@ -57,7 +57,7 @@ describe('a check', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('says in a sentence who lists the asset, since when, and where to appeal', async () => {
+  it('describes in one sentence who lists the asset, since when, and where to appeal', async () => {
     const appeal = 'https://lists.example/appeal';
     const listed = await list('listed', 'plain', 'evil.example\ngithub.io', appeal);
     const fuzzy = await list('fuzzy', 'metamask', '{"blacklist":["x.example"],"fuzzylist":["metamask.io"]}');
@@ -90,7 +90,7 @@ describe('a check', () => {
     expect(sentence(`sites.google.com/view/${'x'.repeat(4_000)}`).length).toBeLessThan(250);
   });
 
-  it('names the entry as it was listed, and the page, profile or domain above', async () => {
+  it('names the matching entry as the list wrote it, and the parent page, profile or domain', async () => {
     const listed = await list('listed', 'plain', 'München.EXAMPLE\nmedium.com/@Evil');
     const sentence = (content: string): string => answerOf([own, listed], content).message;
     expect(sentence('XN--MNCHEN-3YA.example')).toBe(
@@ -104,7 +104,7 @@ describe('a check', () => {
     );
   });
 
-  it('says what the content was understood as', () => {
+  it('returns the type and normalized content of the asset', () => {
     const assetOf = (content: string) => answerOf([own], content).asset;
     expect(assetOf('https://u@OURS.example:80/x')).toEqual({ type: 'URL', content: 'ours.example' });
     expect(assetOf('https://x.com/Evil/status/1')).toEqual({ type: 'TWITTER', content: 'evil' });
@@ -114,7 +114,7 @@ describe('a check', () => {
     expect(answerOf([own], 'hello world')).not.toHaveProperty('asset.type');
   });
 
-  it('names content that it cannot read, and never half of a character or what is not seen', () => {
+  it('quotes invalid content without splitting characters and without invisible characters', () => {
     expect(answerOf([own], 'a b\u202e\n\ud800c').message).toMatch(/^"a b\ufffd\ufffd\ufffdc" is not a URL/);
     expect(answerOf([own], 'hello world').message).toBe(
       '"hello world" is not a URL, host, wallet address, profile or anything else that can be checked.',
@@ -123,7 +123,7 @@ describe('a check', () => {
     expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is not a URL/u);
   });
 
-  it('is of an unsupported type if every source that is asked says so', async () => {
+  it('returns unsupported-type if every enabled source does', async () => {
     const hosts = await list('hosts', 'hosts', '0.0.0.0 evil.example');
     const sources: Source[] = [{ ...own, mode: 'DISABLED' }, hosts];
     expect(answerOf(sources, '@somebody')).toMatchObject({
@@ -138,7 +138,7 @@ describe('a check', () => {
     expect(answerOf([own, hosts], '@somebody')).toMatchObject({ reason: 'not-found' });
   });
 
-  it('does not fail because a source does', async () => {
+  it('uses the other sources if one source throws', async () => {
     const good = await list('good', 'plain', 'evil.example');
     const broken = await list('broken', 'plain', 'evil.example');
     Object.assign((broken.of as { list: ListSource }).list, {
@@ -153,9 +153,9 @@ describe('a check', () => {
     });
   });
 
-  it('that fails itself says so, and nothing else', async () => {
+  it('returns internal-error if the check itself fails', async () => {
     const check = new AssetChecker([own], 100);
-    // Nothing that is sent makes it fail, so it is made to.
+    // No content makes a check fail, so a failure is injected.
     Object.assign(check, { answer: () => JSON.parse('{') as never });
     expect(check.check('evil.example')).toEqual({
       status: 'UNKNOWN',

@@ -11,7 +11,7 @@ import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { ListServer, sends } from './lists/list-server.js';
 
-describe('a bulk check', () => {
+describe('A bulk check', () => {
   let database: TestDatabase;
   let server: ListServer;
   let url: string;
@@ -47,15 +47,15 @@ describe('a bulk check', () => {
     return (await handler.execute(new CheckAssets(contents))).result;
   };
 
-  it('asks a source for every content, however many it takes at once', async () => {
+  it('queries a source for every content, even if a source gets only 50 at a time', async () => {
     server.behave = sends('{"status":"BLOCKED"}', { 'content-type': 'application/json' });
     const contents = Array.from({ length: 240 }, (_, n) => `site-${n}.example`);
-    // Five rounds of requests do not fit into the budget of a single check.
+    // Five rounds of requests take longer than the budget of a single check.
     const { summary } = await bulk([own, lookUp(20_000)], contents, 1);
     expect(summary).toEqual({ blocked: 240, allowed: 0, unknown: 0, errored: 0, incomplete: 0 });
   });
 
-  it('counts the contents for which a source gave no answer', async () => {
+  it('counts the contents for which a source returned no result', async () => {
     server.behave = (_, response) => response.destroy();
     const contents = ['one.example', 'two.example', 'no asset', 'localhost'];
     const { results, summary } = await bulk([own, lookUp(1_000)], contents, 500);
@@ -63,7 +63,7 @@ describe('a bulk check', () => {
     expect(results[0]!.sources[1]).toMatchObject({ reason: 'source-error' });
   });
 
-  it('is no larger than its question if contents are long, and is written a result at a time', async () => {
+  it('returns a response no larger than its request for long contents, and writes it one result at a time', async () => {
     const contents = Array.from({ length: 100 }, (_, n) => `https://sites.google.com/${n}/${'😀'.repeat(1_270)}`);
     const answer = await bulk([own], contents, 500);
     expect(answer.results[0]!.asset!.content).toMatch(/^sites\.google\.com\/0\/.{101}…$/);
@@ -76,7 +76,7 @@ describe('a bulk check', () => {
     expect(written.value!.length).toBeLessThan(Buffer.byteLength(JSON.stringify({ contents })) / 3);
   });
 
-  it('has more time the larger it is, and never more than 30 s or less than a single check', () => {
+  it('has a time budget that grows with its size, up to 30 s and at least that of a single check', () => {
     const budget = (contents: number, source: Source): number =>
       new AssetChecker([own, source], 1_500).budgetOf(contents);
     expect(budget(1, lookUp(1_000))).toBe(1_500);
@@ -88,7 +88,7 @@ describe('a bulk check', () => {
     expect(new AssetChecker([own, lookUp(1_000)], 45_000).budgetOf(1_000)).toBe(45_000);
   });
 
-  it('lets other requests pass while it reads contents that take long', async () => {
+  it('yields to other requests while it parses slow contents', async () => {
     const contents = Array.from({ length: 1_000 }, (_, n) => `https://x.com/${'가'.repeat(2_000)}${n}`);
     let passed = 0;
     const pass = (): void => {

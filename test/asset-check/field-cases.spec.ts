@@ -15,7 +15,7 @@ const BYRON = [
   'DdzFFzCqrhsrcTVhLygT24QwTnNqQqQ8mZrq5jykUzMveU26sxaH529kMpo7VhPrt5pwW3dXeB2k3EEvKcNBRmzCfcQ7dTkyGzTs658C',
 ];
 
-/** Lists as people publish them: what they block, and what they say nothing of. */
+/** Lists as people publish them, with contents that they block and contents that they do not list. */
 const LISTS: readonly (readonly [Format, string, blocked: readonly string[], unknown: readonly string[]])[] = [
   [
     'hosts',
@@ -84,7 +84,7 @@ const LISTS: readonly (readonly [Format, string, blocked: readonly string[], unk
   ],
 ];
 
-/** Contents that one own status must reach. */
+/** Contents that one own status must apply to. */
 const OWN: readonly (readonly [type: string, content: string, reached: readonly string[]])[] = [
   [
     'URL',
@@ -117,7 +117,7 @@ const OWN: readonly (readonly [type: string, content: string, reached: readonly 
       'xrpl:0:XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi',
       `${XRP}?dt=0`,
       `${XRP}?dt=4294967295`,
-      // Not a tag, so that the payment goes to the account.
+      // The parameter is not a valid tag, so the payment goes to the account.
       `${XRP}?dt=4294967296`,
     ],
   ],
@@ -126,20 +126,23 @@ const OWN: readonly (readonly [type: string, content: string, reached: readonly 
   ['URL', 'fc42.example', ['<URL:https://fc42.example/x>', '[claim](https://fc42.example)']],
 ];
 
-const isBlocked = (opinion: unknown): boolean => (opinion as { status?: string }).status === 'BLOCKED';
+const isBlocked = (result: unknown): boolean => (result as { status?: string }).status === 'BLOCKED';
 
-describe('a list as people publish it', () => {
-  it.each(LISTS)('in format %s blocks what it means and nothing else: %j', async (format, text, blocked, unknown) => {
-    const { ask } = await listOf(text, format);
-    for (const content of blocked) expect([content, isBlocked(ask(content))]).toEqual([content, true]);
-    for (const content of unknown) expect([content, isBlocked(ask(content))]).toEqual([content, false]);
-  });
+describe('A list as people publish it', () => {
+  it.each(LISTS)(
+    'in the format %s blocks the intended contents and no others: %j',
+    async (format, text, blocked, unknown) => {
+      const { ask } = await listOf(text, format);
+      for (const content of blocked) expect([content, isBlocked(ask(content))]).toEqual([content, true]);
+      for (const content of unknown) expect([content, isBlocked(ask(content))]).toEqual([content, false]);
+    },
+  );
 
   it.each([
     '\n<!-- generated -->\n<!DOCTYPE html>\n<html><head><title>503</title></head>\n<body>\nfc37.example\n</body></html>\n',
     '<!-- 404 --> <html>\n<body><pre>\nfc38.example\n</pre>\n',
     Buffer.from('\ufefffc93.example\r\nfc94.example\r\n', 'utf16le').toString('latin1'),
-  ])('is rejected as a whole if it is something else: %j', async (text) => {
+  ])('is rejected completely if it is another kind of document: %j', async (text) => {
     await expect(listOf(text, 'plain')).rejects.toThrow(/not a list|no usable entries/);
   });
 
@@ -163,7 +166,7 @@ describe('a list as people publish it', () => {
     'https://u:p@x.example/',
     'https://metamask.app.link/dapp/x.example',
     'metamask://dapp/x.example',
-  ])('counts the line %j and takes no entry from it', async (line) => {
+  ])('counts the line %j as rejected and creates no entry from it', async (line) => {
     const others = Array.from({ length: 20 }, (_, n) => `other-${n}.example`);
     const { ask, content } = await listOf([...others, line].join('\n'), 'plain');
     expect(content.rejected).toEqual([{ reason: expect.any(String), count: 1, examples: [expect.any(String)] }]);
@@ -172,14 +175,14 @@ describe('a list as people publish it', () => {
   });
 });
 
-describe('a status that an organization reports', () => {
-  it.each(OWN)('of the %s %s reaches every spelling', (type, content, reached) => {
+describe('A status that an organization reports', () => {
+  it.each(OWN)('for the %s %s applies to every spelling', (type, content, reached) => {
     const key = assetKey({ type, content });
     for (const asked of reached)
       expect([asked, parseContent(asked).reading?.keys]).toEqual([asked, expect.arrayContaining([key])]);
   });
 
-  it('of a name with a sharp s does not reach the name with ss', () => {
+  it('for a name with a sharp s does not apply to the name with ss', () => {
     expect(parseContent('https://giess-fc16.example/').reading!.keys).not.toContain(
       assetKey({ type: 'URL', content: 'gieß-fc16.example' }),
     );

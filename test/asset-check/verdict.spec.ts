@@ -1,25 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Opinion } from '../../src/asset-check/opinion.js';
-import { decide, type SourceOpinion } from '../../src/asset-check/verdict.js';
+import type { SourceResult } from '../../src/asset-check/source-result.js';
+import { decide, type AttributedResult } from '../../src/asset-check/verdict.js';
 
-const OPINIONS: Record<string, Opinion> = {
+const RESULTS: Record<string, SourceResult> = {
   'exact BLOCKED': { status: 'BLOCKED' },
   'exact ALLOWED': { status: 'ALLOWED' },
   'inherited BLOCKED': { status: 'BLOCKED', reason: 'parent-domain' },
   'inherited ALLOWED': { status: 'ALLOWED', reason: 'parent-domain' },
   none: { status: 'UNKNOWN', reason: 'not-found' },
 };
-const NAMES = Object.keys(OPINIONS);
+const NAMES = Object.keys(RESULTS);
 
-const voice = (source: string, name: string, mode: SourceOpinion['mode'] = 'ENABLED'): SourceOpinion => ({
+const voice = (source: string, name: string, mode: AttributedResult['mode'] = 'ENABLED'): AttributedResult => ({
   source,
   isOwn: source === 'own',
   mode,
-  opinion: OPINIONS[name]!,
+  result: RESULTS[name]!,
 });
 
-/** The rule as the specification words it: the first of these that exists. */
-const RULE: readonly (readonly [own: boolean, opinions: readonly string[]])[] = [
+/** The rule of the specification: the first existing item of this list determines the verdict. */
+const RULE: readonly (readonly [own: boolean, results: readonly string[]])[] = [
   [true, ['exact BLOCKED', 'exact ALLOWED']],
   [false, ['exact BLOCKED']],
   [true, ['inherited BLOCKED', 'inherited ALLOWED']],
@@ -28,38 +28,41 @@ const RULE: readonly (readonly [own: boolean, opinions: readonly string[]])[] = 
   [false, ['inherited ALLOWED']],
 ];
 
-describe('who decides', () => {
+describe('The source that determines the verdict', () => {
   const combinations = NAMES.flatMap((own) => NAMES.flatMap((a) => NAMES.map((b) => ({ own, a, b }))));
 
-  it.each(combinations)('among our own $own, one source’s $a and another’s $b', ({ own, a, b }) => {
-    for (const order of [
-      ['own', 'a', 'b'],
-      ['b', 'own', 'a'],
-    ]) {
-      const held: Record<string, string> = { own, a, b };
-      const verdict = decide(order.map((source) => voice(source, held[source]!)));
-      let expected: { status: string; source: string; reason?: string } = {
-        status: 'UNKNOWN',
-        source: 'own',
-        reason: 'not-found',
-      };
-      for (const [isOwn, names] of [...RULE].reverse())
-        for (const source of [...order].reverse())
-          if ((source === 'own') === isOwn && names.includes(held[source]!)) {
-            const [kind, status] = held[source]!.split(' ') as [string, string];
-            const reason = kind === 'inherited' ? 'parent-domain' : isOwn ? undefined : 'external-source';
-            expected = { status, source, reason };
-          }
-      expect(verdict).toEqual(expected);
-    }
-  });
+  it.each(combinations)(
+    'is chosen by precedence for own status $own and other sources with $a and $b',
+    ({ own, a, b }) => {
+      for (const order of [
+        ['own', 'a', 'b'],
+        ['b', 'own', 'a'],
+      ]) {
+        const held: Record<string, string> = { own, a, b };
+        const verdict = decide(order.map((source) => voice(source, held[source]!)));
+        let expected: { status: string; source: string; reason?: string } = {
+          status: 'UNKNOWN',
+          source: 'own',
+          reason: 'not-found',
+        };
+        for (const [isOwn, names] of [...RULE].reverse())
+          for (const source of [...order].reverse())
+            if ((source === 'own') === isOwn && names.includes(held[source]!)) {
+              const [kind, status] = held[source]!.split(' ') as [string, string];
+              const reason = kind === 'inherited' ? 'parent-domain' : isOwn ? undefined : 'external-source';
+              expected = { status, source, reason };
+            }
+        expect(verdict).toEqual(expected);
+      }
+    },
+  );
 
-  const unknown = (...reasons: (Opinion['reason'] | 'DISABLED')[]): SourceOpinion[] =>
+  const unknown = (...reasons: (SourceResult['reason'] | 'DISABLED')[]): AttributedResult[] =>
     reasons.map((reason, index) => ({
       source: index === 0 ? 'own' : `s${index}`,
       isOwn: index === 0,
       mode: reason === 'DISABLED' ? 'DISABLED' : 'ENABLED',
-      opinion: reason === 'DISABLED' ? { status: 'UNKNOWN' } : { status: 'UNKNOWN', reason },
+      result: reason === 'DISABLED' ? { status: 'UNKNOWN' } : { status: 'UNKNOWN', reason },
     }));
 
   it.each([
@@ -78,11 +81,11 @@ describe('who decides', () => {
     expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
   });
 
-  const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', place?: number): SourceOpinion => ({
+  const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', matchedLength?: number): AttributedResult => ({
     source,
     isOwn: source === 'own',
     mode: 'ENABLED',
-    opinion: { status, reason: 'parent-domain', place },
+    result: { status, reason: 'parent-domain', matchedLength },
   });
 
   it.each([
@@ -90,25 +93,28 @@ describe('who decides', () => {
     { own: 12, other: 12, source: 'own' },
     { own: 14, other: 12, source: 'own' },
     { own: 12, other: undefined, source: 'own' },
-  ])('is our own inherited ALLOWED unless another’s inherited BLOCKED lies nearer: $own, $other', (one) => {
-    const voices = [
-      inherited('own', 'ALLOWED', one.own),
-      inherited('a', 'BLOCKED', 3),
-      inherited('b', 'BLOCKED', one.other),
-      inherited('c', 'ALLOWED', 20),
-    ];
-    // Where it is passed over, the others decide in their own order: of two that are BLOCKED the first configured.
-    expect(decide(voices).source).toBe(one.source === 'b' ? 'a' : 'own');
-    expect(decide([voices[0]!, voices[2]!, voices[3]!]).source).toBe(one.source);
-  });
+  ])(
+    'is this service’s own source for an inherited ALLOWED, unless another source has a nearer inherited BLOCKED: $own, $other',
+    (one) => {
+      const voices = [
+        inherited('own', 'ALLOWED', one.own),
+        inherited('a', 'BLOCKED', 3),
+        inherited('b', 'BLOCKED', one.other),
+        inherited('c', 'ALLOWED', 20),
+      ];
+      // Otherwise the other sources decide; of two BLOCKED results the first configured one is used.
+      expect(decide(voices).source).toBe(one.source === 'b' ? 'a' : 'own');
+      expect(decide([voices[0]!, voices[2]!, voices[3]!]).source).toBe(one.source);
+    },
+  );
 
-  it('is our own inherited BLOCKED however near another’s ALLOWED or BLOCKED lies', () => {
+  it('is this service’s own source if it has an inherited BLOCKED, even if another source has a nearer match', () => {
     for (const status of ['ALLOWED', 'BLOCKED'] as const)
       expect(decide([inherited('own', 'BLOCKED', 5), inherited('a', status, 50)])).toMatchObject({ source: 'own' });
   });
 
-  it('is our own inherited ALLOWED if the nearer BLOCKED is of a disabled source', () => {
-    const disabled: SourceOpinion = { ...inherited('a', 'BLOCKED', 50), mode: 'DISABLED' };
+  it('is this service’s own source if it has an inherited ALLOWED and only a disabled source has a nearer BLOCKED', () => {
+    const disabled: AttributedResult = { ...inherited('a', 'BLOCKED', 50), mode: 'DISABLED' };
     expect(decide([inherited('own', 'ALLOWED', 5), disabled])).toMatchObject({ status: 'ALLOWED', source: 'own' });
   });
 

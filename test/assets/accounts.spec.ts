@@ -9,11 +9,11 @@ import { parseContent } from '../../src/assets/parse-content.js';
 
 const XRP = 'rGWrZyQqhTp9Xu7G5Pkayo7bXjH4k4QYpf';
 const STELLAR = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
-/** Of SEP-23. */
+/** Test vectors of SEP-23. */
 const MUXED_BASE = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const MUXED_VECTOR = 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK';
 
-/** Spellings of accounts, each with the keys that its status is looked up by. */
+/** Spellings of accounts with the keys that they are looked up by. */
 const SPELLINGS: readonly (readonly [string, readonly string[]])[] = [
   [XRP, [XRP]],
   ['XVLhHMPHU98es4dbozjVtdWzVrDjtV5fdx1mHp98tDMoQXb', [XRP]],
@@ -26,12 +26,12 @@ const SPELLINGS: readonly (readonly [string, readonly string[]])[] = [
   [`ripple:${XRP}?DT=33722`, [`${XRP}?dt=33722`, XRP]],
   [`xrpl:0:${XRP}-495`, [`${XRP}?dt=495`, XRP]],
   [`did:pkh:xrpl:0:${XRP}-0`, [`${XRP}?dt=0`, XRP]],
-  // A tag that no ledger could hold is a parameter like any other one.
+  // A tag that is out of range is ignored like any other parameter.
   [`${XRP}?dt=4294967296`, [XRP]],
   [`${XRP}?dt=me`, [XRP]],
   ['XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi', [`${XRP}?dt=4294967295`, XRP]],
   ['xrpl:0:XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi', [`${XRP}?dt=4294967295`, XRP]],
-  // The tag of an X-address wins.
+  // The tag of the X-address takes precedence.
   ['XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi?dt=7', [`${XRP}?dt=4294967295`, XRP]],
   ['XVLhHMPHU98es4dbozjVtdWzVrDjtV5fdx1mHp98tDMoQXb?dt=7', [`${XRP}?dt=7`, XRP]],
   [STELLAR, [STELLAR]],
@@ -42,15 +42,15 @@ const SPELLINGS: readonly (readonly [string, readonly string[]])[] = [
   ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4?amount=0.1', ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4']],
 ];
 
-describe('an account', () => {
-  it.each(SPELLINGS)('written %s is looked up by the keys of its tag and itself', (text, keys) => {
+describe('An account', () => {
+  it.each(SPELLINGS)('written as %s is looked up by the keys with and without its tag', (text, keys) => {
     expect(parseContent(text).reading?.keys).toEqual(keys.map((key) => `ADDRESS:${key}`));
     expect(assetKey({ type: 'ADDRESS', content: text })).toBe(`ADDRESS:${keys[0]!}`);
     expect(assetKey({ type: 'ADDRESS', content: keys[0]! })).toBe(`ADDRESS:${keys[0]!}`);
     expect(parseContent(text).reading?.account).toBe(keys.at(-1));
   });
 
-  it('is read from a muxed account of Stellar as an account with a number', () => {
+  it('is parsed from a muxed Stellar account as an account with a memo', () => {
     const { key, shared } = readAddress(MUXED_VECTOR)!;
     expect({ key, shared }).toEqual({ key: `${MUXED_BASE}?memo=9223372036854775808`, shared: MUXED_BASE });
     expect(readAccount(`stellar:pubnet:${MUXED_VECTOR}`)).toMatchObject({ key });
@@ -62,7 +62,7 @@ describe('an account', () => {
     `xrpl:0:${XRP}-`,
     `XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi-7`,
     `xrpl:0:${XRP}-x`,
-  ])('%s is no account', (text) => {
+  ])('is not parsed from the invalid text %s', (text) => {
     expect(readAccount(text)).toBeUndefined();
   });
 });
@@ -84,8 +84,8 @@ const tagBytes = (tag: number | undefined): number[] => {
   return [...bytes];
 };
 
-describe('an X-address', () => {
-  it('of a network, with or without a tag, has the key of the classic address with that tag', () => {
+describe('An X-address', () => {
+  it('has the same key as the classic address with the same tag, on each network', () => {
     fc.assert(
       fc.property(accountIds, tags, fc.constantFrom([0x05, 0x44], [0x04, 0x93]), (id, tag, network) => {
         const classic = ripple(0, ...id);
@@ -105,7 +105,7 @@ describe('an X-address', () => {
     ['a tag that its flag denies', [0x05, 0x44], [0, 1, 0, 0, 0, 0, 0, 0, 0]],
     ['a tag of more than 32 bits', [0x05, 0x44], [1, 1, 0, 0, 0, 1, 0, 0, 0]],
     ['an unknown flag', [0x05, 0x44], [2, 1, 0, 0, 0, 0, 0, 0, 0]],
-  ])('with %s is no address', (_, network, rest) => {
+  ])('with %s is invalid', (_, network, rest) => {
     expect(readAddress(ripple(...network, ...new Uint8Array(20).fill(7), ...rest))).toBeUndefined();
   });
 });
@@ -124,13 +124,13 @@ const CHECKED = [
   STELLAR,
 ];
 
-describe('a checksum', () => {
-  it.each(BYRON)('of the Byron address %s is checked, and the address is its own key', (text) => {
+describe('A checksum', () => {
+  it.each(BYRON)('of the Byron address %s is verified, and the key is the address', (text) => {
     expect(parseContent(text).reading).toMatchObject({ type: 'ADDRESS', keys: [`ADDRESS:${text}`] });
     expect(parseContent(`cardano:${text}?amount=1`).reading).toMatchObject({ keys: [`ADDRESS:${text}`] });
   });
 
-  it.each(CHECKED)('makes a parse error of every change of a character of %s', (text) => {
+  it.each(CHECKED)('detects every change of a single character in %s', (text) => {
     const alphabet = text.startsWith('G') ? 'AQ7Z' : '19AHJNPZakmz';
     const corrupted = [...text].flatMap((letter, at) =>
       [...alphabet].filter((other) => other !== letter).map((other) => text.slice(0, at) + other + text.slice(at + 1)),

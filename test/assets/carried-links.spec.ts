@@ -12,22 +12,22 @@ const urlOf = (content: string): string | undefined => {
 const carriersOf = (content: string): (string | undefined)[] =>
   (parseContent(content).reading?.carriers ?? []).map(({ host }) => host);
 
-describe('a link that carries a link', () => {
+describe('A link that carries another link', () => {
   const forms = [...WEB_CARRIERS, ...APP_CARRIERS, ...NOTATIONS];
 
-  it.each(forms)('is read and stored as the link that it opens: %s', (form) => {
+  it.each(forms)('is checked and stored as the link that it opens: %s', (form) => {
     const content = written(form, HOST);
     expect(urlOf(content)).toBe('URL evil.example');
     expect(parseContent(content).reading!.keys).toContain('URL:evil.example');
     expect(assetKey({ type: 'URL', content })).toBe('URL:evil.example');
   });
 
-  it.each(WEB_CARRIERS)('names the host that carries the link: %s', (form) => {
+  it.each(WEB_CARRIERS)('returns the host of the carrier: %s', (form) => {
     expect(carriersOf(written(form, HOST)).length).toBeGreaterThan(0);
     expect(carriersOf(written(form, HOST))).not.toContain(HOST);
   });
 
-  it('is read as a profile or a page if the carried link leads to one', () => {
+  it('is parsed as a profile or a page if the carried link leads to one', () => {
     for (const content of ['https://metamask.app.link/dapp/x.com/Evil', 'trust://open_url?url=https://x.com/Evil'])
       expect(urlOf(content)).toBe('TWITTER evil');
     expect(assetKey({ type: 'PAGE', content: 'https://link.metamask.io/dapp/evil.example/a/b?x=1' })).toBe(
@@ -35,7 +35,7 @@ describe('a link that carries a link', () => {
     );
   });
 
-  it('is read the same through two random carriers as through one', () => {
+  it('has the same result through two random carriers as through one', () => {
     const carrier = fc.constantFrom(
       ...[...WEB_CARRIERS, ...APP_CARRIERS].filter((form) => /^(?!intent:\/\/HOST|some-new).*=LINK/.test(form)),
     );
@@ -57,7 +57,7 @@ describe('a link that carries a link', () => {
     'https://evil.example/dapp?cb_url=https%3A%2F%2Fgood.example',
     'https://evil.example/[good](https://good.example)',
     'googlechrome://evil.example/?u=https://good.example',
-  ])('is the host itself if that host carries nothing: %s', (content) => {
+  ])('is parsed as its own host if the host is not a known carrier: %s', (content) => {
     expect(urlOf(content)).toMatch(/^(?:URL|PAGE) (?:metamask\.app\.link|link\.metamask\.io\.|evil\.)/);
   });
 
@@ -66,14 +66,14 @@ describe('a link that carries a link', () => {
     ['https://metamask.app.link/dapp/'.repeat(40), 'metamask.app.link'],
     ['https://metamask.app.link/dapp/a^b.c', 'metamask.app.link'],
     ['intent://evil.example#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fgood.example;end', 'evil.example'],
-  ])('has no host of its own if the link cannot be told: %s', (content, carrier) => {
+  ])('has no host if the carried link is ambiguous: %s', (content, carrier) => {
     const { reading } = parseContent(content);
     expect(reading).toMatchObject({ type: 'URL', keys: [`URL:${content}`], host: undefined });
     expect(carriersOf(content)).toContain(carrier);
     expect(assetKey({ type: 'URL', content })).toBe(`URL:${content}`);
   });
 
-  it('is not read as one of two links of an unknown app, a script or an account', () => {
+  it('is not followed in an app link with two links, a script or an account', () => {
     for (const content of [
       'some-wallet://open?x=https://good.example&url=https://evil.example',
       'javascript:alert("<https://good.example>")',
@@ -88,7 +88,7 @@ describe('a link that carries a link', () => {
   });
 });
 
-describe('content below a gateway', () => {
+describe('Content on an IPFS gateway', () => {
   const CID = 'bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47pxkue';
   const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
   const KEY = 'k51qzi5uqu5dlvj2baxnqndepeb86cbk3ng7n3i46uzyxzyqj2xjonzllnv0v8';
@@ -105,23 +105,23 @@ describe('content below a gateway', () => {
       'sub.name.eth.link',
       'name.w3s.link',
       'name.on-fleek.app',
-    ])(`never decides by /${folder}/CID under the publisher’s host %s`, (host) => {
+    ])(`is not identified by /${folder}/CID on the host %s of one publisher`, (host) => {
       expect(cidsOf(`https://${host}/${folder}/${CID}`)).not.toContain(CID);
     });
 
   it.each([`${OTHER}.ipfs.dweb.link`, `${OTHER}.ipfs.gateway.example`, `x.${OTHER}.ipfs.gateway.example`])(
-    'is what the host %s names, never what its path names',
+    'is identified by the CID in the host %s, not by the path',
     (host) => {
       expect(cidsOf(`https://${host}/ipfs/${CID}`)).toEqual([OTHER]);
     },
   );
 
-  it('is a short CID in a host, too', () => {
+  it('is identified by a short inline CID in the host', () => {
     expect(cidsOf(`https://bafkqabtimvwgy3yk.ipfs.dweb.link/ipfs/${CID}`)).toEqual(['bafkqabtimvwgy3yk']);
   });
 
   it.each(['ipfs.io', 'gateway.ipfs.io', 'gateway.pinata.cloud', 'dweb.link', 'ipfs.eth.example.com'])(
-    'is what the path names on the gateway %s',
+    'is identified by the CID in the path on the gateway %s',
     (host) => {
       expect(cidsOf(`https://${host}/ipfs/${CID}`)).toEqual([CID]);
     },

@@ -1,4 +1,4 @@
-/** Forms of deep links, with LINK for a link that is percent-encoded, RAW for one that is not, and HOST for a host. */
+/** Deep links with placeholders: LINK is a percent-encoded link, RAW a link that is not encoded, HOST a host. */
 export const WEB_CARRIERS: readonly string[] = [
   'https://metamask.app.link/dapp/HOST',
   'https://metamask.app.link/dapp/RAW',
@@ -67,7 +67,7 @@ export const APP_CARRIERS: readonly string[] = [
   'solana-action:RAW',
 ];
 
-/** Links as copying, programs and markup write them. */
+/** Links in markup and as pasted, with the same placeholders. */
 export const NOTATIONS: readonly string[] = [
   'LINK',
   'http%3A%2F%2FHOST:80/',

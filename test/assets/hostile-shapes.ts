@@ -1,7 +1,7 @@
 const repeat = (text: string, length: number): string =>
   text.repeat(Math.max(0, Math.ceil(length / text.length))).slice(0, Math.max(0, length));
 
-/** Text of a length, made to keep a reader busy. */
+/** Creates a text of a given length that is slow for a naive parser. */
 type Shape = (length: number) => string;
 
 const filled =
@@ -9,13 +9,13 @@ const filled =
   (length) =>
     before + repeat(unit, length - before.length - after.length) + after;
 
-/** The same whatever the length: what only so many characters can be. */
+/** Creates a text of fixed length, for types of content with a maximum length. */
 const fixed =
   (text: string): Shape =>
   () =>
     text;
 
-/** Different characters, which punycode takes the square of their number for. */
+/** Distinct characters: punycode takes time proportional to the square of their number. */
 const ideographs = (count: number, first = 0x4e00): string =>
   String.fromCodePoint(...Array.from({ length: count }, (_, n) => first + n * 5));
 
@@ -132,6 +132,6 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'lone surrogates': filled('', '\ud800'),
 };
 
-/** Content of at most `length` characters in every shape. */
+/** Returns hostile contents of at most `length` characters. */
 export const hostileContents = (length: number): [name: string, content: string][] =>
   Object.entries(SHAPES).map(([name, shape]) => [name, shape(length).slice(0, length)]);

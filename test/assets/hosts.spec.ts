@@ -23,7 +23,7 @@ const HOSTS: readonly (readonly [string, string | undefined])[] = [
   ['\uff45vil\u3002example', 'evil.example'],
   ['e\u00advil\u200b.example', 'evil.example'],
   ['m%C3%BCnchen.example:8080', 'xn--mnchen-3ya.example'],
-  // Characters that map to what ends a host, and codes of them.
+  // Characters that map to a character that ends the host, and their percent escapes.
   ['a\uff0fb.example', undefined],
   ['a\uff05b.example', undefined],
   ['\u00fc%3A80.example', undefined],
@@ -36,18 +36,18 @@ const HOSTS: readonly (readonly [string, string | undefined])[] = [
   ['a\u05d0.example', 'xn--a-0hc.example'],
   ['\u0301a.example', undefined],
   ['\u00fc.xn--a.example', undefined],
-  // An ASCII name stays as it is, whatever its punycode decodes to, so that no version decides.
+  // An ASCII name is not changed, even if its punycode is invalid, so that the Node version does not matter.
   ['XN--A.example', 'xn--a.example'],
   ['xn--a!b.example', 'xn--a!b.example'],
   ['xn--a.1', undefined],
 ];
 
-describe('a host', () => {
-  it.each(HOSTS)('written %j is %j on every version of Node', (name, host) => {
+describe('A host', () => {
+  it.each(HOSTS)('written as %j is normalized to %j on every version of Node', (name, host) => {
     expect(hostOf(name)).toBe(host);
   });
 
-  it('of each character of the cased scripts is what it is on every version of Node', () => {
+  it('with any character of scripts with case is normalized equally on every version of Node', () => {
     const hosts = [...plane(0x80, 0x3100), ...plane(0xa640, 0xac00)].map(
       (code) => `${hex(code)} ${hostOf(`a${String.fromCodePoint(code)}b.example`) ?? ''}`,
     );
@@ -56,7 +56,7 @@ describe('a host', () => {
     );
   });
 
-  it('is the same in upper and lower case', () => {
+  it('is equal in upper and lower case', () => {
     for (const [upper, lower] of [
       ['\u04c0edger.example', '\u04cfedger.example'],
       ['\u2183.example', '\u2184.example'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isInternalAddress, isPublicAddress, simplestAddress } from '../../src/assets/ip-address.js';
+import { isInternalAddress, isPublicAddress, canonicalAddress } from '../../src/assets/ip-address.js';
 
 const hex = (address: string, mask = 0): string =>
   address
@@ -8,7 +8,7 @@ const hex = (address: string, mask = 0): string =>
     .join('')
     .replace(/(....)(....)/, '$1:$2');
 
-/** IPv6 addresses that lead to an IPv4 address. */
+/** IPv6 addresses that embed an IPv4 address. */
 const formsOf = (address: string): string[] => [
   `::ffff:${hex(address)}`,
   `64:ff9b::${hex(address)}`,
@@ -18,9 +18,9 @@ const compatible = (address: string): string => `::${hex(address)}`;
 /** A client behind this address, with its bits inverted. */
 const teredo = (address: string): string => `2001:0:808:808:0:0:${hex(address, 0xff)}`;
 
-describe('an IP address', () => {
+describe('An IP address', () => {
   it.each(['10.0.0.1', '127.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '224.0.0.1', '0.0.0.8'])(
-    'in a private block is internal and not public, however it is embedded: %s',
+    'in a private block is internal and not public in every embedding: %s',
     (address) => {
       for (const form of [address, ...formsOf(address), compatible(address), teredo(address), `[${address}]`])
         expect({ form, internal: isInternalAddress(form), isPublic: isPublicAddress(form) }).toEqual({
@@ -31,7 +31,7 @@ describe('an IP address', () => {
     },
   );
 
-  it('of the public Internet is public, also embedded in one that is routed', () => {
+  it('on the public Internet is public, also embedded in a routed IPv6 address', () => {
     for (const form of ['8.8.8.8', ...formsOf('8.8.8.8'), '2606:4700::1111', '[2606:4700::1111]'])
       expect({ form, internal: isInternalAddress(form), isPublic: isPublicAddress(form) }).toEqual({
         form,
@@ -42,16 +42,16 @@ describe('an IP address', () => {
   });
 
   it.each(['203.0.113.7', '198.18.0.1', '240.0.0.1', '2001:db8::1', '3fff::1', '4000::1', 'fec0::1', '64:ff9b:1::1'])(
-    'in a block that nobody uses is neither: %s',
+    'in an unused block is neither internal nor public: %s',
     (address) => {
       expect([isInternalAddress(address), isPublicAddress(address)]).toEqual([false, false]);
     },
   );
 
-  it('is the same in all forms that lead to it', () => {
+  it('has one canonical form in all embeddings', () => {
     for (const form of ['8.8.8.8', ...formsOf('8.8.8.8'), compatible('8.8.8.8')])
-      expect({ form, simplest: simplestAddress(form) }).toEqual({ form, simplest: '8.8.8.8' });
-    expect(['::', '::1', '2606:4700:0:0::1', 'evil.example', ''].map(simplestAddress)).toEqual([
+      expect({ form, simplest: canonicalAddress(form) }).toEqual({ form, simplest: '8.8.8.8' });
+    expect(['::', '::1', '2606:4700:0:0::1', 'evil.example', ''].map(canonicalAddress)).toEqual([
       '::',
       '::1',
       '2606:4700::1',

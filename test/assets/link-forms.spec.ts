@@ -5,8 +5,8 @@ import { IMPERSONAL, linkForms } from './link-forms.js';
 
 const FORMS = linkForms();
 
-describe('links that platforms hand out', () => {
-  it.each(FORMS)('$form is $reading', ({ form, reading }) => {
+describe('Links of platforms', () => {
+  it.each(FORMS)('$form is parsed as $reading', ({ form, reading }) => {
     const { type, name } = parseContent(form).reading ?? { type: 'URL', name: '' };
     if (reading === undefined)
       expect({ type, isImpersonal: IMPERSONAL.has(type) }).toEqual({ type, isImpersonal: true });
@@ -14,7 +14,7 @@ describe('links that platforms hand out', () => {
   });
 
   it.each(FORMS.filter(({ reading }) => reading !== undefined))(
-    '$form has the same key when reported as when checked',
+    '$form has the same key when it is reported and when it is checked',
     ({ form, reading }) => {
       const [type = '', name = ''] = reading!.split(' ');
       const key = assetKey({ type, content: form });
@@ -23,7 +23,7 @@ describe('links that platforms hand out', () => {
     },
   );
 
-  it('are more than two hundred of profiles and more than sixty of none', () => {
+  it('include more than 200 links to profiles and more than 60 other links', () => {
     const known = FORMS.filter(({ reading }) => reading !== undefined);
     expect(known.length).toBeGreaterThan(200);
     expect(FORMS.length - known.length).toBeGreaterThan(60);

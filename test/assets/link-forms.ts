@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** From the folder of the project: the compiled attacks read it too. */
+/** Relative to the project folder, because compiled attacks read the file too. */
 const FILE = 'test/assets/link-forms.txt';
 
 export interface LinkForm {
   readonly form: string;
-  /** `TYPE name`; undefined: no profile, app, collection or content. */
+  /** `TYPE name`; undefined if the link is not of a profile, app, collection or content. */
   readonly reading: string | undefined;
 }
 
-/** Every form in `link-forms.txt`. */
+/** Reads all links in `link-forms.txt`. */
 export const linkForms = (): LinkForm[] =>
   readFileSync(FILE, 'utf8')
     .split('\n')
@@ -22,5 +22,5 @@ export const linkForms = (): LinkForm[] =>
       return { form, reading: reading === 'none' ? undefined : reading };
     });
 
-/** Types that a form read as `none` may have: pages and hosts that are nobody's profile. */
+/** Types of links marked `none`: pages and hosts that are not profiles. */
 export const IMPERSONAL: ReadonlySet<string> = new Set(['URL', 'PAGE']);

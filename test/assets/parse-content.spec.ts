@@ -6,7 +6,7 @@ import { assetHash, assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { linkForms } from './link-forms.js';
 
-/** What is read: `TYPE name`, or the code. */
+/** Formats the parsed content as `TYPE name`, or returns the code. */
 const readingOf = (content: string): string => {
   const { reading, code } = parseContent(content);
   return reading === undefined ? code : `${reading.type} ${reading.name}`;
@@ -288,7 +288,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     [EVM.slice(0, -1), 'parse-error'],
     [`${EVM}0`, 'parse-error'],
   ],
-  // Links of profiles are in link-forms.txt.
+  // Links to profiles are in link-forms.txt.
   'handles and pages': [
     ['https://x.com/search?q=evil', 'PAGE x.com/search'],
     ['a.evil.t.me', 'URL a.evil.t.me'],
@@ -359,15 +359,15 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
   ],
 };
 
-describe('reading content', () => {
+describe('parseContent', () => {
   for (const [kind, cases] of Object.entries(CASES))
     describe(kind, () => {
-      it.each(cases.map(([content, reading]) => ({ content, reading })))('$content is $reading', (one) => {
+      it.each(cases.map(([content, reading]) => ({ content, reading })))('parses $content as $reading', (one) => {
         expect(readingOf(one.content)).toBe(one.reading);
       });
     });
 
-  it('tells a page on any host from its host, so that a page that is listed is found', () => {
+  it('distinguishes a page from its host, so that a listed page is found', () => {
     expect(parseContent('https://evil.example/a/../b/%7Euser/?x#y').reading?.keys).toEqual([
       'PAGE:evil.example/b/~user',
       'URL:evil.example',
@@ -379,7 +379,7 @@ describe('reading content', () => {
     ]);
   });
 
-  it('takes the first CID of an IPFS link, the host before the path, and nothing deeper', () => {
+  it('uses the CID in the host of an IPFS link, otherwise the first CID in the path, and no deeper CID', () => {
     const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
     const cidsOf = (content: string): string[] =>
       parseContent(content).reading!.keys.flatMap((key) =>
@@ -394,7 +394,7 @@ describe('reading content', () => {
       [`https://gw.example/ipfs/x/ipfs/${OTHER}`, []],
       [`https://gw.example/?/ipfs/${OTHER}`, []],
       [`https://${CID}.w3s.link/ipfs/${OTHER}`, [CID]],
-      // A CID of 73 digits is longer than a label of DNS.
+      // A CID of 73 characters is longer than a DNS label.
       [`https://f01701220${'0'.repeat(64)}.gw.example/`, []],
       [`https://${CID}.ipfs.dweb.link/ipfs/${OTHER}`, [CID]],
       [`https://${OTHER}.ipfs.dweb.link@gw.example/ipfs/${CID}`, [CID]],
@@ -409,7 +409,7 @@ describe('reading content', () => {
     );
   });
 
-  it('reads the same host whatever the case, scheme, user, port, path, final dot or Unicode form', () => {
+  it('finds the same host regardless of case, scheme, user, port, path, trailing dot and Unicode form', () => {
     const label = fc
       .array(fc.constantFrom(...Array.from('abcxyz019-äöüфжñ例')), { minLength: 1, maxLength: 12 })
       .map((characters) => characters.join(''))
@@ -460,7 +460,7 @@ describe('reading content', () => {
     );
   });
 
-  it('agrees with the URL parser of the platform on every host that it takes without asking it', () => {
+  it('agrees with the URL parser of Node on every host that takes the fast path', () => {
     const host = fc.stringMatching(/^[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,3}$/);
     fc.assert(
       fc.property(host, (text) => {
@@ -472,7 +472,7 @@ describe('reading content', () => {
     );
   });
 
-  it('never throws, whatever was sent', () => {
+  it('never throws for any content', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.emailAddress(), fc.ipV6()), (content) => {
         parseContent(content);
@@ -484,7 +484,7 @@ describe('reading content', () => {
   });
 });
 
-describe('the key of an asset', () => {
+describe('assetKey', () => {
   const SAME: readonly (readonly [type: string, contents: readonly string[]])[] = [
     ['URL', ['evil.example', 'https://Evil.example/x', 'hxxps://evil[.]example.:80?q', 'u:p@EVIL.example']],
     [
@@ -509,12 +509,15 @@ describe('the key of an asset', () => {
     ['NEW_KIND', ['As it is', '  As it is ']],
   ];
 
-  it.each(SAME.map(([type, contents]) => ({ type, contents })))('is one for $type $contents', ({ type, contents }) => {
-    expect(new Set(contents.map((content) => assetKey({ type, content }))).size).toBe(1);
-    expect(new Set(contents.map((content) => assetHash({ type, content }))).size).toBe(1);
-  });
+  it.each(SAME.map(([type, contents]) => ({ type, contents })))(
+    'returns one key for $type $contents',
+    ({ type, contents }) => {
+      expect(new Set(contents.map((content) => assetKey({ type, content }))).size).toBe(1);
+      expect(new Set(contents.map((content) => assetHash({ type, content }))).size).toBe(1);
+    },
+  );
 
-  it('is another for another asset', () => {
+  it('returns different keys for different assets', () => {
     const different = [
       { type: 'URL', content: 'evil.example' },
       { type: 'URL', content: 'www.evil.example' },
@@ -535,7 +538,7 @@ describe('the key of an asset', () => {
     expect(new Set(different.map(assetHash)).size).toBe(different.length);
   });
 
-  it('makes a page without a path its host, and a profile of a type what a check of its link asks for', () => {
+  it('returns the key of the host for a page without a path, and the key of the profile for its link', () => {
     expect(assetKey({ type: 'PAGE', content: 'https://evil.example/' })).toBe('URL:evil.example');
     for (const [type, content] of [
       ['TWITTER', 'https://x.com/Evil'],
@@ -549,14 +552,14 @@ describe('the key of an asset', () => {
       expect(parseContent(content).reading!.keys).toContain(assetKey({ type, content }));
   });
 
-  it('of what could be read before stays what it was, since streams are named by it', () => {
+  it('returns the pinned keys, because streams are named by them', () => {
     const pinned = JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][];
     expect(pinned.length).toBeGreaterThan(500);
     const changed = pinned.filter(([type, content, key]) => assetKey({ type: type!, content: content! }) !== key);
     expect(changed).toEqual([]);
   });
 
-  it('of a key is that key, so that a stored key can be read again', () => {
+  it('returns the same key for the content of a key', () => {
     const keys = [
       ...(JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][]).map(
         ([, , key]) => key!,

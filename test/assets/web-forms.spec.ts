@@ -6,15 +6,15 @@ import { webForm } from './web-forms.js';
 
 const FORMS = Number(process.env['WEB_FORMS'] ?? 8_000);
 
-/** What stands for a sign that was taken out means that sign: the one exception to the parser's reading. */
+/** Defanged characters, which are refanged: the only intended difference to the URL parser. */
 const IS_DEFANGED = /[[({](?:\.|dot|:|\/|@|at)[\])}]|\[\.|\.\]/i;
 
-/** The host that the platform's URL parser finds, as this service writes hosts; undefined where it finds none. */
+/** Returns the normalized host that the URL parser finds; undefined if it finds none. */
 const opened = (form: string): string | undefined => {
   if (!URL.canParse(form)) return undefined;
   const { protocol, hostname } = new URL(form);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
-  // Mapped, translated (NAT64) or compatible: the IPv4 address.
+  // Mapped, translated (NAT64) and compatible addresses become the IPv4 address.
   const [, high, low] = /^\[(?:::ffff:|64:ff9b::|::)(\w+):(\w+)\]$/.exec(hostname) ?? [];
   if (high !== undefined)
     return [high, low!].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]).join('.');
@@ -27,8 +27,8 @@ const checked = (form: string): string | undefined => {
   return content.code === 'internal-scheme' ? content.internal.name : undefined;
 };
 
-describe('what the URL parser takes as an address of the web', () => {
-  it(`is checked under the host that the parser finds, in ${FORMS.toLocaleString('en-US')} ways to write it`, () => {
+describe('A text that the URL parser accepts as a web address', () => {
+  it(`is checked under the host that the URL parser finds, in ${FORMS.toLocaleString('en-US')} random spellings`, () => {
     const random = new Random(20);
     let found = 0;
     const wrong = [];

@@ -1,6 +1,6 @@
 import type { Random } from '../support/random.js';
 
-/** Characters with a meaning for the URL parser, for IDNA or for a careless reader. */
+/** Characters with a special meaning for the URL parser, for IDNA or for a naive parser. */
 const ODD = Array.from(
   '\u0000\u0001\u001f\u007f \t\n\r!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~aZ09\u00a0\u00ad\u00df\u00e9\u0130\u0301\u034f' +
     '\u03c2\u0627\u180b\u200b\u200c\u200d\u2028\u2060\u2064\u2488\u3002\u3164\u4f8b\uac00\ufe0f\uff0e\uff0f\uff10' +
@@ -79,7 +79,7 @@ const PATHS = [
 
 const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
 
-/** A text that the URL parser might take for an address of the web, in one of very many ways to write it. */
+/** Returns a random text that the URL parser may accept as a web address. */
 export const webForm = (random: Random): string => {
   const odd = (most: number): string => times(random.int(most + 1), () => random.pick(ODD)).join('');
   const around = random.chance(0.2)
@@ -100,7 +100,7 @@ export const webForm = (random: Random): string => {
   return random.chance(0.2) ? `${form}${random.pick(['\u0000', '\u0001 ', ' ', '\n', '\r\n', '\u001f'])}` : form;
 };
 
-/** A name in Unicode that DNS can hold has fewer characters than the last of these. */
+/** Lengths of names. A valid DNS name in Unicode has fewer characters than the last length. */
 const LONG: readonly (readonly [string, number])[] = [
   ['x', 1_600],
   ['"', 1_600],

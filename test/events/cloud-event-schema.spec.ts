@@ -18,8 +18,8 @@ const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, schemas: [...docu
 addFormats.default(ajv, ['date-time', 'uri']);
 const isValid = ajv.getSchema(schemaPath('CloudEvent'))!;
 
-/** What the endpoint decides of an event from a key without an organization. */
-const isTaken = (event: unknown): boolean => {
+/** Whether the endpoint accepts an event from a key without an organization. */
+const isAccepted = (event: unknown): boolean => {
   const command = new RecordEvents([readCloudEvent(event, LATEST, true)], LATEST, undefined);
   return finish(decide(command)).rejected.length === 0;
 };
@@ -28,7 +28,9 @@ const SOURCES = ['https://upstream.example/a?b#c', 'urn:upstream:1', '/threats',
 
 const JSON_TYPES = ['application/json', 'text/json; charset=utf-8', 'application/vnd.upstream+json', 'a/JSON'];
 
-/** What is read of an event like this one. What random texts would hardly ever be is one of a few that are right. */
+/**
+ * A schema for random events like this one. Fields that random texts would hardly ever match have a few valid values.
+ */
 const schemaOf = ({ type, data }: JsonCloudEvent): JsonSchema => ({
   type: 'object',
   required: ['specversion', 'id', 'source', 'time', 'type', 'data'],
@@ -44,23 +46,23 @@ const schemaOf = ({ type, data }: JsonCloudEvent): JsonSchema => ({
 
 const expectAgreement = (event: unknown): void => {
   const valid = isValid(event);
-  if (valid !== isTaken(event)) expect({ event, endpoint: isTaken(event) }).toEqual({ event, endpoint: valid });
+  if (valid !== isAccepted(event)) expect({ event, endpoint: isAccepted(event) }).toEqual({ event, endpoint: valid });
 };
 
-describe('The endpoint and the schema of a CloudEvent', () => {
+describe('The endpoint and the JSON Schema of a CloudEvent', () => {
   it('agree on each example', () => {
-    expect(EXAMPLES.map((event) => [event.type, isValid(event), isTaken(event)])).toEqual(
+    expect(EXAMPLES.map((event) => [event.type, isValid(event), isAccepted(event)])).toEqual(
       UPSTREAM_TYPES.map((type) => [type, true, true]),
     );
   });
 
-  it('agree on each awkward value of each attribute', () => {
+  it('agree on edge-case values of each attribute', () => {
     const [example] = EXAMPLES;
     for (const event of eachAwkward({ ...example, datacontenttype: 'application/json' }, schemaOf(example!)))
       expectAgreement(event);
   });
 
-  it('agree on each type with the data of each other type', () => {
+  it('agree on each type combined with the data of each other type', () => {
     for (const { type } of EXAMPLES) for (const { data } of EXAMPLES) expectAgreement({ ...EXAMPLES[0], type, data });
   });
 
@@ -70,29 +72,32 @@ describe('The endpoint and the schema of a CloudEvent', () => {
     });
   });
 
-  it('agree that an event is an object of a type that upstream reports', () => {
+  it('both require an event to be an object with a type that upstream reports', () => {
     for (const event of [null, [], [EXAMPLES[0]], 'event', { ...EXAMPLES[0], type: 'AssetGroupCreated' }])
-      expect([event, isValid(event), isTaken(event)]).toEqual([event, false, false]);
+      expect([event, isValid(event), isAccepted(event)]).toEqual([event, false, false]);
   });
 });
 
-describe('What the schema leaves to words', () => {
+describe('Events on which the endpoint and the JSON Schema differ', () => {
   const [example] = EXAMPLES;
 
-  it('is data in base64, which the endpoint takes', () => {
+  it('have data in base64, which only the endpoint accepts', () => {
     const { data, ...attributes } = example!;
     const event = { ...attributes, data_base64: Buffer.from(JSON.stringify(data)).toString('base64') };
-    expect([isValid(event), isTaken(event)]).toEqual([false, true]);
+    expect([isValid(event), isAccepted(event)]).toEqual([false, true]);
   });
 
-  it('is that attributes that are not read refuse nothing, right or wrong as CloudEvents has them', () => {
+  it('have invalid ignored attributes, which the endpoint accepts', () => {
     for (const extra of [{ dataschema: 5 }, { subject: {} }, { dataschema: 'no uri' }])
-      expect([isValid({ ...example, ...extra }), isTaken({ ...example, ...extra })]).toEqual([false, true]);
-    expect([isValid({ ...example, traceparent: {} }), isTaken({ ...example, traceparent: {} })]).toEqual([true, true]);
+      expect([isValid({ ...example, ...extra }), isAccepted({ ...example, ...extra })]).toEqual([false, true]);
+    expect([isValid({ ...example, traceparent: {} }), isAccepted({ ...example, traceparent: {} })]).toEqual([
+      true,
+      true,
+    ]);
   });
 
-  it('is U+0000 in a field that nobody reads', () => {
+  it('have U+0000 in an ignored field, which the endpoint rejects', () => {
     const event = { ...example, data: { ...example!.data, more: ['\0'] } };
-    expect([isValid(event), isTaken(event)]).toEqual([true, false]);
+    expect([isValid(event), isAccepted(event)]).toEqual([true, false]);
   });
 });

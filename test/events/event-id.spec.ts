@@ -5,8 +5,8 @@ import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/events/event-id
 
 const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-describe('The id of an event', () => {
-  it('is the one that every pipeline can compute: UUIDv5, namespace URL, of source, id, type and stream', () => {
+describe('The event id', () => {
+  it('is the UUIDv5 (namespace URL) of source, id, type and stream', () => {
     expect(eventIdOf('https://upstream.example', '1', 'ThreatDeleted', 'threat-acme:t-1')).toBe(
       v5('https://upstream.example\n1\nThreatDeleted\nthreat-acme:t-1', v5.URL),
     );
@@ -19,11 +19,11 @@ describe('The id of an event', () => {
     );
   });
 
-  it('was that of source and id alone in logs of version 2.0', () => {
+  it('is the UUIDv5 of source and id in logs of version 2.0', () => {
     expect(legacyEventIdOf('https://upstream.example', '1')).toBe(v5('https://upstream.example\n1', v5.URL));
   });
 
-  it('can be asked for with any text', () => {
+  it('can be computed from any text', () => {
     expect(eventIdOf('\ud800', '\0', '', '')).toMatch(UUID_V5);
   });
 
@@ -31,7 +31,7 @@ describe('The id of an event', () => {
     ['1,024 characters', 'x'.repeat(1_024)],
     ['1,024 characters outside the basic plane', '\u{1f600}'.repeat(1_024)],
     ['a no-break space', '\u00a0'],
-  ])('is made of sources and ids of %s', (_, text) => {
+  ])('accepts sources and ids with %s', (_, text) => {
     expect(issueOfId(text)).toBeUndefined();
   });
 
@@ -45,7 +45,7 @@ describe('The id of an event', () => {
       'must not contain control characters',
     ]),
     ['a lone surrogate', 'a\ud800b', 'must not contain lone surrogates'],
-  ])('is not made of %s', (_, text, issue) => {
+  ])('rejects sources and ids with %s', (_, text, issue) => {
     expect(issueOfId(text!)).toBe(issue);
   });
 });

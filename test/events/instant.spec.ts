@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { dayOf, EARLIEST, formatDay, formatInstant, LATEST, parseInstant } from '../../src/events/instant.js';
 
-describe('an instant', () => {
+describe('An instant', () => {
   it.each([
     ['2026-03-01T12:34:56.789Z', '2026-03-01T12:34:56.789Z'],
     ['2026-03-01T12:34:56Z', '2026-03-01T12:34:56.000Z'],
@@ -11,11 +11,11 @@ describe('an instant', () => {
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999Z'],
     ['0099-06-01T00:00:00Z', '0099-06-01T00:00:00.000Z'],
-  ])('%s is %s', (text, instant) => {
+  ])('written as %s is parsed as %s', (text, instant) => {
     expect(formatInstant(parseInstant(text)!)).toBe(instant);
   });
 
-  it('is written as a Date writes it, of every year', () => {
+  it('is formatted as by Date in every year', () => {
     for (let n = 0; n <= 100_000; n += 1) {
       const instant = Math.round(EARLIEST + ((LATEST - EARLIEST) * n) / 100_000);
       if (formatInstant(instant) !== new Date(instant).toISOString())
@@ -46,18 +46,18 @@ describe('an instant', () => {
     '2026-01-01T00:00:00.Z',
     ' 2026-01-01T00:00:00Z',
     '',
-  ])('%j is none', (text) => {
+  ])('is not parsed from the invalid text %j', (text) => {
     expect(parseInstant(text)).toBeUndefined();
   });
 
-  it('has its day, before 1970 too', () => {
+  it('is on the correct day, also before 1970', () => {
     expect(formatDay(dayOf(-1))).toBe('1969-12-31');
     expect(formatDay(dayOf(0))).toBe('1970-01-01');
     expect(formatDay(dayOf(EARLIEST))).toBe('0001-01-01');
     expect(formatDay(dayOf(LATEST))).toBe('9999-12-31');
   });
 
-  it('formats every day of 400 years, and days of all years, as a Date does', () => {
+  it('has a day that is formatted as by Date, for every day of 400 years and days of all years', () => {
     const wrong: number[] = [];
     const compare = (day: number): void => {
       if (formatDay(day) !== new Date(day * 86_400_000).toISOString().slice(0, 10)) wrong.push(day);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseEvent } from '../../src/events/event.js';
-import { factsAtMost } from '../../src/events/facts.js';
+import { maxFactsOf } from '../../src/events/facts.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const LATEST = Date.parse('2026-01-02T00:00:00.000Z');
@@ -22,39 +22,39 @@ const entry = (size: number) => ({
 });
 
 describe.each([
-  ['the brands of a report', report, 'brands'],
-  ['the reviews of a status entry', entry, 'brandReviews'],
-])('%s', (_, event, field) => {
-  it('are at most 50 if they are sent', () => {
+  ['brands of a report', report, 'brands'],
+  ['reviews of a status entry', entry, 'brandReviews'],
+])('The list of %s', (_, event, field) => {
+  it('has at most 50 items if the event is sent', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data, LATEST).issues;
     expect(issuesOf(50)).toBeUndefined();
     expect(issuesOf(51)).toEqual([`data.${field} must be an array of at most 50`]);
   });
 
-  it('still count if an earlier version stored more of them, up to the 1,000 it took', () => {
+  it('may have up to 1,000 items if the event is already stored', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data).issues;
     expect(issuesOf(1_000)).toBeUndefined();
     expect(issuesOf(1_001)).toEqual([`data.${field} must be an array of at most 1000`]);
   });
 
-  it('are a fact each, which the event weighs', () => {
-    expect(factsAtMost(event(50))).toBe(51);
+  it('adds one fact per item to the maximum of the event', () => {
+    expect(maxFactsOf(event(50))).toBe(51);
   });
 });
 
-it('weighs a move between groups as the rows it touches, and a long asset by its length', () => {
+it('maxFactsOf returns the number of rows that a move between groups changes, and more for a long asset', () => {
   const weigh = (type: string, content: unknown = 'a.example'): number =>
-    factsAtMost({ type, data: { asset: { type: 'URL', content } } });
+    maxFactsOf({ type, data: { asset: { type: 'URL', content } } });
   expect(weigh('AssetGrouped')).toBe(3);
   expect(weigh('AssetGrouped', 'a'.repeat(4_000))).toBe(7);
   expect(weigh('AssetGrouped', 7)).toBe(3);
   expect(weigh('AssetUngrouped', 'a'.repeat(4_000))).toBe(2);
   expect(weigh('AssetStatusChanged', 'a'.repeat(4_000))).toBe(5);
-  expect(factsAtMost({ type: 'AssetGrouped', data: null })).toBe(3);
+  expect(maxFactsOf({ type: 'AssetGrouped', data: null })).toBe(3);
 });
 
-it('weighs a deletion as what it may take away, and any other event as the few facts it may be', () => {
-  const weigh = (type: string, data: unknown = {}): number => factsAtMost({ type, data });
+it('maxFactsOf returns the maximum of removed facts for a deletion, and of added facts for other events', () => {
+  const weigh = (type: string, data: unknown = {}): number => maxFactsOf({ type, data });
   expect(weigh('ReportDeleted')).toBe(51);
   expect(weigh('TakedownFiled')).toBe(4);
   expect(weigh('ThreatStatusChanged')).toBe(1);

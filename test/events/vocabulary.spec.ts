@@ -4,7 +4,7 @@ import { type EventOf, OWN_TYPES, parseEvent, toJson, UPSTREAM, UPSTREAM_TYPES }
 import { id } from '../../src/events/declaring/fields.js';
 import { logOpened } from '../../src/events/types/operations.js';
 
-/** Never called: `tsc`, which `npm run lint` runs, fails on an error that is expected here and does not come. */
+/** Never called. `tsc` fails if one of the expected type errors does not occur. */
 export const rejectedByTheCompiler = (report: EventOf<'ReportFiled'>['data']): unknown => {
   const fields = { reportId: id('Names the report.') };
   return [
@@ -14,30 +14,30 @@ export const rejectedByTheCompiler = (report: EventOf<'ReportFiled'>['data']): u
     upstreamEvent('ReportFiled', { fields, description: 'A report was filed.' }),
     // @ts-expect-error a field without a description
     id(),
-    // @ts-expect-error an event of our own among those of upstream
+    // @ts-expect-error an event of this service in the list of upstream events
     [logOpened] satisfies readonly UpstreamDeclaration[],
     // @ts-expect-error a field that is not declared
     report.filedAt,
-    // @ts-expect-error an instant is a number once it is read
+    // @ts-expect-error a parsed instant is a number
     report.createdAt.length,
   ];
 };
 
-describe('The vocabulary', () => {
-  it('has the fourteen types that upstream reports, and no type twice', () => {
+describe('The event types', () => {
+  it('include the 14 types that upstream reports, and each type only once', () => {
     expect(UPSTREAM_TYPES).toHaveLength(14);
     const types: readonly string[] = [...UPSTREAM_TYPES, ...OWN_TYPES];
     expect(new Set(types).size).toBe(types.length);
   });
 
-  it('stores each example as it was sent', () => {
+  it('are stored as they were sent, for each example', () => {
     for (const { type, example } of UPSTREAM) {
       const { event } = parseEvent(type, example);
       expect([type, event && toJson(event)]).toEqual([type, example]);
     }
   });
 
-  it('refuses of each what has none of its fields', () => {
+  it('are rejected without any of their fields', () => {
     for (const type of [...UPSTREAM_TYPES, ...OWN_TYPES])
       expect([type, parseEvent(type, {}).issues?.length]).toEqual([type, expect.any(Number)]);
   });

@@ -14,7 +14,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.js';
 const GROUPS = '/v2/organization/asset-groups';
 
 describe('An API key', () => {
-  it('is a prefix, 178 random bits and a checksum', () => {
+  it('consists of a prefix, 178 random bits and a checksum', () => {
     const keys = new Set(Array.from({ length: 1_000 }, createKey));
     expect(keys.size).toBe(1_000);
     for (const key of keys) {
@@ -23,7 +23,7 @@ describe('An API key', () => {
     }
   });
 
-  it('is recognised as no key if a character was mistyped, lost, added or swapped', () => {
+  it('is invalid if a character is changed, removed, added or swapped', () => {
     const digit = fc.constantFrom(...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 38 }), digit, (at, character) => {
@@ -39,7 +39,7 @@ describe('An API key', () => {
   });
 });
 
-describe('Keys of a service of two instances', () => {
+describe('API keys of a service with two instances', () => {
   let database: TestDatabase;
   let one: TestApp;
   let other: TestApp;
@@ -64,7 +64,7 @@ describe('Keys of a service of two instances', () => {
   const issue = (scopes: readonly Scope[], organization?: string, expiresAt?: number) =>
     issueApiKey(one.log, { scopes, organization, name: 'a name', expiresAt });
 
-  it('work on every instance soon after they are issued, and stop soon after they are revoked', async () => {
+  it('are accepted on every instance soon after they are issued, and rejected soon after they are revoked', async () => {
     const { id, key } = await issue(['read'], 'acme');
     await becomes(one, key, 200);
     await becomes(other, key, 200);
@@ -83,7 +83,7 @@ describe('Keys of a service of two instances', () => {
     expect(events).not.toContain(key.slice(3, 33));
   });
 
-  it('are listed with everything but the key itself', async () => {
+  it('are listed with all metadata but without the key itself', async () => {
     const { id, key } = await issue(['write', 'read'], 'acme');
     const listed = await listApiKeys(other.log);
     const found = listed.find((each) => each.id === id);
@@ -96,7 +96,7 @@ describe('Keys of a service of two instances', () => {
     expect(JSON.stringify(listed)).not.toContain(key.slice(3, 33));
   });
 
-  it('are not issued with scopes that would allow nothing, or too much', async () => {
+  it('are not issued with scopes that an organization cannot use, or that require an organization', async () => {
     await expect(issue(['read'])).rejects.toBeInstanceOf(Invalid);
     await expect(issue(['ingest', 'read'])).rejects.toBeInstanceOf(Invalid);
     await expect(issue([], 'acme')).rejects.toBeInstanceOf(Invalid);
@@ -104,7 +104,7 @@ describe('Keys of a service of two instances', () => {
     await expect(issue(['read'], 'acme', Date.now() - 1)).rejects.toBeInstanceOf(Invalid);
   });
 
-  it('cannot be revoked twice, or if unknown', async () => {
+  it('cannot be revoked twice, and unknown keys cannot be revoked', async () => {
     const { id } = await issue(['read'], 'acme');
     await revokeApiKey(one.log, id);
     await expect(revokeApiKey(one.log, id)).rejects.toBeInstanceOf(Conflict);

@@ -81,7 +81,7 @@ const LISTS: readonly (readonly [format: string, list: string, asked: Readonly<R
   ],
 ];
 
-describe('the asset check with lists as people write them', () => {
+describe('The asset check with lists as people write them', () => {
   let folder: string;
   let app: TestApp;
   let key: string;
@@ -108,7 +108,7 @@ describe('the asset check with lists as people write them', () => {
   const rows = LISTS.flatMap(([format, list, asked]) =>
     Object.entries(asked).map(([content, status]) => [format, list, content, status] as const),
   );
-  it.each(rows)('reads the %s list %j: %s is %s', async (_, __, content, status) => {
+  it.each(rows)('parses the %s list %j: the status of %s is %s', async (_, __, content, status) => {
     const { body } = await app.call('/v2/asset/check', { key, json: { content } });
     expect(body).toMatchObject({ status });
   });

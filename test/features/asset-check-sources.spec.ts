@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.js';
 const BUDGET_MS = 400;
 
 /** Sources that do everything wrong that a source can, and one that is good. */
-describe('the asset check among sources that fail', () => {
+describe('The asset check with failing sources', () => {
   let folder: string;
   let app: TestApp;
   let key: string;
@@ -79,12 +79,12 @@ describe('the asset check among sources that fail', () => {
   const post = (path: string, json: unknown): Promise<Answer> => app.call(`/v2/asset/${path}`, { key, json });
   const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
-  it('starts without waiting for them', () => {
+  it('starts without waiting for failing sources', () => {
     // A start that waits for the list that hangs would go on when its time has passed.
     expect(hadEndedAtStart).toBe(false);
   });
 
-  it('answers within the budget from the sources that work, and names each that failed', async () => {
+  it('responds within the budget with the results of working sources, and names each failed source', async () => {
     // That a check waits no longer than its budget is proven in `lookup-source.spec.ts`.
     expect(app.app.get(AssetChecker).budgetMs).toBe(BUDGET_MS);
     const answer = await check('listed.example');
@@ -107,19 +107,19 @@ describe('the asset check among sources that fail', () => {
     for (const source of ['hangs', 'fails', 'silent', 'down']) expect(message).toContain(source);
   });
 
-  it('does not let a bulk check wait for a source that never answers, and counts what it could not ask', async () => {
+  it('ends a bulk check in time if a source never responds, and counts incomplete results', async () => {
     const contents = Array.from({ length: 300 }, (_, n) => `bulk-${n}.example`);
     const { summary } = (await post('check/bulk', { contents })).body;
     expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 300, errored: 0, incomplete: 300 });
   });
 
-  it('picks up a changed list without a restart', async () => {
+  it('uses a changed list without a restart', async () => {
     named['good']!.behave = sends('listed.example\nnew.example\n');
     await eventually('it is listed', async () => (await check('new.example')).status === 'BLOCKED');
     expect(await check('new.example')).toMatchObject({ status: 'BLOCKED', source: 'good' });
   });
 
-  it('never connects to the content that is checked', async () => {
+  it('never connects to the checked content', async () => {
     const canary = new ListServer();
     const { port, host } = new URL(await canary.start());
     servers.push(canary);

@@ -64,7 +64,7 @@ describe('POST /v2/asset/check', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('answers with the verdict, who decided, every source in configured order and a sentence', async () => {
+  it('returns the verdict, the deciding source, every source in configured order and a message', async () => {
     expect(await check('https://Listed.example/claim?x=1')).toEqual({
       status: 'BLOCKED',
       source: 'house',
@@ -81,12 +81,12 @@ describe('POST /v2/asset/check', () => {
     });
   });
 
-  it('does not inherit from where anyone can host, as shipped or configured', async () => {
+  it('does not inherit from shipped or configured hosting suffixes', async () => {
     for (const content of ['someone.github.io', 'someone.blogs.example'])
       expect(await check(content)).toMatchObject({ status: 'UNKNOWN', source: 'own', reason: 'hosting-domain' });
   });
 
-  it('says which content it cannot read, and which has no verdict', async () => {
+  it('returns a code for content that cannot be parsed and for internal addresses', async () => {
     const silent = ['own', 'house', 'friends', 'off', 'gone'].map((source) => ({
       source,
       status: 'UNKNOWN',
@@ -110,7 +110,7 @@ describe('POST /v2/asset/check', () => {
       });
   });
 
-  it('never calls unlisted content safe, and names the sources that failed', async () => {
+  it('returns UNKNOWN for unlisted content, and names the sources that failed', async () => {
     const { message, status } = await check('stranger.example');
     expect(status).toBe('UNKNOWN');
     expect(message).not.toMatch(/safe|secure|harmless|fine|trust/i);
@@ -171,7 +171,7 @@ describe('POST /v2/asset/check', () => {
     }
   });
 
-  it('checks up to 1,000 contents in bulk, each as if checked alone, and summarises them', async () => {
+  it('checks up to 1,000 contents in bulk with the results of single checks, and returns a summary', async () => {
     const contents = ['listed.example', 'good.example', 'stranger.example', '', 'chrome://x', 'x'.repeat(5_000), 7];
     const { status, body } = await post('check/bulk', { contents });
     expect(status).toBe(200);
@@ -207,7 +207,7 @@ describe('POST /v2/asset/check', () => {
     }
   });
 
-  it('keeps answering from memory while the database is unavailable, and catches up afterwards', async () => {
+  it('uses the statuses in memory while the database is unavailable, and catches up afterwards', async () => {
     const before = await report(entry('o1', 'URL', 'before.example', 'BLOCKED'));
     expect((await check('before.example', app, before)).status).toBe('BLOCKED');
     await app.pool.query('alter table read.asset_statuses rename to asset_statuses_away');
@@ -224,7 +224,7 @@ describe('POST /v2/asset/check', () => {
     expect((await check('after.example', app, after)).status).toBe('BLOCKED');
   });
 
-  it('reports its lists to health and Prometheus', async () => {
+  it('reports the state of its lists in /health/ready and /metrics', async () => {
     const { parts } = (await app.call('/health/ready')).body;
     expect(parts['asset-statuses']).toMatchObject({ state: 'ok' });
     expect(parts['lists'].detail).toMatchObject({ house: { entries: 3 }, friends: { entries: 2 } });
@@ -233,7 +233,7 @@ describe('POST /v2/asset/check', () => {
     expect(metrics).toContain('threat_protection_asset_check_list_failing{source="gone"} 1');
   });
 
-  it('checks the link that a deep link, a Markdown link or an encoded link opens', async () => {
+  it('checks the target of a deep link, a Markdown link or an encoded link', async () => {
     const reported = await report(
       entry('fc18', 'URL', 'fc18.example', 'BLOCKED'),
       entry('fc18-c', 'URL', 'metamask.app.link', 'ALLOWED'),

@@ -48,7 +48,7 @@ const entry = (changeId: string, content: string, status: string, createdAt: str
 };
 
 describe('POST /v2/asset/history', () => {
-  it('has the own statuses of exactly this asset, newest first, whatever the order of arrival', async () => {
+  it('returns the own statuses of exactly this asset, newest first, regardless of the order of arrival', async () => {
     await report(
       entry('a3', 'A.example', 'ALLOWED', day(3)),
       entry('a1', 'a.example', 'BLOCKED', day(1)),
@@ -87,7 +87,7 @@ describe('POST /v2/asset/history', () => {
     });
   });
 
-  it('has those of the page and of its host, each with its asset', async () => {
+  it('returns the statuses of a page and of its host, each with the asset it is for', async () => {
     await report(
       entry('p1', 'p.example/claim', 'BLOCKED', day(2)),
       entry('p2', 'p.example', 'ALLOWED', day(1)),
@@ -99,7 +99,7 @@ describe('POST /v2/asset/history', () => {
     ]);
   });
 
-  it('names the brands of the asking organization, and none of others', async () => {
+  it('returns only brands of the requesting organization', async () => {
     await report(entry('b1', 'b.example', 'BLOCKED', day(1), 'acme/wallet', 'acme-2/theirs', 'acme/bank', 'other/x'));
     const other = await app.issueKey({ organization: 'other', scopes: ['read'] });
     expect(await past('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
@@ -110,7 +110,7 @@ describe('POST /v2/asset/history', () => {
     expect(await past('b.example', other)).toMatchObject([{ brands: ['x'] }]);
   });
 
-  it('shows the newest 100, and says that there are more', async () => {
+  it('returns the newest 100 statuses, and hasMore if there are more', async () => {
     const at = (n: number): string => new Date(Date.parse(day(1)) + n * 1_000).toISOString();
     const all = Array.from({ length: 101 }, (_, n) => entry(`m${n}`, 'm.example', 'BLOCKED', at(n)));
     await report(...all.slice(0, 100));
@@ -123,7 +123,7 @@ describe('POST /v2/asset/history', () => {
     );
   });
 
-  it('says since when each list has the matching entry, and since when the list is watched', async () => {
+  it('returns since when each list has had the matching entry, and since when the list is read', async () => {
     const watchedSince = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.000Z$/);
     for (const [content, hit] of [
       ['listed.example', { status: 'BLOCKED', match: 'listed.example' }],
@@ -136,7 +136,7 @@ describe('POST /v2/asset/history', () => {
     }
   });
 
-  it('has no history for content that is not an asset or is a browser’s own address, and says which', async () => {
+  it('returns a code and no history for content that is not an asset or is an internal address', async () => {
     const nothing = { statuses: [], hasMore: false, lists: [] };
     expect((await ask({ content: 'not an asset' })).body).toEqual({ code: 'parse-error', ...nothing });
     expect((await ask({ content: 'chrome://settings' })).body).toEqual({
@@ -146,11 +146,14 @@ describe('POST /v2/asset/history', () => {
     });
   });
 
-  it.each([{}, { content: '' }, { content: 7 }, { content: 'x'.repeat(4_097) }])('rejects %j', async (body) => {
-    expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST' } });
-  });
+  it.each([{}, { content: '' }, { content: 7 }, { content: 'x'.repeat(4_097) }])(
+    'returns 400 for the body %j',
+    async (body) => {
+      expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST' } });
+    },
+  );
 
-  it('requires the scope read', async () => {
+  it('requires a key with the scope read', async () => {
     const writer = await app.issueKey({ organization: 'acme', scopes: ['write'] });
     expect((await ask({ content: 'a.example' }, writer)).status).toBe(403);
   });

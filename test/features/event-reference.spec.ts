@@ -29,7 +29,7 @@ const send = async (contentType: string, json: unknown, headers: Record<string, 
 const ACCEPTED = { accepted: 1, duplicates: 0, rejected: [] };
 
 describe('GET /schemas', () => {
-  it('lists each type that upstream reports, and where its schema is', async () => {
+  it('lists each type that upstream reports with the URL of its schema', async () => {
     const { cloudEvent, bundled, types } = await get('/schemas');
     expect(cloudEvent).toBe('/schemas/CloudEvent.json');
     expect(bundled).toBe('/schemas/CloudEvent.bundled.json');
@@ -42,7 +42,7 @@ describe('GET /schemas', () => {
     );
   });
 
-  it('links to schemas by which a validator accepts every example, whole events and data alone', async () => {
+  it('links to schemas that accept every example, as a whole event and as data', async () => {
     const { cloudEvent, types } = await get('/schemas');
     const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, loadSchema: get });
     addFormats.default(ajv);
@@ -56,7 +56,7 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('bundles the whole event in one document, which a validator compiles alone with equal verdicts', async () => {
+  it('provides the whole event in one document that gives the same validation results', async () => {
     const { cloudEvent, bundled } = await get('/schemas');
     const alone = new Ajv2020({ strict: true, allowUnionTypes: true });
     addFormats.default(alone);
@@ -74,7 +74,7 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('is public, and answers 304 to a client that has it already', async () => {
+  it('is public, and returns 304 to a client that already has it', async () => {
     for (const path of ['/schemas', '/schemas/ReportFiled.json', '/asyncapi.json']) {
       const response = await fetch(app.url + path);
       expect([path, response.status, response.headers.get('cache-control')]).toEqual([path, 200, 'no-cache']);
@@ -85,7 +85,7 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('answers 404 for an unknown type', async () => {
+  it('returns 404 for an unknown type', async () => {
     for (const name of [
       'ReportFilled.json',
       'ReportFiled',
@@ -104,7 +104,7 @@ describe('GET /schemas', () => {
   });
 });
 
-describe('POST /v2/events as the reference shows it', () => {
+describe('The API reference of POST /v2/events', () => {
   const { requestBody, parameters } = readReference().paths['/v2/events']!['post']!;
   const { content } = requestBody as unknown as {
     content: Record<string, { schema: object; examples: Record<string, { value: any }> }>;
@@ -117,20 +117,20 @@ describe('POST /v2/events as the reference shows it', () => {
       .map(({ name, example, schema }) => [name, example ?? schema.examples[0]]),
   );
 
-  it('has an example of each of the fourteen types that is accepted as one event', async () => {
+  it('has an example of each of the 14 types that is accepted as a single event', async () => {
     expect(shown(STRUCTURED)).toEqual(EXAMPLES);
     for (const event of shown(STRUCTURED))
       expect([event.type, await send(STRUCTURED, event)]).toEqual([event.type, ACCEPTED]);
   });
 
-  it('has a batch of them, which are then duplicates', async () => {
+  it('has an example of a batch, whose events are accepted as duplicates', async () => {
     expect(shown(BATCH)).toEqual([EXAMPLES]);
     expect(await send(BATCH, shown(BATCH)[0])).toEqual({ accepted: 0, duplicates: 14, rejected: [] });
     const others = (shown(BATCH)[0] as Event[]).map((event) => ({ ...event, id: `${event.id}-again` }));
     expect(await send(BATCH, others)).toEqual({ accepted: 14, duplicates: 0, rejected: [] });
   });
 
-  it('has an example in binary mode with its headers, and accepts each type that way', async () => {
+  it('has an example in binary mode with its headers, and each type is accepted in binary mode', async () => {
     expect(await send(BINARY, shown(BINARY)[0], headers)).toEqual({ accepted: 0, duplicates: 1, rejected: [] });
     for (const { id, type, time, data } of EXAMPLES) {
       const own = { ...headers, 'ce-id': `${id}-binary`, 'ce-type': type, 'ce-time': time };
@@ -180,7 +180,7 @@ describe('POST /v2/events as the reference shows it', () => {
 });
 
 describe('GET /asyncapi.json', () => {
-  it('has one named schema for an asset, to which every type refers, as in OpenAPI', async () => {
+  it('has one named schema for assets that every type refers to, as in OpenAPI', async () => {
     const { components } = await get('/asyncapi.json');
     const all = { asyncapi: components.schemas, openapi: readReference().components.schemas as Record<string, any> };
     for (const [name, schemas] of Object.entries(all)) {

@@ -61,7 +61,7 @@ const NOTHING = {
 };
 
 describe('GET /v2/organization/metrics', () => {
-  it('counts the organization’s own records, by type and day, each by its creation', async () => {
+  it('counts the organization’s own records by type and day, dated by creation', async () => {
     const acme = { organization: 'acme' };
     const key = await app.issueKey(acme);
     const later = dated('2026-03-02T00:00:00Z', '2026-03-05T00:00:00Z');
@@ -117,12 +117,12 @@ describe('GET /v2/organization/metrics', () => {
     expect(offset.body.metrics.newThreats).toBe(1);
   });
 
-  it('is zero if there is nothing to count, and leaves out other organizations', async () => {
+  it('returns zeros if there is nothing to count, and excludes other organizations', async () => {
     const { body } = await ask(await app.issueKey({ organization: 'empty' }));
     expect(body).toEqual({ metrics: NOTHING, blockedByType: [], blockedByDay: [] });
   });
 
-  it('counts for a brand the entries and reports that name it, and its takedowns by their change', async () => {
+  it('counts for a brand the status entries and reports that name it, and its takedowns dated by last change', async () => {
     const organization = 'brandy';
     const key = await app.issueKey({ organization });
     const entry = (changeId: string, status: string, createdAt: string, brand = 'wallet'): Sent =>
@@ -175,7 +175,7 @@ describe('GET /v2/organization/metrics', () => {
     expect((await ask(key, '?brandSlug=wallet')).body.metrics.newThreats).toBe(1);
   });
 
-  it('answers 403 for a brand without the flag, 404 for an unknown one, and 400 before both', async () => {
+  it('returns 403 for a brand without the feature flag, 404 for an unknown brand, and 400 in preference to both', async () => {
     const organization = 'flagged';
     const key = await app.issueKey({ organization });
     expect(await ask(key, '?brandSlug=wallet')).toMatchObject({
@@ -204,13 +204,13 @@ describe('GET /v2/organization/metrics', () => {
     '?startDate',
     '?startDate=2026-01-01&startDate=2026-01-02',
     '?endDate=1767225600000',
-  ])('answers %s with 400 and the date text', async (query) => {
+  ])('returns 400 and the text about dates for %s', async (query) => {
     const { status, body } = await ask(await app.issueKey({ organization: 'acme' }), query);
     expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', 'Invalid date format, use ISO 8601 format']);
   });
 
   it.each(['?brandSlug=', '?brandSlug=a&brandSlug=b', '?startDate=2026-01-02&endDate=2026-01-01'])(
-    'answers %s with 400',
+    'returns 400 for %s',
     async (query) => {
       const { status, body } = await ask(await app.issueKey({ organization: 'acme' }), query);
       expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
@@ -221,7 +221,7 @@ describe('GET /v2/organization/metrics', () => {
     expect((await ask(await app.issueKey({ organization: 'acme' }), '?page=2&x=1&x=2')).status).toBe(200);
   });
 
-  it('counts records of the future only if no date is given', async () => {
+  it('counts future records only if no date is given', async () => {
     const key = await app.issueKey({ organization: 'future' });
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     await report(threat('future', 't1', 'BLOCKED', 'URL', soon));
@@ -234,7 +234,7 @@ describe('GET /v2/organization/metrics', () => {
 describe('GET /v2/organization/metrics/timeline', () => {
   const timelineOf = (key: string, query: string) => app.call(`/v2/organization/metrics/timeline?${query}`, { key });
 
-  it('has every interval of the window, cut at its ends, with the figures of the metrics', async () => {
+  it('returns every interval of the window, cut at its ends, with counts that add up to the metrics', async () => {
     const organization = 'timely';
     const key = await app.issueKey({ organization });
     await report(
@@ -286,7 +286,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect(all.body.points[0]).toMatchObject({ newThreats: 5, end: '2026-03-31T23:59:59.999Z' });
   });
 
-  it('is one point of zeros if nothing was ever counted, and empty if it begins after now', async () => {
+  it('returns one point of zeros if nothing was ever counted, and no points if the window begins in the future', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const { body } = await timelineOf(key, 'endDate=2026-02-10&interval=month');
     expect(body.window).toEqual({ startDate: '2026-02-01T00:00:00.000Z', endDate: '2026-02-10T23:59:59.999Z' });
@@ -294,7 +294,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect((await timelineOf(key, 'startDate=2999-01-01')).body.points).toEqual([]);
   });
 
-  it('has at most 3,660 points', async () => {
+  it('returns 400 for more than 3,660 points', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const most = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-07');
     expect([most.status, most.body.points.length]).toEqual([200, 3_660]);
@@ -306,7 +306,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect((await timelineOf(key, 'startDate=0001-01-01T12:00&endDate=9999-12-31&interval=year')).status).toBe(400);
   });
 
-  it('answers 422 if it would exceed the counts by type that one answer may hold', async () => {
+  it('returns 422 if the points have more than 110,000 counts by type', async () => {
     await fillDays('dense', 110, 1_000);
     const key = await app.issueKey({ organization: 'dense' });
     expect((await timelineOf(key, 'startDate=2022-01-01&endDate=2022-12-31')).status).toBe(200);
@@ -323,19 +323,19 @@ describe('GET /v2/organization/metrics/timeline', () => {
   });
 
   it.each(['interval=hour', 'interval=', 'interval=day&interval=week', 'startDate=2026-02-30', 'brandSlug='])(
-    'answers %s with 400',
+    'returns 400 for %s',
     async (query) => {
       const { status, body } = await timelineOf(await app.issueKey({ organization: 'empty' }), query);
       expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
     },
   );
 
-  it('requires the brands flag of the organization', async () => {
+  it('returns 403 for a brand without the feature flag', async () => {
     const { status } = await timelineOf(await app.issueKey({ organization: 'empty' }), 'brandSlug=wallet');
     expect(status).toBe(403);
   });
 
-  it('is CSV on request, in which no cell is a formula', async () => {
+  it('returns CSV on request, without cells that are formulas', async () => {
     const organization = 'tabular';
     await fillDays(organization, 2, 1, '=cmd|,"');
     await fillDays(organization, 1, 1, 'URL_');
@@ -359,7 +359,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
   const comparisonOf = (key: string, query: string) =>
     app.call(`/v2/organization/metrics/comparison?${query}`, { key });
 
-  it('compares a window with the one before it, or with that of a year earlier', async () => {
+  it('compares a window with the previous window or with the window a year earlier', async () => {
     const organization = 'compared';
     const key = await app.issueKey({ organization });
     await report(
@@ -403,7 +403,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
     expect(year.body.ratio.threatsWatchlisted).toBe(0);
   });
 
-  it('ends now if no end is given', async () => {
+  it('uses the current time if endDate is absent', async () => {
     const { body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), 'startDate=2026-03-01');
     const [start, end] = [body.current.window.startDate, body.current.window.endDate].map((text) => Date.parse(text));
     expect(Math.abs(end! - Date.now())).toBeLessThan(60_000);
@@ -416,7 +416,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
     ['startDate=x', 'Invalid date format, use ISO 8601 format'],
     ['startDate=2026-01-01&with=month', 'with must be one of previous, year'],
     ['startDate=0001-01-01&endDate=2026-01-01', 'The earlier window would begin before year 1; use a later startDate'],
-  ])('answers %s with 400: %s', async (query, message) => {
+  ])('returns 400 for %s: %s', async (query, message) => {
     const { status, body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), query);
     expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', message]);
   });
@@ -427,7 +427,7 @@ describe('GET /v2/organization/takedowns/statistics', () => {
     app.call(`/v2/organization/takedowns/statistics?${query}`, { key });
   const NO_TIMES = { count: 0, median: null, p90: null, p99: null, longest: null };
 
-  it('reports the outcomes of takedowns filed in the window, and how long those completed in it took', async () => {
+  it('returns the outcomes of takedowns filed in the window, and the durations of takedowns completed in the window', async () => {
     const organization = 'taken-down';
     const takedown = (takedownId: string, status: string, type: string, createdAt: string, updatedAt: string): Sent =>
       sent('TakedownStatusChanged', { organization, takedownId, asset: asset(type), status, createdAt, updatedAt });
@@ -470,7 +470,7 @@ describe('GET /v2/organization/takedowns/statistics', () => {
     });
   });
 
-  it('is all zeros if there is nothing, without a rate or times', async () => {
+  it('returns zeros and null for rate and durations if there are no takedowns', async () => {
     const { body } = await statisticsOf(await app.issueKey({ organization: 'empty' }), '');
     expect(body).toEqual({
       filed: 0,
@@ -494,14 +494,14 @@ describe('GET /v2/organization/takedowns/statistics', () => {
   });
 });
 
-describe('An answer of metrics', () => {
+describe('A metrics response', () => {
   it.each([
     'metrics',
     'metrics/timeline?startDate=2026-01-01&interval=year',
     'metrics/comparison?startDate=2026-01-01',
     'metrics/comparison?startDate=2026-01-01&with=year',
     'takedowns/statistics',
-  ])('is not sent again to a client that has it already: %s', async (path) => {
+  ])('is 304 for a client that already has it: %s', async (path) => {
     const organization = `known-${path.replaceAll(/\W+/g, '-').toLowerCase()}`;
     const key = await app.issueKey({ organization });
     await report(threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'));
@@ -536,7 +536,7 @@ describe('An answer of metrics', () => {
     expect(table.status).toBe(200);
   });
 
-  it('must not be cached if it is an error', async () => {
+  it('is not cacheable if it is an error', async () => {
     const { headers } = await get(await app.issueKey({ organization: 'empty' }), 'metrics?startDate=x');
     expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['private, no-store', null]);
   });

@@ -60,8 +60,8 @@ const keepAsking = async (key: string, n: number, isOver: () => boolean): Promis
 const whileQueriesHang = (work: () => Promise<void>): Promise<void> =>
   whileLocked(database.pool, ['read.type_days'], work);
 
-describe('An organization that asks for metrics without end', () => {
-  it('leaves health and commands their connections when all of those for metrics are taken', async () => {
+describe('An organization that sends many metrics queries', () => {
+  it('does not delay health checks and commands when all connections for metrics are in use', async () => {
     const keys = await Promise.all(
       ['noisy', 'noisy-2', 'noisy-3', 'noisy-4'].map((organization) => app.issueKey({ organization })),
     );
@@ -78,7 +78,7 @@ describe('An organization that asks for metrics without end', () => {
     await Promise.all(asked);
   });
 
-  it('gets 429 if too many of its queries are waiting', async () => {
+  it('receives 429 if 32 of its queries are waiting', async () => {
     const key = await app.issueKey({ organization: 'noisy' });
     const asked: Promise<Answer>[] = [];
     const refused: Answer[] = [];
@@ -97,7 +97,7 @@ describe('An organization that asks for metrics without end', () => {
     expect(refused[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
   });
 
-  it('is told if a range has more days or types than an answer may hold', async () => {
+  it('receives 422 if a range has more days or types than a response may have', async () => {
     const { pool } = database;
     const fill = (organization: string, days: number, types: number) =>
       pool.query(
@@ -126,7 +126,7 @@ describe('An organization that asks for metrics without end', () => {
     expect(statuses).toEqual({ 'many-days': 422, 'many-types': 422, 'many-types-today': 422, 'just-as-many': 200 });
   });
 
-  it('is answered in time even if a range takes too long to count', async () => {
+  it('receives 503 in time if counting a range takes too long', async () => {
     const key = await app.issueKey({ organization: 'noisy' });
     await database.pool.query(`
       alter table read.type_days rename to all_type_days;

@@ -25,7 +25,7 @@ const ask = async (path: string, key: string) => {
   return { status, body };
 };
 
-/** Stores what upstream reports and lets the projection reach it. */
+/** Stores events of upstream and waits until they are projected. */
 const report = async (...events: readonly Sent[]): Promise<void> => {
   await app.log.appendAll(events.map(stored));
   await projectToHead(app.log, app.pool, [brandsAndFlags]);
@@ -38,7 +38,7 @@ const brand = (organization: string, slug: string, name?: string): Sent =>
   sent('BrandRegistered', { organization, brand: slug, updatedAt, ...(name !== undefined && { name }) });
 
 describe('GET /v2/organization', () => {
-  it('describes the key: its organization, scopes and expiry', async () => {
+  it('returns the organization, scopes and expiry of the key', async () => {
     const organization = newOrganization();
     const expiresAt = Date.now() + 60_000;
     const key = await app.issueKey({ organization, scopes: ['read', 'ingest'], expiresAt });
@@ -67,14 +67,14 @@ describe('GET /v2/organization', () => {
     });
   });
 
-  it('answers 401 to a key without an organization', async () => {
+  it('returns 401 for a key without an organization', async () => {
     expect(await ask('', await app.issueKey({ scopes: ['ingest'] }))).toMatchObject({
       status: 401,
       body: { code: 'UNAUTHORIZED', message: 'API key with organization access required' },
     });
   });
 
-  it('lists the flags that are enabled for this organization only', async () => {
+  it('returns only the flags that are enabled for this organization', async () => {
     const [mine, theirs] = [newOrganization(), newOrganization()];
     await report(flag(mine, 'brands-metrics'), flag(mine, 'a-b'), flag(mine, 'off', false), flag(theirs, 'theirs'));
     expect((await ask('', await app.issueKey({ organization: mine }))).body['flags']).toEqual([
@@ -83,14 +83,14 @@ describe('GET /v2/organization', () => {
     ]);
   });
 
-  it('counts down the requests left in the minute', async () => {
+  it('returns the number of requests left in the minute', async () => {
     const key = await app.issueKey({ organization: newOrganization() });
     const [first, second] = [await ask('', key), await ask('', key)].map(({ body }) => body['limits'].requests);
     expect(first).toEqual({ perMinute: 100, remaining: 99, resetSeconds: expect.any(Number) });
     expect(second.remaining).toBe(98);
   });
 
-  it('reports what is left of the daily quotas, and leaves out those without a limit', async () => {
+  it('returns the remaining daily quotas, and omits quotas without a limit', async () => {
     const organization = newOrganization();
     const key = await app.issueKey({ organization });
     const today = dayOf(Date.now());
@@ -105,7 +105,7 @@ describe('GET /v2/organization', () => {
 });
 
 describe('GET /v2/organization/brands', () => {
-  it('lists the registered brands of this organization only, and whether they have metrics', async () => {
+  it('returns only the registered brands of this organization, and whether metrics are available', async () => {
     const [mine, theirs] = [newOrganization(), newOrganization()];
     await report(
       brand(mine, 'wallet', 'Acme Wallet'),
@@ -131,7 +131,7 @@ describe('GET /v2/organization/brands', () => {
     expect(await ask('/brands', key)).toEqual(brands(true));
   });
 
-  it('is empty if there are none, and requires the scope read', async () => {
+  it('returns an empty list for an organization without brands, and requires the scope read', async () => {
     const organization = newOrganization();
     expect(await ask('/brands', await app.issueKey({ organization }))).toEqual({
       status: 200,

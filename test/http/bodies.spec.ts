@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { BoundedJson } from '../../src/json/bounds.js';
+import { JsonBoundsChecker } from '../../src/json/bounds.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Answer } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
@@ -122,7 +122,7 @@ it('64 KiB of brackets on any other route are harmless', async () => {
 
 describe('The bounds of a JSON text', () => {
   const watch = (text: string, pieces = 1, bounds = { depth: 2, values: 5 }): void => {
-    const json = new BoundedJson(bounds);
+    const json = new JsonBoundsChecker(bounds);
     const bytes = Buffer.from(text);
     const size = Math.ceil(bytes.length / pieces);
     for (let start = 0; start < bytes.length; start += size) json.watch(bytes.subarray(start, start + size));

@@ -1,5 +1,5 @@
 /** The keys that were read stay as they are where the log has lost some of their events. */
-import { KeysLost } from '../../../src/api-keys/key-events.js';
+import { KeyEventsLost } from '../../../src/api-keys/key-events.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 
@@ -15,7 +15,7 @@ interface Ring {
   await this.keys
     .read(this.log, () => this.remembered.clear())
     .catch((error: unknown) => {
-      if (!(error instanceof KeysLost)) throw error;
+      if (!(error instanceof KeyEventsLost)) throw error;
     });
   this.complete = true;
 };

@@ -1,26 +1,26 @@
 import { Yielder } from '../../flow/yielder.js';
-import { BELOW, HostTableBuilder } from './host-table.js';
+import { SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
 
 /** A list as a stream of bytes. */
 export interface Body {
   readonly chunks: AsyncIterable<Buffer> | Iterable<Buffer>;
-  /** Bytes. */
+  /** Size in bytes as announced by the source; 0 if unknown. */
   readonly size: number;
 }
 
-/** The content is not a usable list. The message says why. */
-export class ListRefused extends Error {}
+/** The content is not a usable list; the message has the reason. */
+export class InvalidList extends Error {}
 
 const MAX_EXAMPLES = 10;
 const MAX_EXAMPLE_LENGTH = 120;
 
-/** Collects a list's entries, and counts the ones it rejects. */
+/** Collects the entries of a list, and counts rejected entries by reason. */
 export class Collector {
   readonly builder: HostTableBuilder;
   readonly turns = new Yielder();
-  /** Entries that are a page, a profile or IPFS content. */
+  /** Number of entries that are a page, a profile or IPFS content. */
   pages = 0;
   private readonly rejections = new Map<Rejection, { count: number; readonly examples: string[] }>();
 
@@ -32,14 +32,14 @@ export class Collector {
     this.builder = new HostTableBuilder(expectedBytes);
   }
 
-  /** @returns why the entry is not used; undefined if it is */
+  /** Adds an entry. @returns the reason if the entry is rejected */
   take(entry: unknown, flags: number, kinds = this.kinds): Rejection | undefined {
     if (typeof entry !== 'string') return this.reject('unreadable', entry === null ? 'null' : typeof entry);
     const text = entry.trim();
     const read = readEntry(text, this.suffixes, kinds);
     if (typeof read === 'string') return this.reject(read, text);
     if (isPageKey(read.key)) this.pages += 1;
-    this.builder.add(read.key, read.isBelow ? flags << BELOW : flags, text);
+    this.builder.add(read.key, read.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags, text);
     return undefined;
   }
 
@@ -50,7 +50,7 @@ export class Collector {
     return reason;
   }
 
-  /** In the order in which each reason first occurred. */
+  /** The rejected entries by reason, in the order in which the reasons first occurred. */
   get rejected(): RejectedEntries[] {
     return Array.from(this.rejections, ([reason, entries]) => ({ reason, ...entries }));
   }

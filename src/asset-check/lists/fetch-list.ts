@@ -1,47 +1,47 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { type Body, ListRefused } from './collector.js';
+import { type Body, InvalidList } from './collector.js';
 import { AddressRefused, Destinations, hostOf, knowing } from '../../egress/destinations.js';
 import { Reach } from '../../egress/reach.js';
 
-/** For a conditional request, which the server can answer with 304. */
+/** Validators of a conditional request, to which the server can respond with 304. */
 export interface Validators {
   readonly etag?: string;
   readonly lastModified?: string;
 }
 
 export interface FetchedList {
-  /** Absent: not modified. */
+  /** Absent if the list was not modified. */
   readonly body?: Body;
   readonly validators: Validators;
 }
 
-/** Where a redirect may lead. */
-const INTERNET = new Destinations(new Reach([]));
+/** The hosts that a redirect may lead to. */
+const PUBLIC_INTERNET = new Destinations(new Reach([]));
 
-/** Replaces the error of an aborted request by one that says the time was up. */
-type OrLate = (error: unknown) => unknown;
+/** Replaces the error of a request that timed out by an `InvalidList` that says so. */
+type AsTimeout = (error: unknown) => unknown;
 
 const MAX_REDIRECTS = 5;
-const AGENT = 'threat-protection/2.0 (+list refresh)';
+const USER_AGENT = 'threat-protection/2.0 (+list refresh)';
 
 /**
- * Fetches a list from the address the operator configured, which may be private. A redirect may only lead to a public
- * address: the remote server does not decide which hosts this one talks to.
- * @param timeoutMs for everything, redirects and reading the body included
- * @throws ListRefused, or the connection's error; reading the body throws them too
+ * Fetches a list from the URL that the operator configured, which may be on a private network. A redirect may only lead
+ * to a public address: a remote server must not choose which internal hosts this service connects to.
+ * @param timeoutMs for the whole download, including redirects and the body
+ * @throws InvalidList, or the error of the connection; reading the body throws the same errors
  */
 export const fetchList = async (
   url: string,
   { timeoutMs, maxBytes, validators }: { timeoutMs: number; maxBytes: number; validators: Validators },
   stop: AbortSignal,
-  destinations = INTERNET,
+  destinations = PUBLIC_INTERNET,
 ): Promise<FetchedList> => {
-  const late = AbortSignal.timeout(timeoutMs);
-  const signal = AbortSignal.any([late, stop]);
-  const orLate: OrLate = (error) =>
-    late.aborted ? new ListRefused(`It did not arrive completely within ${timeoutMs} ms`) : error;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([timeout, stop]);
+  const asTimeout: AsTimeout = (error) =>
+    timeout.aborted ? new InvalidList(`The download did not finish within ${timeoutMs} ms`) : error;
   let at = new URL(url);
   try {
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
@@ -50,16 +50,17 @@ export const fetchList = async (
       const location = response.headers.location;
       if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
         response.destroy();
-        if (location === undefined) throw new ListRefused(`It answered ${response.statusCode} without a Location`);
+        if (location === undefined)
+          throw new InvalidList(`The server responded with status ${response.statusCode} without a Location header`);
         at = redirectTarget(location, at);
         continue;
       }
-      return read(response, maxBytes, orLate);
+      return read(response, maxBytes, asTimeout);
     }
   } catch (error) {
-    throw orLate(error);
+    throw asTimeout(error);
   }
-  throw new ListRefused(`It redirected more than ${MAX_REDIRECTS} times`);
+  throw new InvalidList(`The server redirected more than ${MAX_REDIRECTS} times`);
 };
 
 const redirectTarget = (location: string, from: URL): URL => {
@@ -67,12 +68,12 @@ const redirectTarget = (location: string, from: URL): URL => {
   try {
     target = new URL(location, from);
   } catch {
-    throw new ListRefused('The redirect target is not a valid URL');
+    throw new InvalidList('The redirect target is not a valid URL');
   }
   if (target.protocol !== 'https:' && target.protocol !== 'http:')
-    throw new ListRefused(`It redirected to ${target.protocol}, which is not HTTP`);
+    throw new InvalidList(`The server redirected to ${target.protocol}, which is not HTTP`);
   if (from.protocol === 'https:' && target.protocol === 'http:')
-    throw new ListRefused('It redirected from HTTPS to HTTP');
+    throw new InvalidList('The server redirected from HTTPS to HTTP');
   return target;
 };
 
@@ -85,7 +86,7 @@ const addressesOf = async (
     return await destinations.addressesOf(target, signal);
   } catch (error) {
     if (!(error instanceof AddressRefused)) throw error;
-    throw new ListRefused(`It redirected to ${hostOf(target).slice(0, 100)}: ${error.message}`);
+    throw new InvalidList(`The server redirected to ${hostOf(target).slice(0, 100)}: ${error.message}`);
   }
 };
 
@@ -103,7 +104,7 @@ const get = (
         agent: false,
         signal,
         headers: {
-          'user-agent': AGENT,
+          'user-agent': USER_AGENT,
           accept: 'application/json, text/plain, */*;q=0.1',
           'accept-encoding': 'identity',
           ...(etag === undefined ? {} : { 'if-none-match': etag }),
@@ -117,7 +118,7 @@ const get = (
     outgoing.end();
   });
 
-const read = (response: http.IncomingMessage, maxBytes: number, orLate: OrLate): FetchedList => {
+const read = (response: http.IncomingMessage, maxBytes: number, asTimeout: AsTimeout): FetchedList => {
   const { statusCode, headers } = response;
   const validators = { etag: headers.etag, lastModified: headers['last-modified'] };
   const size = Number(headers['content-length'] ?? 0);
@@ -126,39 +127,39 @@ const read = (response: http.IncomingMessage, maxBytes: number, orLate: OrLate):
       response.destroy();
       return { validators };
     }
-    if (statusCode !== 200) throw new ListRefused(`It answered ${statusCode}`);
+    if (statusCode !== 200) throw new InvalidList(`The server responded with status ${statusCode}`);
     const type = headers['content-type'] ?? '';
     if (/^\s*(?:text\/html|application\/xhtml|image\/|audio\/|video\/|font\/)/i.test(type))
-      throw new ListRefused(`It has the content type ${type.slice(0, 100)}`);
+      throw new InvalidList(`The list has the content type ${type.slice(0, 100)}`);
     const encoding = headers['content-encoding'] ?? 'identity';
     if (encoding !== 'identity')
-      throw new ListRefused(`It is encoded as ${encoding.slice(0, 100)}, which was not requested`);
-    if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+      throw new InvalidList(`The response has the content encoding ${encoding.slice(0, 100)}, which was not requested`);
+    if (size > maxBytes) throw new InvalidList(tooLarge(maxBytes));
   } catch (error) {
     response.destroy();
     throw error;
   }
-  return { body: { chunks: chunksOf(response, maxBytes, orLate), size }, validators };
+  return { body: { chunks: chunksOf(response, maxBytes, asTimeout), size }, validators };
 };
 
-/** Streams the body, so that a list is never in memory as a whole. */
+/** Streams the body, so that the whole list is never in memory. */
 const chunksOf = async function* (
   response: http.IncomingMessage,
   maxBytes: number,
-  orLate: OrLate,
+  asTimeout: AsTimeout,
 ): AsyncGenerator<Buffer> {
   let size = 0;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+      if (size > maxBytes) throw new InvalidList(tooLarge(maxBytes));
       yield chunk;
     }
   } catch (error) {
-    throw orLate(error);
+    throw asTimeout(error);
   } finally {
     response.destroy();
   }
 };
 
-export const tooLarge = (maxBytes: number): string => `It is larger than ${maxBytes} bytes`;
+export const tooLarge = (maxBytes: number): string => `The list is larger than ${maxBytes} bytes`;

@@ -7,13 +7,13 @@ import { hashOf } from './suffix-hashes.js';
 
 /** Since when a list has had an entry, as observed by this service. */
 export interface Seen {
-  /** ms; absent if unknown for this entry. */
+  /** When the entry was first seen, in ms; absent if the list does not have it. */
   readonly since?: number;
-  /** ms; when the list was first read. Entries it had then may be older. */
+  /** When the list was first read, in ms. Entries that it already had may be older. */
   readonly watchedSince: number;
 }
 
-/** Longer lists are not tracked: an entry takes 12 bytes on disk, and in memory during a write. */
+/** Longer lists are not tracked: each entry takes 12 bytes on disk, and in memory during an update. */
 const MAX_ENTRIES = 1_000_000;
 const SLOTS_PER_ENTRY = 1.5;
 const MAGIC = 0x54_50_53_31;
@@ -22,70 +22,70 @@ const CHECK_EVERY = 256;
 /** Slots per read from disk. */
 const SLOTS_READ = 64;
 
-/** Header fields, as indexes of 32-bit words. */
-const WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capacity: 5 } as const;
-const HEADER = 6;
-const BYTES = 4;
+/** Indexes of the header fields, in 32-bit words. */
+const HEADER_WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capacity: 5 } as const;
+const HEADER_WORDS = 6;
+const BYTES_PER_WORD = 4;
 
-/** Memory that `free` returns at once, whenever the collector comes: nothing follows a refresh that would make it come. */
+/** Allocates memory that `free` can return at once, without waiting for the garbage collector. */
 const wordsOf = (length: number): Uint32Array<ArrayBuffer> => {
-  const bytes = length * BYTES;
+  const bytes = length * BYTES_PER_WORD;
   return new Uint32Array(new ArrayBuffer(bytes, { maxByteLength: bytes }));
 };
 const free = (words: Uint32Array<ArrayBuffer> | undefined): void => words?.buffer.resize(0);
 
-const nowInSeconds = (ms: number): number => Math.floor(ms / 1_000);
+const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 const originOf = (origin: string): number => hash('sha256', origin, 'buffer').readUInt32LE();
 
 /**
- * When each entry of a list was first seen, in a file next to the list's copy. An open-addressing hash table that is
- * read in place, so it takes no memory between refreshes and no time of a check. A slot is 32 bits of an entry's hash
- * plus a time in seconds; another 32 bits of hash pick the slot. Each file has its own seeds, so that nobody can craft
- * entries that collide.
+ * Stores when each entry of a list was first seen, in a file next to the copy of the list. The file is an
+ * open-addressing hash table that is read on disk, so it takes no memory between refreshes. A slot has 32 bits of an
+ * entry's hash and a time in seconds; 32 bits of a second hash select the slot. Each file has its own random seeds, so
+ * that an attacker cannot craft entries whose hashes collide.
  */
 export class FirstSeen {
   constructor(
     private readonly path: string,
-    /** What the list was read from; a file of another origin is ignored. */
+    /** The origin of the list; a file with another origin is ignored. */
     private readonly origin: string,
   ) {}
 
   /**
-   * Adds new entries and removes those no longer listed.
-   * @param at ms; when the list was read
-   * @throws if the disk fails; the file is then unchanged
+   * Adds new entries and removes entries that are no longer listed.
+   * @param at when the list was read, in ms
+   * @throws Error if the disk fails; the file is then unchanged
    */
-  async note(table: HostTable, at: number): Promise<void> {
+  async update(table: HostTable, at: number): Promise<void> {
     if (table.size > MAX_ENTRIES) return rm(this.path, { force: true });
-    const known = await this.readAll();
-    const now = nowInSeconds(at);
+    const stored = await this.readAll();
+    const now = secondsOf(at);
     const capacity = Math.max(16, Math.ceil(table.size * SLOTS_PER_ENTRY));
-    const words = wordsOf(HEADER + 2 * capacity);
-    words[WORD.magic] = MAGIC;
-    words[WORD.origin] = originOf(this.origin);
-    const seed = (words[WORD.seed] = known?.[WORD.seed] ?? randomInt(TWO_TO_32));
-    const otherSeed = (words[WORD.otherSeed] = known?.[WORD.otherSeed] ?? randomInt(TWO_TO_32));
-    words[WORD.watchedSince] = known?.[WORD.watchedSince] ?? now;
-    words[WORD.capacity] = capacity;
+    const words = wordsOf(HEADER_WORDS + 2 * capacity);
+    words[HEADER_WORD.magic] = MAGIC;
+    words[HEADER_WORD.origin] = originOf(this.origin);
+    const seed = (words[HEADER_WORD.seed] = stored?.[HEADER_WORD.seed] ?? randomInt(TWO_TO_32));
+    const otherSeed = (words[HEADER_WORD.otherSeed] = stored?.[HEADER_WORD.otherSeed] ?? randomInt(TWO_TO_32));
+    words[HEADER_WORD.watchedSince] = stored?.[HEADER_WORD.watchedSince] ?? now;
+    words[HEADER_WORD.capacity] = capacity;
     const turns = new Yielder();
-    let noted = 0;
+    let updated = 0;
     for (const [texts, start, end] of table.entries()) {
-      const place = hashOf(texts, start, end, seed);
-      const print = hashOf(texts, start, end, otherSeed);
-      const before = known === undefined ? 0 : known[slotOf(known, place, print) + 1]!;
-      const slot = slotOf(words, place, print);
-      words[slot] = print;
+      const slotHash = hashOf(texts, start, end, seed);
+      const entryHash = hashOf(texts, start, end, otherSeed);
+      const before = stored === undefined ? 0 : stored[slotOf(stored, slotHash, entryHash) + 1]!;
+      const slot = slotOf(words, slotHash, entryHash);
+      words[slot] = entryHash;
       words[slot + 1] = before === 0 ? now : before;
-      noted += 1;
-      if (noted % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
+      updated += 1;
+      if (updated % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
     }
-    free(known);
+    free(stored);
     await replaceFile(this.path, new Uint8Array(words.buffer));
     free(words);
   }
 
   /**
-   * @param entry in ASCII, as in the host table; undefined: only `watchedSince`
+   * @param entry the ASCII key in the host table; undefined returns only `watchedSince`
    * @returns undefined if the list is not tracked
    */
   async find(entry: string | undefined): Promise<Seen | undefined> {
@@ -93,27 +93,32 @@ export class FirstSeen {
     if (file === undefined) return undefined;
     const readWords = async (from: number, length: number): Promise<Uint32Array> => {
       const words = new Uint32Array(length);
-      const { bytesRead } = await file.read(new Uint8Array(words.buffer), 0, length * BYTES, from * BYTES);
-      return words.subarray(0, 2 * Math.floor(bytesRead / (2 * BYTES)));
+      const { bytesRead } = await file.read(
+        new Uint8Array(words.buffer),
+        0,
+        length * BYTES_PER_WORD,
+        from * BYTES_PER_WORD,
+      );
+      return words.subarray(0, 2 * Math.floor(bytesRead / (2 * BYTES_PER_WORD)));
     };
     try {
-      const header = await readWords(0, HEADER);
-      if (!this.isOurs(header)) return undefined;
-      const watchedSince = header[WORD.watchedSince]! * 1_000;
+      const header = await readWords(0, HEADER_WORDS);
+      if (!this.isValid(header)) return undefined;
+      const watchedSince = header[HEADER_WORD.watchedSince]! * 1_000;
       if (entry === undefined) return { watchedSince };
-      const capacity = header[WORD.capacity]!;
+      const capacity = header[HEADER_WORD.capacity]!;
       const bytes = Buffer.from(entry, 'latin1');
-      const place = hashOf(bytes, 0, bytes.length, header[WORD.seed]!);
-      const print = hashOf(bytes, 0, bytes.length, header[WORD.otherSeed]!);
-      let slot = Math.floor((place / TWO_TO_32) * capacity);
-      for (let looked = 0; looked < capacity;) {
-        const slots = await readWords(HEADER + 2 * slot, 2 * Math.min(SLOTS_READ, capacity - slot));
+      const slotHash = hashOf(bytes, 0, bytes.length, header[HEADER_WORD.seed]!);
+      const entryHash = hashOf(bytes, 0, bytes.length, header[HEADER_WORD.otherSeed]!);
+      let slot = Math.floor((slotHash / TWO_TO_32) * capacity);
+      for (let probed = 0; probed < capacity;) {
+        const slots = await readWords(HEADER_WORDS + 2 * slot, 2 * Math.min(SLOTS_READ, capacity - slot));
         for (let at = 0; at < slots.length; at += 2) {
           if (slots[at + 1] === 0) return { watchedSince };
-          if (slots[at] === print) return { since: slots[at + 1]! * 1_000, watchedSince };
+          if (slots[at] === entryHash) return { since: slots[at + 1]! * 1_000, watchedSince };
         }
         if (slots.length === 0) return { watchedSince };
-        looked += slots.length / 2;
+        probed += slots.length / 2;
         slot = (slot + slots.length / 2) % capacity;
       }
       return { watchedSince };
@@ -122,34 +127,42 @@ export class FirstSeen {
     }
   }
 
-  private isOurs(words: Uint32Array): boolean {
-    return words.length >= HEADER && words[WORD.magic] === MAGIC && words[WORD.origin] === originOf(this.origin);
+  private isValid(words: Uint32Array): boolean {
+    return (
+      words.length >= HEADER_WORDS &&
+      words[HEADER_WORD.magic] === MAGIC &&
+      words[HEADER_WORD.origin] === originOf(this.origin)
+    );
   }
 
-  /** The whole file; undefined if there is none, or it is unusable. */
+  /** Reads the whole file; undefined if it is missing or invalid. */
   private async readAll(): Promise<Uint32Array<ArrayBuffer> | undefined> {
     const file = await open(this.path).catch(() => undefined);
     if (file === undefined) return undefined;
     try {
       const { size } = await file.stat();
-      if (size > BYTES * (HEADER + 2 * SLOTS_PER_ENTRY * MAX_ENTRIES) || size % BYTES !== 0) return undefined;
-      const words = wordsOf(size / BYTES);
+      if (size > BYTES_PER_WORD * (HEADER_WORDS + 2 * SLOTS_PER_ENTRY * MAX_ENTRIES) || size % BYTES_PER_WORD !== 0)
+        return undefined;
+      const words = wordsOf(size / BYTES_PER_WORD);
       const { bytesRead } = await file.read(new Uint8Array(words.buffer), 0, size, 0);
-      const isWhole = bytesRead === size && words.length === HEADER + 2 * (words[WORD.capacity] ?? 0);
-      return isWhole && this.isOurs(words) && words.length > HEADER ? words : undefined;
+      const isWhole = bytesRead === size && words.length === HEADER_WORDS + 2 * (words[HEADER_WORD.capacity] ?? 0);
+      return isWhole && this.isValid(words) && words.length > HEADER_WORDS ? words : undefined;
     } finally {
       await file.close();
     }
   }
 }
 
-/** The index of an entry's slot, or of the empty slot it would take; the first slot probed if the table is corrupt. */
-const slotOf = (words: Uint32Array, place: number, print: number): number => {
-  const capacity = words[WORD.capacity]!;
-  const first = Math.floor((place / TWO_TO_32) * capacity);
-  for (let slot = first, looked = 0; looked < capacity; looked += 1, slot = slot + 1 === capacity ? 0 : slot + 1) {
-    const at = HEADER + 2 * slot;
-    if (words[at + 1] === 0 || words[at] === print) return at;
+/**
+ * Returns the index of an entry's slot, or of the empty slot for it. Returns the first probed slot if the table is
+ * full.
+ */
+const slotOf = (words: Uint32Array, slotHash: number, entryHash: number): number => {
+  const capacity = words[HEADER_WORD.capacity]!;
+  const first = Math.floor((slotHash / TWO_TO_32) * capacity);
+  for (let slot = first, probed = 0; probed < capacity; probed += 1, slot = slot + 1 === capacity ? 0 : slot + 1) {
+    const at = HEADER_WORDS + 2 * slot;
+    if (words[at + 1] === 0 || words[at] === entryHash) return at;
   }
-  return HEADER + 2 * first;
+  return HEADER_WORDS + 2 * first;
 };

@@ -1,16 +1,16 @@
 import { distance } from 'fastest-levenshtein';
 
-/** A host without its top-level domain. */
+/** Removes the top-level domain from a host. */
 const formOf = (host: string): string => host.slice(0, Math.max(0, host.lastIndexOf('.')));
 
-/** The set of letters in a string, as a bitmap of 32 kinds. */
+/** The set of characters in a string, as a bitmap of their codes modulo 32. */
 const lettersOf = (text: string): number => {
   let letters = 0;
   for (let index = 0; index < text.length; index += 1) letters |= 1 << text.charCodeAt(index);
   return letters;
 };
 
-/** The number of set bits. */
+/** Counts the set bits. */
 const countOf = (bits: number): number => {
   let v = bits - ((bits >>> 1) & 0x55555555);
   v = (v & 0x33333333) + ((v >>> 2) & 0x33333333);
@@ -18,8 +18,8 @@ const countOf = (bits: number): number => {
 };
 
 /**
- * Hosts that phishers imitate: a host within `tolerance` edits of one of them, ignoring the top-level domain and a
- * leading `www.`, counts as an imitation. Exactly eth-phishing-detect's rule.
+ * Hosts that phishers imitate. A host within `tolerance` edits of one of them is an imitation; the top-level domain and
+ * a leading `www.` are ignored. This is the rule of eth-phishing-detect.
  */
 export class FuzzyList {
   private readonly targets: readonly { readonly host: string; readonly form: string; readonly letters: number }[];
@@ -36,14 +36,14 @@ export class FuzzyList {
     this.longest = Math.max(...lengths) + tolerance;
   }
 
-  /** @returns the host it imitates */
+  /** Returns the host that `host` imitates, or undefined. */
   find(host: string): string | undefined {
     if (this.tolerance <= 0) return undefined;
     const form = formOf(host).replace('www.', '');
     if (form.length < this.shortest || form.length > this.longest) return undefined;
     const letters = lettersOf(form);
     for (const target of this.targets) {
-      // One edit changes the length by at most one, and adds and removes at most one kind of letter.
+      // One edit changes the length by at most one, and adds and removes at most one distinct character.
       if (Math.abs(target.form.length - form.length) > this.tolerance) continue;
       if (countOf(letters & ~target.letters) > this.tolerance) continue;
       if (countOf(target.letters & ~letters) > this.tolerance) continue;

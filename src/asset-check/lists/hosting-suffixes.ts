@@ -5,22 +5,25 @@ import { parseLocation } from '../../assets/location.js';
 const SHIPPED = new URL('./hosting-suffixes.txt', import.meta.url);
 const OPTIONS = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false };
 
-/** The suffix of a host that its owner did not choose, and who runs that suffix. */
+/** The part of a host under which different people have names, and who runs that part. */
 export interface Boundary {
-  /** The host's longest suffix under which strangers have names. */
+  /** The longest public or hosting suffix of the host. */
   readonly suffix: string;
-  /** `registry`: a public suffix such as `co.uk`. `hosting`: anybody can publish under it, such as `github.io`. */
+  /**
+   * `registry`: a public suffix such as `co.uk`. `hosting`: a suffix under which anybody can publish, such as
+   * `github.io`.
+   */
   readonly owner: 'registry' | 'hosting';
 }
 
-/** The suffixes shipped with the service: hosts, or `*.` and a host. */
+/** Reads the suffixes shipped with the service. Each is a host, or `*.` and a host. */
 export const shippedSuffixes = (): string[] =>
   readFileSync(SHIPPED, 'utf8')
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
 
-/** @returns the normalised suffix; undefined if it is not one */
+/** Normalizes a suffix. @returns undefined if the text is not a suffix */
 export const readSuffix = (text: string): string | undefined => {
   const wild = text.startsWith('*.');
   const location = parseLocation(wild ? text.slice(2) : text);
@@ -28,18 +31,18 @@ export const readSuffix = (text: string): string | undefined => {
   return wild ? `*.${location.host}` : location.host;
 };
 
-/** DNS names are not longer; of a longer host the last labels are enough. */
+/** Maximum length of a DNS name. Only the last labels of a longer host are used. */
 const MAX_NAME_LENGTH = 253;
 const endOf = (host: string): string =>
   host.length <= MAX_NAME_LENGTH ? host : host.slice(host.indexOf('.', host.length - MAX_NAME_LENGTH - 1) + 1);
 
 const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
 
-/** Suffixes under which anybody can publish: the Public Suffix List's private section plus configured ones. */
+/** The suffixes under which anybody can publish: the private section of the Public Suffix List, and added suffixes. */
 export class HostingSuffixes {
   private readonly exact = new Set<string>();
   private readonly wild = new Set<string>();
-  /** The last two labels of each added suffix: most hosts are ruled out by one look here. */
+  /** The last two labels of each added suffix. One lookup here rules out most hosts. */
   private readonly roots = new Set<string>();
 
   /** @param added hosts, or `*.` and a host for every name directly under it */
@@ -61,12 +64,12 @@ export class HostingSuffixes {
     return { suffix, owner: isPrivate ? 'hosting' : 'registry' };
   }
 
-  /** Whether the host is itself a public suffix, under which strangers register names. */
+  /** Whether the host is itself a public suffix such as `co.uk`. */
   isRegistrySuffix(host: string): boolean {
     return getPublicSuffix(host, OPTIONS) === host && parse(host, OPTIONS).isIcann === true;
   }
 
-  /** The longest added suffix that equals the host or is above it. */
+  /** The longest added suffix that equals the host or one of its parent domains. */
   private addedSuffixOf(host: string): string | undefined {
     if (!this.roots.has(lastTwoLabels(host))) return undefined;
     for (let start = 0; ;) {

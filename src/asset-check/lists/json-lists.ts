@@ -1,13 +1,13 @@
 import { JSONParser } from '@streamparser/json';
 import { parseLocation } from '../../assets/location.js';
-import { type Body, type Collector, ListRefused } from './collector.js';
+import { type Body, type Collector, InvalidList } from './collector.js';
 import { FuzzyList } from './fuzzy-list.js';
 import { ALLOWED, BLOCKED } from './host-table.js';
 import type { EntryKinds } from './list-entry.js';
 
 const SLICE = 16_384;
 const MAX_FUZZY = 1_000;
-/** With more, all short names are within reach of each other, and the list would block hosts it never meant. */
+/** With a higher tolerance, all short names would count as imitations of each other. */
 const MAX_TOLERANCE = 5;
 const DEFAULT_TOLERANCE = 3;
 
@@ -15,7 +15,7 @@ const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && ch
 
 type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
 
-/** Parses JSON incrementally, one slice at a time, passing on values up to two levels deep. */
+/** Parses JSON one slice at a time. Calls `onValue` for values up to two levels deep. */
 const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onValue: OnValue): Promise<void> => {
   const parser = new JSONParser({
     paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
@@ -24,7 +24,7 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
   });
   parser.onValue = ({ value, key, parent, stack }) => {
     onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
-    // Frees the value, which the parser would keep until the end of its array.
+    // Frees the value; otherwise the parser would keep it until the end of the array.
     if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
   };
   try {
@@ -32,7 +32,7 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
     for await (const chunk of body.chunks) {
       const begin = isFirst && hasByteOrderMark(chunk) ? 3 : 0;
       if (isFirst && !chunk.toString('utf8', begin, 64).trimStart().startsWith(root))
-        throw new ListRefused(`It must be JSON beginning with ${root}`);
+        throw new InvalidList(`The list must be JSON that begins with ${root}`);
       isFirst = false;
       for (let start = begin; start < chunk.length; start += SLICE) {
         parser.write(chunk.subarray(start, start + SLICE));
@@ -40,23 +40,28 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
       }
     }
   } catch (error) {
-    if (error instanceof ListRefused || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new ListRefused(`It is invalid JSON: ${(error as Error).message.slice(0, 200)}`);
+    if (error instanceof InvalidList || (error as NodeJS.ErrnoException).code !== undefined) throw error;
+    throw new InvalidList(`The list is not valid JSON: ${(error as Error).message.slice(0, 200)}`);
   }
-  if (!parser.isEnded) throw new ListRefused('It is invalid JSON: unexpected end');
+  if (!parser.isEnded) throw new InvalidList('The list is not valid JSON: unexpected end');
 };
 
 export const readArray = (body: Body, collector: Collector, flags: number): Promise<void> =>
   parseJson(body, '[', collector, (value) => collector.take(value, flags));
 
-/** Reads an object of lists, ignoring unknown fields. */
-export const readSections = async (
+/** Reads an object whose fields are arrays of entries.
+ * @param sections the flags of each array by its name
+ * @param oneOf at least one of these arrays must exist
+ * @param onOther called for values of other fields
+ * @throws InvalidList if the JSON is invalid or an array is missing
+ */
+export const readObjectOfLists = async (
   body: Body,
   collector: Collector,
   sections: Readonly<Record<string, number>>,
   oneOf: readonly string[],
   onOther: OnValue = () => undefined,
-  /** What allowed entries may be, if not the same as the others. */
+  /** What ALLOWED entries may be, if different from other entries. */
   allowed?: EntryKinds,
 ): Promise<void> => {
   const seen = new Set<string>();
@@ -65,34 +70,35 @@ export const readSections = async (
     const flags = Object.hasOwn(sections, name) ? sections[name] : undefined;
     if (flags === undefined) return onOther(value, path, parent);
     if (path.length === 1) {
-      if (!Array.isArray(value)) throw new ListRefused(`"${name}" must be an array`);
+      if (!Array.isArray(value)) throw new InvalidList(`"${name}" must be an array`);
       seen.add(name);
     } else if (Array.isArray(parent)) collector.take(value, flags, flags === ALLOWED ? allowed : undefined);
   });
-  if (!oneOf.some((name) => seen.has(name))) throw new ListRefused(`It must have the array "${oneOf.join('" or "')}"`);
+  if (!oneOf.some((name) => seen.has(name)))
+    throw new InvalidList(`The list must have the array "${oneOf.join('" or "')}"`);
 };
 
 export const readMetamask = async (body: Body, collector: Collector): Promise<FuzzyList | undefined> => {
   const hosts: string[] = [];
   let tolerance = DEFAULT_TOLERANCE;
-  // The detector matches allowed entries with hosts only.
+  // MetaMask compares allowed entries with hosts only.
   const hostsOnly = { pages: false, accounts: false };
   const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };
   const onOther: OnValue = (value, path, parent) => {
     if (path[0] === 'tolerance' && path.length === 1) {
       if (typeof value !== 'number' || !(value >= 0 && value <= MAX_TOLERANCE))
-        throw new ListRefused(`"tolerance" must be a number from 0 to ${MAX_TOLERANCE}`);
+        throw new InvalidList(`"tolerance" must be a number from 0 to ${MAX_TOLERANCE}`);
       tolerance = value;
     }
     if (path[0] !== 'fuzzylist') return;
-    if (path.length === 1 && !Array.isArray(value)) throw new ListRefused('"fuzzylist" must be an array');
+    if (path.length === 1 && !Array.isArray(value)) throw new InvalidList('"fuzzylist" must be an array');
     if (path.length !== 2 || !Array.isArray(parent)) return;
     const location = typeof value === 'string' ? parseLocation(value.trim()) : undefined;
     if (!location?.isName || location.rest !== '' || !location.host.includes('.'))
       collector.reject('unreadable', String(value));
     else if (hosts.push(location.host) > MAX_FUZZY)
-      throw new ListRefused(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
+      throw new InvalidList(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
   };
-  await readSections(body, collector, sections, ['blacklist', 'blocklist'], onOther, hostsOnly);
+  await readObjectOfLists(body, collector, sections, ['blacklist', 'blocklist'], onOther, hostsOnly);
   return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
 };

@@ -1,14 +1,14 @@
 import { scryptSync } from 'node:crypto';
 
-/** A list's URL without user, password, query and fragment, which may hold secrets; safe to show and store. */
+/** Removes user, password, query and fragment from a URL, because they may contain secrets. */
 export const withoutSecrets = (url: string): string => {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 };
 
 /**
- * Distinguishes URLs that are equal without their secrets: two queries to one server are two lists. Slow to compute,
- * because it is stored on disk and a password may be short.
+ * Distinguishes URLs that differ only in their secrets: two queries to one server are two lists. The hash is slow to
+ * compute, because it is stored on disk and a password may be short.
  * @returns '' if the URL has no secrets
  */
 export const fingerprintOfSecrets = (url: string): string => {

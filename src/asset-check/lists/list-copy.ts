@@ -6,20 +6,20 @@ import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
 import type { RejectedEntries } from './list-entry.js';
 
-/** What is known about a list. The operator's command reads it too, in another process. */
+/** The state of a list, saved as JSON next to its copy. The operator's command reads the file from another process. */
 export interface ListState {
   readonly id: string;
-  /** Format, verdict and address without secrets; a copy of another origin is ignored. */
+  /** Format, verdict and URL without secrets. A copy with another origin is ignored. */
   readonly origin: string;
-  /** Entries in use; 0 if never read. */
+  /** Number of entries in use; 0 if the list was never read. */
   readonly entries: number;
-  /** Entries that are not used. */
+  /** Number of rejected entries. */
   readonly refused: number;
-  /** The same by reason. */
+  /** The rejected entries by reason. */
   readonly rejected?: readonly RejectedEntries[];
-  /** ms; when the content in use was fetched. Absent: never. */
+  /** When the content in use was fetched, in ms. Absent if it never was. */
   readonly fetchedAt?: number;
-  /** ms; when the server last confirmed that it is current. */
+  /** When the server last confirmed that the content is current, in ms. */
   readonly checkedAt?: number;
   readonly validators: Validators;
   /** Why the last attempt failed; absent if it succeeded. */
@@ -28,14 +28,14 @@ export interface ListState {
   readonly lastErrorAt?: number;
 }
 
-/** Other users of this machine need not know which lists are read, or what they contain. */
+/** Other users of the machine cannot read the lists. */
 const FOLDER = { recursive: true, mode: 0o700 };
 const FILE_MODE = 0o600;
 
-/** Another one each time: instances that share a folder may have the same process id, as containers do. */
+/** Returns a random name: in containers, instances that share a folder may have equal process ids. */
 const newPartOf = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.part`;
 
-/** Atomically, so that neither a crash nor another instance leaves half a file. */
+/** Replaces a file atomically, so that a crash or another instance cannot leave a partial file. */
 export const replaceFile = async (path: string, content: string | Uint8Array): Promise<void> => {
   const part = newPartOf(path);
   await mkdir(dirname(path), FOLDER);
@@ -48,16 +48,16 @@ export const replaceFile = async (path: string, content: string | Uint8Array): P
   }
 };
 
-/** The file with the first-seen times of a list's entries. */
+/** The path of the file with the first-seen times of a list's entries. */
 export const seenPathOf = (dataDir: string, id: string): string => join(folderOf(dataDir), `${id}.seen`);
 
 const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 
-/** The last good copy of one list on disk, and its state. */
+/** The last valid copy of one list on disk, and its state. */
 export class ListCopy {
   private readonly body: string;
   private readonly state: string;
-  /** A body read to its end since the last `write`. */
+  /** The body that was read completely since the last `write`. */
   private recorded: { readonly part: string; readonly failure: Error | undefined } | undefined;
 
   constructor(
@@ -68,7 +68,7 @@ export class ListCopy {
     this.state = join(folderOf(dataDir), `${id}.json`);
   }
 
-  /** @returns undefined if there is none, or it is unreadable */
+  /** @returns undefined if the file is missing or invalid */
   async readState(): Promise<ListState | undefined> {
     try {
       const state = JSON.parse(await readFile(this.state, 'utf8')) as Partial<ListState> | null;
@@ -91,21 +91,22 @@ export class ListCopy {
   }
 
   /**
-   * Passes the body through while saving it next to the copy, so that the list is never in memory as a whole. The next
-   * `write` moves it into place and reports a disk failure; reading the list is not affected by one.
+   * Passes the body through while saving it to a temporary file, so that the whole list is never in memory. The next
+   * `write` moves the file into place. A disk failure does not interrupt reading; `write` throws it.
    */
   record({ chunks, size }: Body): Body {
     return { chunks: this.recording(chunks), size };
   }
 
   /**
-   * Replaces each file atomically.
-   * @param isGood whether the recorded body, if any, becomes the new copy
+   * Replaces the state, and optionally the body. Each file is replaced atomically.
+   * @param keepsBody whether the recorded body, if any, becomes the new copy; otherwise it is deleted
+   * @throws Error if the disk fails
    */
-  async write(state: ListState, isGood: boolean): Promise<void> {
+  async write(state: ListState, keepsBody: boolean): Promise<void> {
     const { recorded } = this;
     this.recorded = undefined;
-    if (recorded !== undefined && !isGood) await rm(recorded.part, { force: true });
+    if (recorded !== undefined && !keepsBody) await rm(recorded.part, { force: true });
     else if (recorded?.failure !== undefined) throw recorded.failure;
     else if (recorded !== undefined) await rename(recorded.part, this.body);
     await replaceFile(this.state, JSON.stringify(state));

@@ -7,18 +7,18 @@ import { profileHost } from '../../assets/profiles/profile.js';
 import { MAX_ENTRY_LENGTH } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 
-/** Why an entry of a list is not used. */
+/** Why a list entry is rejected. */
 export const REJECTIONS = [
   /** Neither a host, an IP address, a page, a profile, IPFS content nor an account. */
   'unreadable',
   'too-long',
   /** A suffix such as `co.uk`, under which a registry sells names. */
   'public-suffix',
-  /** On the machine itself or on a private network. */
+  /** A host on this machine or on a private network. */
   'private',
-  /** Readable, but nothing that an entry of this format, or of any, can mean. */
+  /** A valid asset, but not one that an entry of this format can be. */
   'unsupported',
-  /** A line of a hosts file that leads to another host instead of blocking. */
+  /** A line of a hosts file that maps to another host instead of blocking. */
   'redirect',
 ] as const;
 export type Rejection = (typeof REJECTIONS)[number];
@@ -27,49 +27,49 @@ export type Rejection = (typeof REJECTIONS)[number];
 export interface RejectedEntries {
   readonly reason: Rejection;
   readonly count: number;
-  /** The first ones, as written. */
+  /** The first rejected entries, as written. */
   readonly examples: readonly string[];
 }
 
-/** An entry as text that neither a terminal nor a page that shows a log takes for anything else. */
+/** Quotes an entry and escapes characters that a terminal or an HTML page would interpret. */
 const quote = (entry: string): string =>
   JSON.stringify(entry).replace(
     /[<>&\x7f-\x9f]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** Says in one line how many entries were rejected for each reason, with the first ones. */
+/** Describes the entries rejected for one reason in one line: count, reason and examples. */
 export const describeRejected = ({ reason, count, examples }: RejectedEntries): string =>
   `${count} ${reason} (${examples.map(quote).join(', ')}${count > examples.length ? ', …' : ''})`;
 
-/** What entries may be besides hosts. */
+/** What entries of a list may be in addition to hosts. */
 export interface EntryKinds {
   /** Pages, profiles and IPFS content. */
   readonly pages: boolean;
   readonly accounts: boolean;
 }
 
-/** A list entry, as it is looked up. */
+/** A parsed list entry. */
 export interface Entry {
-  /** A host or an account; pages, profiles and IPFS content with their type. ASCII. */
+  /** The ASCII key to look up: a host, an account, or `TYPE:…` for a page, a profile or IPFS content. */
   readonly key: string;
-  /** The entry covers what is below its host, but not the host itself. */
-  readonly isBelow: boolean;
+  /** The entry covers the subdomains of its host, but not the host itself. */
+  readonly subdomainsOnly: boolean;
 }
 
-/** Room for a scheme, white space and a Unicode name. */
+/** Enough for a scheme, white space and a Unicode name. */
 const MAX_TEXT_LENGTH = 1_024;
-/** The type of a page, a profile or IPFS content; hosts and accounts have no capital letters before a colon. */
+/** The type of a page, a profile or IPFS content. Hosts and accounts have no upper-case letters before a colon. */
 const TYPED = /^[A-Z_]+:/;
-/** `*.` or `.` before a host, also after a scheme. */
-const BELOW_HOST = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
-/** A rule of an ad blocker that hides an element of the page. */
+/** `*.` or `.` before a host, with or without a scheme. */
+const SUBDOMAIN_MARK = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
+/** A cosmetic rule of an ad blocker, which hides an element of a page. */
 const HIDES_ELEMENT = /^#[@?$%]?#/;
 const ONE_SEGMENT = /^[/\\]+[^/\\?#]*[/\\]*\?/;
 
 export const isPageKey = (key: string): boolean => TYPED.test(key);
 
-/** Reads a list entry; docs/guides/asset-check.md says what each form means. */
+/** Parses a list entry. docs/guides/asset-check.md describes each form. */
 export const readEntry = (entry: string, suffixes: HostingSuffixes, kinds: EntryKinds): Entry | Rejection => {
   if (entry.length > MAX_TEXT_LENGTH) return 'too-long';
   const text = entry.trim();
@@ -77,7 +77,7 @@ export const readEntry = (entry: string, suffixes: HostingSuffixes, kinds: Entry
     const key = accountKey(text) ?? contentKey(text);
     if (key !== undefined) return kinds[key.kind] ? ofKey(key.key) : 'unsupported';
   }
-  const [mark = '', scheme = '', star] = BELOW_HOST.exec(text) ?? [];
+  const [mark = '', scheme = '', star] = SUBDOMAIN_MARK.exec(text) ?? [];
   return readHost(scheme + text.slice(mark.length), star === '*', suffixes, kinds);
 };
 
@@ -93,38 +93,43 @@ const contentKey = (text: string): KindOfKey | undefined => {
   return cid === undefined ? undefined : { key: `IPFS:${cid}`, kind: 'pages' };
 };
 
-const ofKey = (key: string, isBelow = false): Entry | Rejection =>
-  key.length <= MAX_ENTRY_LENGTH ? { key, isBelow } : 'too-long';
+const ofKey = (key: string, subdomainsOnly = false): Entry | Rejection =>
+  key.length <= MAX_ENTRY_LENGTH ? { key, subdomainsOnly } : 'too-long';
 
-const readHost = (text: string, isBelow: boolean, suffixes: HostingSuffixes, kinds: EntryKinds): Entry | Rejection => {
+const readHost = (
+  text: string,
+  subdomainsOnly: boolean,
+  suffixes: HostingSuffixes,
+  kinds: EntryKinds,
+): Entry | Rejection => {
   const location = parseLocation(text);
   if (location === undefined) return 'unreadable';
   const { host, isName, scheme, rest } = location;
   if (scheme !== '' && scheme !== 'http' && scheme !== 'https') return 'unsupported';
   if (HIDES_ELEMENT.test(rest)) return 'unreadable';
-  // A user before a host is the mark of a link that deceives, or of an e-mail address.
+  // Text with a user before the host is an e-mail address or a deceptive link.
   if (text.slice(0, text.length - rest.length).includes('@')) return 'unsupported';
   if (isInternalHost(host, isName)) return 'private';
   if (isName && !isDnsName(host)) return 'unreadable';
   if (isName && suffixes.isRegistrySuffix(host)) return 'public-suffix';
   if (isName && !host.includes('.')) return 'unreadable';
-  // Nothing is below an IP address.
-  if (isBelow && !isName) return 'unreadable';
+  // An IP address has no subdomains.
+  if (subdomainsOnly && !isName) return 'unreadable';
   if (/^[/\\]*(?:[?#]|$)/.test(rest)) {
-    const owner = kinds.accounts && isName && !isBelow ? profileHost(host) : undefined;
-    return ofKey(owner === undefined ? host : `${owner.type}:${owner.name}`, isBelow);
+    const owner = kinds.accounts && isName && !subdomainsOnly ? profileHost(host) : undefined;
+    return ofKey(owner === undefined ? host : `${owner.type}:${owner.name}`, subdomainsOnly);
   }
-  return kinds.pages ? readPage(text, host, rest, isBelow) : 'unsupported';
+  return kinds.pages ? readPage(text, host, rest, subdomainsOnly) : 'unsupported';
 };
 
-const readPage = (text: string, host: string, rest: string, isBelow: boolean): Entry | Rejection => {
+const readPage = (text: string, host: string, rest: string, subdomainsOnly: boolean): Entry | Rejection => {
   const { reading } = parseContent(text);
-  // An entry never is about the link that a deep link carries: neither its own host nor that link is blocked.
+  // A deep link is rejected: it is unclear whether its own host or the link it carries is meant.
   if (reading?.host !== host) return 'unsupported';
   const key = reading.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key === undefined) return 'unreadable';
-  // Such as `youtube.com/watch?v=ID`: without its query, the path is everybody's.
+  // For example `youtube.com/watch?v=ID`: without the query, the path would match every video.
   if (key.startsWith('PAGE:') && reading.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
     return 'unsupported';
-  return ofKey(key, isBelow);
+  return ofKey(key, subdomainsOnly);
 };

@@ -1,31 +1,32 @@
-import { type Body, type Collector, ListRefused } from './collector.js';
+import { type Body, type Collector, InvalidList } from './collector.js';
 
-/** In UTF-16 units. Of a longer line, only this much is read. */
+/** Maximum length of a line in UTF-16 units; the rest of a longer line is ignored. */
 const MAX_LINE_LENGTH = 65_536;
-/** Bytes decoded between two chances to serve requests. */
-const SLICE = 8_192;
-/** One line break of CR and LF yields an empty line more, which means nothing. */
+/** Bytes decoded before the event loop may serve other requests. */
+const BYTES_PER_SLICE = 8_192;
+/** CR LF yields an additional empty line, which is skipped. */
 const LINE_END = /[\r\n]/;
-/** An element, a comment or a declaration of HTML or XML. */
+/** An HTML or XML element, comment or declaration. */
 const MARKUP = /<(?:[!?]|\/?[a-z])/i;
-/** One in this many lines may be unreadable. */
+/** At most one in this many lines may be unreadable. */
 const UNREADABLE_SHARE = 10;
 
-/** Where comments begin, in addition to the start of a line and after white space. */
+/** Where a comment begins: at the start of a line or after white space. */
 const COMMENT = /(?:^|\s)[#!]/;
+/** In a hosts file, a comment may begin anywhere. */
 const HOSTS_COMMENT = /[#!]/;
 
 /**
- * Passes on the text of each line, without its comment and without white space around. Lines without text are skipped.
- * @param onText returns false if it cannot read the text
- * @throws ListRefused if the document is not a list: it has markup before the first entry, or more than a tenth of its
- *   lines cannot be read
+ * Calls `onEntry` with the text of each line, without comment and surrounding white space. Empty lines are skipped.
+ * @param onEntry returns false if the text is unreadable
+ * @throws InvalidList if the document has markup before the first entry, or if more than a tenth of its lines are
+ *   unreadable
  */
-export const eachText = async (
+export const forEachEntry = async (
   body: Body,
   format: 'plain' | 'hosts',
   collector: Collector,
-  onText: (text: string) => boolean,
+  onEntry: (text: string) => boolean,
 ): Promise<void> => {
   const comment = format === 'hosts' ? HOSTS_COMMENT : COMMENT;
   let texts = 0;
@@ -34,11 +35,11 @@ export const eachText = async (
     const end = line.search(comment);
     const text = (end === -1 ? line : line.slice(0, end)).trim();
     if (text === '') return;
-    if (collector.builder.isEmpty && MARKUP.test(text)) throw new ListRefused('It is a web page, not a list');
+    if (collector.builder.isEmpty && MARKUP.test(text)) throw new InvalidList('The document is a web page, not a list');
     texts += 1;
-    // What is missing of a longer line may be a comment only.
+    // A line that is too long is accepted if its rest is a comment.
     if (line.length >= MAX_LINE_LENGTH && end === -1) collector.reject('too-long', text);
-    else if (onText(text)) return;
+    else if (onEntry(text)) return;
     unreadable += 1;
   };
   const decoder = new TextDecoder();
@@ -50,12 +51,12 @@ export const eachText = async (
     for (const line of lines) take(line.length > MAX_LINE_LENGTH ? line.slice(0, MAX_LINE_LENGTH) : line);
   };
   for await (const chunk of body.chunks) {
-    for (let start = 0; start < chunk.length; start += SLICE) {
-      read(decoder.decode(chunk.subarray(start, start + SLICE), { stream: true }));
+    for (let start = 0; start < chunk.length; start += BYTES_PER_SLICE) {
+      read(decoder.decode(chunk.subarray(start, start + BYTES_PER_SLICE), { stream: true }));
       if (collector.turns.isOver()) await collector.turns.pass();
     }
   }
   read(`${decoder.decode()}\n`);
   if (!collector.builder.isEmpty && unreadable * UNREADABLE_SHARE > texts)
-    throw new ListRefused(`${unreadable} of ${texts} lines cannot be read, so it is not a list`);
+    throw new InvalidList(`${unreadable} of ${texts} lines cannot be read, so the document is not a list`);
 };

@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { ParsedContent } from '../../assets/parse-content.js';
 import { Backoff, pause } from '../../flow/retry.js';
-import type { Opinion } from '../opinion.js';
-import { type Body, ListRefused } from './collector.js';
+import type { SourceResult } from '../source-result.js';
+import { type Body, InvalidList } from './collector.js';
 import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
@@ -15,20 +15,23 @@ import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
 
-/** A list that shrinks to a tenth of its entries is assumed to be broken. */
-const SHRINK = 10;
+/** A list that shrinks to 1/10 of its entries or less is rejected as broken. */
+const MAX_SHRINK_FACTOR = 10;
 const FIRST_RETRY_MS = 5_000;
 
-/** A list in memory: the last good version, refreshed in the background and kept on disk for the next start. */
+/**
+ * A list in memory. The last valid version stays in use; it is refreshed in the background and saved on disk for the
+ * next start.
+ */
 export class ListSource {
   private content: ListContent | undefined;
   private readonly backoff: Backoff;
   private isFailing = false;
   private readonly copy: ListCopy;
   private readonly seen: FirstSeen;
-  /** Whether first-seen times of the content in use were saved. */
-  private isNoted = false;
-  /** Why entries are not used, as last reported. */
+  /** Whether the first-seen times of the content in use are saved. */
+  private isFirstSeenSaved = false;
+  /** The reasons for rejected entries that were logged last. */
   private reportedReasons = '';
   state: ListState;
 
@@ -37,8 +40,8 @@ export class ListSource {
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
     /**
-     * Called for every failed refresh, for the first successful one after a failure, and when other entries than before
-     * are not used.
+     * Called when a refresh fails with a new error, when a refresh succeeds after a failure, and when the rejected
+     * entries change.
      */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
@@ -48,31 +51,31 @@ export class ListSource {
     this.seen = new FirstSeen(seenPathOf(dataDir, settings.id), this.state.origin);
   }
 
-  /** Whether there is a version to use: fetched, or from the copy on disk. */
-  get wasRead(): boolean {
+  /** Whether a version is in use, fetched or loaded from disk. */
+  get isLoaded(): boolean {
     return this.content !== undefined;
   }
 
-  /** Bytes used by the entries in memory. */
+  /** Memory used by the entries, in bytes. */
   get bytes(): number {
     return this.content?.table.bytes ?? 0;
   }
 
-  ask(reading: ParsedContent, hashes: SuffixHashes): Opinion {
+  ask(reading: ParsedContent, hashes: SuffixHashes): SourceResult {
     return matchList(this.content, this.settings.format, reading, hashes, this.suffixes);
   }
 
   /**
-   * Since when the list has been watched, and has had the entry that an opinion names.
-   * @param match as the list wrote it; undefined if the opinion names none
-   * @returns undefined if the list is not tracked, or the disk fails
+   * Returns since when the list has had an entry, and since when this service has read the list.
+   * @param match the entry as the list wrote it; undefined returns only `watchedSince`
+   * @returns undefined if the list is not tracked or the disk fails
    */
   async seenSince(match: string | undefined): Promise<Seen | undefined> {
     const entry = match === undefined ? undefined : readEntry(match, this.suffixes, kindsOf(this.settings.format));
     return this.seen.find(typeof entry === 'object' ? entry.key : undefined).catch(() => undefined);
   }
 
-  /** Loads the copy on disk, if it has the same origin. */
+  /** Loads the copy on disk if it has the same origin. */
   async load(): Promise<void> {
     const state = await this.copy.readState();
     if (state?.origin !== this.state.origin || state.fetchedAt === undefined) return;
@@ -89,14 +92,14 @@ export class ListSource {
   /** Refreshes periodically until `signal` aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // Spreads the requests of instances that started together.
+      // Jitter of 5 %, so that instances that started together do not send requests together.
       const regularly = this.settings.refreshSeconds * 1_000 * (0.95 + Math.random() * 0.1);
       await pause(this.isFailing ? this.backoff.next() : regularly, signal);
       if (!signal.aborted) await this.refresh(signal);
     }
   }
 
-  /** Fetches the list once; on any failure the list in use stays. Never rejects. */
+  /** Fetches the list once. If this fails, the version in use stays. Never rejects. */
   async refresh(stop: AbortSignal): Promise<void> {
     const { id } = this.settings;
     try {
@@ -108,7 +111,7 @@ export class ListSource {
         const content = await this.read(fetched.body);
         this.content?.table.free();
         this.content = content;
-        this.isNoted = false;
+        this.isFirstSeenSaved = false;
         this.state = {
           id,
           origin: this.state.origin,
@@ -122,20 +125,20 @@ export class ListSource {
       if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
       this.backoff.reset();
-      // Before the copy is written: with its validators, the next request would be answered "not modified".
-      await this.note();
-      await this.keep(true);
+      // Saved before the copy: once the validators are saved, the next response may be "not modified".
+      await this.saveFirstSeen();
+      await this.saveCopy(true);
     } catch (error) {
       if (stop.aborted) return;
       this.isFailing = true;
       const lastError = describe(error);
       if (lastError !== this.state.lastError) this.report(`List ${id} was not refreshed: ${lastError}`, 'warn');
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
-      await this.keep(false);
+      await this.saveCopy(false);
     }
   }
 
-  /** Only if something changed, because a list may have the same errors for years. */
+  /** Logs the rejected entries, but only if they changed: a list may have the same errors for years. */
   private reportRejected(): void {
     const { id, rejected = [], refused } = this.state;
     const reasons = rejected.map(describeRejected).join(', ');
@@ -151,11 +154,11 @@ export class ListSource {
       const { body, ...fetched } = await fetchList(url, { timeoutMs, maxBytes, validators }, stop);
       return { ...fetched, body: body && this.copy.record(body) };
     }
-    // The operator's own file will still be there at the next start.
+    // A local file is not copied, because it will still exist at the next start.
     const { mtimeMs, size } = await stat(file!);
     const etag = `${mtimeMs}-${size}`;
     if (etag === validators.etag) return { validators };
-    if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+    if (size > maxBytes) throw new InvalidList(tooLarge(maxBytes));
     return { body: { chunks: createReadStream(file!), size }, validators: { etag } };
   }
 
@@ -163,29 +166,29 @@ export class ListSource {
     const { format, verdict } = this.settings;
     const content = await parseList(body, format, verdict, this.suffixes);
     const { entries } = this.state;
-    if (this.content !== undefined && content.table.size * SHRINK <= entries)
-      throw new ListRefused(
-        `It has shrunk from ${entries} entries to ${content.table.size}, which looks like a mistake; ` +
+    if (this.content !== undefined && content.table.size * MAX_SHRINK_FACTOR <= entries)
+      throw new InvalidList(
+        `The list shrank from ${entries} entries to ${content.table.size}, which is probably a mistake; ` +
           'to accept it, stop the service, delete the copy in the data folder and restart',
       );
     return content;
   }
 
-  /** As with the copy, a failing disk is only reported. */
-  private async note(): Promise<void> {
-    if (this.isNoted || this.content === undefined) return;
+  /** Saves first-seen times. A disk failure is only logged. */
+  private async saveFirstSeen(): Promise<void> {
+    if (this.isFirstSeenSaved || this.content === undefined) return;
     try {
-      await this.seen.note(this.content.table, this.state.fetchedAt ?? Date.now());
-      this.isNoted = true;
+      await this.seen.update(this.content.table, this.state.fetchedAt ?? Date.now());
+      this.isFirstSeenSaved = true;
     } catch (error) {
       this.report(`First-seen times of list ${this.settings.id} could not be saved: ${describe(error)}`, 'warn');
     }
   }
 
-  /** Answers come from memory, so a failing disk is only reported. */
-  private async keep(isGood: boolean): Promise<void> {
+  /** Saves the list. A disk failure is only logged, because checks use the list in memory. */
+  private async saveCopy(keepsBody: boolean): Promise<void> {
     try {
-      await this.copy.write(this.state, isGood);
+      await this.copy.write(this.state, keepsBody);
     } catch (error) {
       this.report(`List ${this.settings.id} could not be saved: ${describe(error)}`, 'warn');
     }
@@ -205,7 +208,7 @@ const originOf = ({ url, file, format, verdict }: ListSettings): string => {
 
 const describe = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
-  // Node wraps a connection tried over several addresses in an AggregateError without a message.
+  // If connecting to several addresses failed, Node throws an AggregateError without a message.
   const [first] = error instanceof AggregateError ? error.errors : [];
   return first instanceof Error ? first.message : error.message || error.name;
 };

@@ -1,20 +1,20 @@
 import { type ParentPage, parentPages } from '../../assets/parent-pages.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, hosted, NOT_FOUND, type Opinion, UNSUPPORTED } from '../opinion.js';
-import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH, ofBelow, ofItself } from './host-table.js';
+import { FAILED, hosted, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
+import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH, flagsForSubdomains, flagsForHost } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Format, kindsOf, type ListContent } from './parse-list.js';
 import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
-/** The text whose suffix hashes a list is queried with: the host or the account. */
+/** The text whose hashes `matchList` needs: the account or the host. */
 export const lookupText = (reading: ParsedContent): string => reading.account ?? reading.host ?? '';
 
 const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
 
 /**
- * A list's opinion.
+ * Looks up an asset in a list.
  * @param content undefined if the list was never read
- * @param hashes of `lookupText(reading)`
+ * @param hashes the hashes of `lookupText(reading)`
  */
 export const matchList = (
   content: ListContent | undefined,
@@ -22,101 +22,105 @@ export const matchList = (
   reading: ParsedContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
-): Opinion => {
+): SourceResult => {
   const { account, host } = reading;
   if (account !== undefined) {
     if (!kindsOf(format).accounts) return UNSUPPORTED;
-    return content === undefined ? FAILED : ofPayment(reading, content, hashes);
+    return content === undefined ? FAILED : matchPayment(reading, content, hashes);
   }
   const hasPages = content !== undefined && content.pages > 0;
-  const served = hasPages ? ofServedContent(reading, content) : undefined;
+  const served = hasPages ? matchIpfsContent(reading, content) : undefined;
   if (served !== undefined) return served;
-  const page = hasPages ? ofPage(reading, content, format, hashes, suffixes) : undefined;
+  const page = hasPages ? matchPage(reading, content, format, hashes, suffixes) : undefined;
   if (page !== undefined && (format !== 'metamask' || reading.isSharedHost)) return page;
   if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
   if (content === undefined) return FAILED;
-  if (findAll(host, content, hashes) === 0) return page ?? unlistedOpinion(host, content, format, reading);
-  if (reading.isSharedHost) return sharedHostOpinion(host, content, hashes);
-  const opinion =
+  if (lookUpSuffixes(host, content, hashes) === 0) return page ?? resultOfUnlistedHost(host, content, format, reading);
+  if (reading.isSharedHost) return resultOfSharedHost(host, content, hashes);
+  const result =
     format === 'metamask'
-      ? metamaskOpinion(reading, page, content, hashes, suffixes)
+      ? matchAsMetamask(reading, page, content, hashes, suffixes)
       : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes) ?? NOT_FOUND);
-  return reading.isAtHost ? inherited(opinion, host, suffixes) : opinion;
+  return reading.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
-const ofAccount = (account: string, { table }: ListContent, hash: number): Opinion => {
+const matchAccount = (account: string, { table }: ListContent, hash: number): SourceResult => {
   const flags = table.find(account, 0, hash);
-  return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.writtenAs(account, 0, hash) };
+  return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.originalSpelling(account, 0, hash) };
 };
 
 /**
- * A block of the other account that a payment involves decides, then an entry of the account's own tag, then one of the
- * whole account.
+ * Looks up a payment. In order of precedence: a BLOCKED entry for the other account that the payment involves, an entry
+ * for the account with its tag, an entry for the whole account.
  */
-const ofPayment = ({ account, involved, name }: ParsedContent, content: ListContent, hashes: SuffixHashes): Opinion => {
-  const other = involved === undefined ? undefined : ofAccount(involved, content, hashOfText(involved));
+const matchPayment = (
+  { account, involved, name }: ParsedContent,
+  content: ListContent,
+  hashes: SuffixHashes,
+): SourceResult => {
+  const other = involved === undefined ? undefined : matchAccount(involved, content, hashOfText(involved));
   if (other?.status === 'BLOCKED') return other;
-  const tag = name === account ? NOT_FOUND : ofAccount(name, content, hashOfText(name));
-  return tag === NOT_FOUND ? ofAccount(account!, content, hashes.hashes[0]!) : tag;
+  const tag = name === account ? NOT_FOUND : matchAccount(name, content, hashOfText(name));
+  return tag === NOT_FOUND ? matchAccount(account!, content, hashes.hashes[0]!) : tag;
 };
 
 const PAGE = 'PAGE:';
 const URL_KEY = 'URL:';
 const IPFS = 'IPFS:';
-/** A page's entry may name this many hosts: the page's own and those above (as Safe Browsing's expressions). */
+/** A page is looked up under this many hosts: its own and parent domains, as in Safe Browsing. */
 const MAX_PAGE_HOSTS = 5;
 
-/** What the table says of a page, a profile or IPFS content. */
+/** Looks up the key of a page, a profile or IPFS content. */
 const findKey = (
   key: string,
   { table }: ListContent,
-  isBelow = false,
-): (Pick<Opinion, 'match'> & { status: 'ALLOWED' | 'BLOCKED' }) | undefined => {
+  subdomainsOnly = false,
+): (Pick<SourceResult, 'match'> & { status: 'ALLOWED' | 'BLOCKED' }) | undefined => {
   if (key.length > MAX_ENTRY_LENGTH) return undefined;
   const hash = hashOfText(key);
   const found = table.find(key, 0, hash);
-  const flags = isBelow ? ofBelow(found) : ofItself(found);
+  const flags = subdomainsOnly ? flagsForSubdomains(found) : flagsForHost(found);
   if (flags === 0) return undefined;
-  const match = table.writtenAs(key, 0, hash);
+  const match = table.originalSpelling(key, 0, hash);
   return { status: statusOf(flags), match: match === key ? key.slice(key.indexOf(':') + 1) : match };
 };
 
-/** Of IPFS content, whichever gateway serves it. */
-const ofServedContent = ({ keys }: ParsedContent, content: ListContent): Opinion | undefined => {
+/** Looks up IPFS content by its CID, regardless of the gateway that serves it. */
+const matchIpfsContent = ({ keys }: ParsedContent, content: ListContent): SourceResult | undefined => {
   const key = keys.find((candidate) => candidate.startsWith(IPFS));
   return key === undefined ? undefined : findKey(key, content);
 };
 
-/** Of a page or profile, if the list has it, or a page above it. */
-const ofPage = (
+/** Looks up a page or profile, then its parent pages. */
+const matchPage = (
   reading: ParsedContent,
   content: ListContent,
   format: Format,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
-): Opinion | undefined => {
+): SourceResult | undefined => {
   for (const key of reading.keys) {
     const exact = key.startsWith(URL_KEY) ? undefined : findKey(key, content);
     if (exact !== undefined) return exact;
   }
   const above = parentPages(reading);
-  for (const { key, place } of above) {
+  for (const { key, matchedLength } of above) {
     const found = findKey(key, content);
-    if (found !== undefined) return { ...found, reason: 'parent-domain', place };
+    if (found !== undefined) return { ...found, reason: 'parent-domain', matchedLength };
   }
-  // MetaMask's detector compares whole hosts, and a shared host is nobody's subdomain.
+  // MetaMask's detector compares whole hosts. Shared hosts do not inherit from parent domains.
   if (format === 'metamask' || reading.isSharedHost || !reading.isDnsName) return undefined;
-  return ofPageAboveHost(reading, above, content, hashes, suffixes);
+  return matchPageOfParentHost(reading, above, content, hashes, suffixes);
 };
 
-/** Of a page whose path is listed for a host above its own. */
-const ofPageAboveHost = (
+/** Looks up the path of a page, and its parent pages, under the parent domains of its host. */
+const matchPageOfParentHost = (
   { keys, host = '' }: ParsedContent,
   above: readonly ParentPage[],
   content: ListContent,
   { count, starts }: SuffixHashes,
   suffixes: HostingSuffixes,
-): Opinion | undefined => {
+): SourceResult | undefined => {
   const own = keys[0]!;
   if (!own.startsWith(PAGE) || count < 2) return undefined;
   const pages = [own, ...above.map(({ key }) => key).filter((key) => key.startsWith(PAGE))];
@@ -127,24 +131,24 @@ const ofPageAboveHost = (
     for (const page of pages) {
       const key = PAGE + page.slice(PAGE.length + start);
       const found = findKey(key, content, true);
-      if (found !== undefined) return { ...found, reason: 'parent-domain', place: key.length - PAGE.length };
+      if (found !== undefined) return { ...found, reason: 'parent-domain', matchedLength: key.length - PAGE.length };
     }
   }
   return undefined;
 };
 
-/** A host's opinion, as inherited by pages and addresses on it. */
-const inherited = (opinion: Opinion, host: string, suffixes: HostingSuffixes): Opinion => {
-  if (opinion.status === 'UNKNOWN' || opinion.reason === 'parent-domain') return opinion;
-  if (host.length <= suffixes.boundaryOf(host).suffix.length) return hosted(opinion.match!);
-  return { ...opinion, reason: 'parent-domain', place: host.length };
+/** Converts the result of a host to the result that pages and mailboxes on the host inherit. */
+const inherited = (result: SourceResult, host: string, suffixes: HostingSuffixes): SourceResult => {
+  if (result.status === 'UNKNOWN' || result.reason === 'parent-domain') return result;
+  if (host.length <= suffixes.boundaryOf(host).suffix.length) return hosted(result.match!);
+  return { ...result, reason: 'parent-domain', matchedLength: host.length };
 };
 
 /**
- * Notes what is listed of the host itself, and of each host above what also covers the hosts below.
- * @returns 0 if nothing is listed, which is the common case
+ * Looks up the host and each parent domain, and stores the flags that apply to the host in `hashes.flags`.
+ * @returns 0 if neither the host nor a parent domain is listed, which is the common case
  */
-const findAll = (
+const lookUpSuffixes = (
   host: string,
   { table }: ListContent,
   { count, starts, hashes, flags: found }: SuffixHashes,
@@ -152,37 +156,41 @@ const findAll = (
   let any = 0;
   for (let index = 0; index < count; index += 1) {
     const flags = table.find(host, starts[index]!, hashes[index]!);
-    found[index] = index === count - 1 ? ofItself(flags) : ofBelow(flags);
+    found[index] = index === count - 1 ? flagsForHost(flags) : flagsForSubdomains(flags);
     any |= found[index]!;
   }
   return any;
 };
 
-const unlistedOpinion = (
+const resultOfUnlistedHost = (
   host: string,
   { fuzzy, pages }: ListContent,
   format: Format,
   reading: ParsedContent,
-): Opinion => {
+): SourceResult => {
   if (reading.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
-  // A page or address on a host does not imitate anything by itself.
-  const imitated = format === 'metamask' && !reading.isAtHost ? fuzzy?.find(host) : undefined;
+  // Only a host can be an imitation, not a page or mailbox on it.
+  const imitated = format === 'metamask' && !reading.isOnHost ? fuzzy?.find(host) : undefined;
   return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
 };
 
-const written = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
-  table.writtenAs(host, starts[index]!, hashes[index]!);
+const spellingOf = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
+  table.originalSpelling(host, starts[index]!, hashes[index]!);
 
-/** Of a page or profile on a shared host, about which a list of hosts says nothing, even if it lists the host. */
-const sharedHostOpinion = (host: string, content: ListContent, hashes: SuffixHashes): Opinion => {
+/**
+ * Returns the result of a page or profile on a listed shared host: an entry for the host does not apply to its pages.
+ */
+const resultOfSharedHost = (host: string, content: ListContent, hashes: SuffixHashes): SourceResult => {
   let nearest = hashes.count - 1;
   while (hashes.flags[nearest] === 0) nearest -= 1;
-  return hosted(written(host, nearest, content, hashes));
+  return hosted(spellingOf(host, nearest, content, hashes));
 };
 
 /**
- * An exact entry beats an inherited one, a nearer one a farther one, and ALLOWED beats BLOCKED at the same level.
- * @returns undefined if no wanted entry matches
+ * Returns the result of the nearest matching entry: an exact entry first, then entries for parent domains, longest
+ * first. ALLOWED takes precedence over BLOCKED in the same entry.
+ * @param wanted the flags to consider
+ * @returns undefined if no entry with a wanted flag matches
  */
 const matchNearest = (
   wanted: number,
@@ -190,39 +198,39 @@ const matchNearest = (
   content: ListContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
-): Opinion | undefined => {
+): SourceResult | undefined => {
   const { count, starts, flags: found } = hashes;
   const exact = found[count - 1]! & wanted;
-  if (exact !== 0) return { status: statusOf(exact), match: written(host, count - 1, content, hashes) };
+  if (exact !== 0) return { status: statusOf(exact), match: spellingOf(host, count - 1, content, hashes) };
   for (let index = count - 2; index >= 0; index -= 1) {
     const flags = found[index]! & wanted;
     if (flags === 0) continue;
-    const match = written(host, index, content, hashes);
-    const place = host.length - starts[index]!;
-    // Under a hosting or public suffix, an entry is valid for that name only.
-    if (place <= suffixes.boundaryOf(host).suffix.length) return hosted(match);
-    return { status: statusOf(flags), reason: 'parent-domain', match, place };
+    const match = spellingOf(host, index, content, hashes);
+    const matchedLength = host.length - starts[index]!;
+    // An entry for a hosting suffix or a public suffix does not apply to the names under it.
+    if (matchedLength <= suffixes.boundaryOf(host).suffix.length) return hosted(match);
+    return { status: statusOf(flags), reason: 'parent-domain', match, matchedLength };
   }
   return undefined;
 };
 
 /**
- * As MetaMask's detector decides: allowed hosts first, then blocked hosts and pages, all with everything under them, then
- * imitations.
+ * Matches in the order of MetaMask's detector: allowed hosts, blocked pages, blocked hosts, then imitations. Entries
+ * for hosts include their subdomains.
  */
-const metamaskOpinion = (
+const matchAsMetamask = (
   reading: ParsedContent,
-  page: Opinion | undefined,
+  page: SourceResult | undefined,
   content: ListContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
-): Opinion => {
+): SourceResult => {
   const host = reading.host!;
   const allowed = matchNearest(ALLOWED, host, content, hashes, suffixes);
   if (allowed?.status === 'ALLOWED') return allowed;
   if (page !== undefined) return page;
   const blocked = matchNearest(BLOCKED, host, content, hashes, suffixes);
   if (blocked?.status === 'BLOCKED') return blocked;
-  const alike = unlistedOpinion(host, content, 'metamask', reading);
-  return alike.status === 'BLOCKED' ? alike : (blocked ?? allowed ?? NOT_FOUND);
+  const imitation = resultOfUnlistedHost(host, content, 'metamask', reading);
+  return imitation.status === 'BLOCKED' ? imitation : (blocked ?? allowed ?? NOT_FOUND);
 };

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
-/** Random per process, so that nobody can craft entries or hosts that collide. */
+/** Random per process, so that an attacker cannot craft entries or hosts whose hashes collide. */
 const SEED = randomBytes(4).readUInt32LE();
 const DOT = 0x2e;
 /** A DNS name has at most 127 labels. */
-const MOST = 128;
+const MAX_LABELS = 128;
 
 const finish = (hash: number): number => {
   let h = hash ^ (hash >>> 16);
@@ -17,14 +17,14 @@ const finish = (hash: number): number => {
 const step = (hash: number, character: number): number =>
   Math.imul(((hash << 13) | (hash >>> 19)) ^ character, 0x9e3779b1) + 0x52dce729;
 
-/** The hash of a whole text within a pool of bytes. */
+/** Hashes the bytes from `start` to `end`. */
 export const hashOf = (bytes: Uint8Array, start: number, end: number, seed = SEED): number => {
   let hash = seed;
   for (let index = end - 1; index >= start; index -= 1) hash = step(hash, bytes[index]!);
   return finish(hash);
 };
 
-/** The hash of a whole ASCII text. */
+/** Hashes an ASCII text. */
 export const hashOfText = (text: string): number => {
   let hash = SEED;
   for (let index = text.length - 1; index >= 0; index -= 1) hash = step(hash, text.charCodeAt(index));
@@ -32,9 +32,9 @@ export const hashOfText = (text: string): number => {
 };
 
 /**
- * For each domain above a host, down to two labels: where it begins, and the hash of the prefix with it, as of
- * `hashOfText`. One pass from the right; shortest domain first.
- * @param from where the host is cut off
+ * Returns each parent domain of a host that has at least two labels, shortest first: where it starts in the host, and
+ * `hashOfText(prefix + domain)`. Makes one pass from right to left.
+ * @param from index in the host where the pass ends
  */
 export const hashesAbove = (host: string, from: number, prefix: string): { start: number; hash: number }[] => {
   const above: { start: number; hash: number }[] = [];
@@ -54,27 +54,27 @@ export const hashesAbove = (host: string, from: number, prefix: string): { start
 };
 
 /**
- * The hashes of a string and of every domain above it down to two labels, in one pass from the right. Overwritten by the
- * next `read`, so that a check allocates nothing: use them before awaiting anything.
+ * The hashes of a text and of each of its parent domains with at least two labels, computed in one pass from right to
+ * left. The next `read` overwrites them, which avoids allocations: use them before awaiting anything.
  */
 export class SuffixHashes {
-  /** Shortest suffix first; the last is the text itself. */
+  /** Number of suffixes, shortest first; the last suffix is the text itself. */
   count = 0;
-  readonly starts = new Uint16Array(MOST);
-  readonly hashes = new Uint32Array(MOST);
-  /** What the list being asked holds of each; overwritten by the next list. */
-  readonly flags = new Uint8Array(MOST);
+  readonly starts = new Uint16Array(MAX_LABELS);
+  readonly hashes = new Uint32Array(MAX_LABELS);
+  /** Flags of each suffix in the list that is being searched; overwritten by the next list. */
+  readonly flags = new Uint8Array(MAX_LABELS);
 
   read(text: string, withParents: boolean): void {
     let hash = SEED;
     let count = 0;
-    let dots = withParents ? 0 : -MOST;
+    let dots = withParents ? 0 : -MAX_LABELS;
     for (let index = text.length - 1; index >= 0; index -= 1) {
       const character = text.charCodeAt(index);
       if (character === DOT) {
         dots += 1;
-        // The last label alone is a top-level domain, which lists cannot contain.
-        if (dots > 1 && count < MOST - 1) {
+        // A single label is a top-level domain, which lists cannot contain.
+        if (dots > 1 && count < MAX_LABELS - 1) {
           this.starts[count] = index + 1;
           this.hashes[count] = finish(hash);
           count += 1;

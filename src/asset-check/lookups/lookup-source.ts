@@ -1,69 +1,73 @@
 import { LRUCache } from 'lru-cache';
 import type { ParsedContent } from '../../assets/parse-content.js';
 import { ASSET_STATUSES } from '../../events/types/asset-statuses.js';
-import { FAILED, type Opinion, REASONS, TIMED_OUT } from '../opinion.js';
-import { Breaker } from './breaker.js';
+import { FAILED, type SourceResult, REASONS, TIMED_OUT } from '../source-result.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { Semaphore } from '../../flow/semaphore.js';
 import type { LookupSettings } from '../sources/sources-file.js';
 
-/** How long an answer is cached. ms */
-const REMEMBERED_MS = 30_000;
-const MAX_REMEMBERED = 10_000;
-/** Concurrent requests to one source; the others queue. */
-export const MAX_AT_ONCE = 50;
-const MAX_ANSWER = 65_536;
+/** How long a result is cached. ms */
+const CACHE_TTL_MS = 30_000;
+const MAX_CACHED = 10_000;
+/** Maximum number of concurrent requests to one source; further requests wait. */
+export const MAX_CONCURRENT_REQUESTS = 50;
+const MAX_RESPONSE_BYTES = 65_536;
 
-/** How a lookup ended. `remembered` and `shared` needed no request of their own; `skipped`: the breaker was open. */
+/**
+ * How a lookup ended. `remembered`: the result was cached. `shared`: a request for the same asset was already in
+ * flight. `skipped`: the circuit breaker was open.
+ */
 export const OUTCOMES = [
   ...ASSET_STATUSES,
   ...(['error', 'timeout', 'skipped', 'remembered', 'shared'] as const),
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Another service queried over HTTP: `POST { "content": … }`, answered with `status` and `reason`. */
+/** A source that is queried over HTTP: `POST { "content": … }`. The response has `status` and `reason`. */
 export class LookupSource {
-  private readonly breaker = new Breaker();
-  private readonly remembered = new LRUCache<string, Opinion>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
-  private readonly asking = new Map<string, Promise<Opinion>>();
-  private readonly requests = new Semaphore(MAX_AT_ONCE);
+  private readonly breaker = new CircuitBreaker();
+  private readonly cache = new LRUCache<string, SourceResult>({ max: MAX_CACHED, ttl: CACHE_TTL_MS });
+  private readonly inFlight = new Map<string, Promise<SourceResult>>();
+  private readonly requests = new Semaphore(MAX_CONCURRENT_REQUESTS);
 
   constructor(
     readonly settings: LookupSettings,
-    /** Called for each lookup; with the reason if it failed. */
+    /** Called once per lookup, with the error if the lookup failed. */
     private readonly onOutcome: (outcome: Outcome, error?: unknown) => void = () => {},
   ) {}
 
-  /** Whether the breaker is open. */
+  /** Whether the circuit breaker is open. */
   get isCircuitOpen(): boolean {
     return this.breaker.isOpen;
   }
 
   /**
-   * Never rejects, and never takes longer than the budget.
-   * @param deadline `performance.now()` by which the check wants to answer
+   * Looks up one content. Never rejects; resolves to `TIMED_OUT` at the deadline.
+   * @param deadline value of `performance.now()` at which the lookup times out
    */
-  ask(content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> {
+  ask(content: string, reading: ParsedContent, deadline: number): SourceResult | Promise<SourceResult> {
     const key = reading.keys[0]!;
-    const known = this.remembered.get(key);
+    const known = this.cache.get(key);
     if (known !== undefined) {
       this.onOutcome('remembered');
       return known;
     }
-    const asking = this.asking.get(key);
-    if (asking !== undefined) {
+    const inFlight = this.inFlight.get(key);
+    if (inFlight !== undefined) {
       this.onOutcome('shared');
-      return within(asking, deadline);
+      return withDeadline(inFlight, deadline);
     }
-    const answer = this.request(content, key, deadline).finally(() => this.asking.delete(key));
-    this.asking.set(key, answer);
-    return within(answer, deadline);
+    const answer = this.request(content, key, deadline).finally(() => this.inFlight.delete(key));
+    this.inFlight.set(key, answer);
+    return withDeadline(answer, deadline);
   }
 
-  private async request(content: string, key: string, deadline: number): Promise<Opinion> {
+  private async request(content: string, key: string, deadline: number): Promise<SourceResult> {
     await this.requests.acquire();
     try {
-      // Checked only now: while this waited in the queue, the source may have failed or the check been answered.
+      // Checked after waiting for a slot, because the deadline may have passed or the breaker may have opened
+      // meanwhile.
       const isLate = performance.now() >= deadline;
       if (isLate || !this.breaker.allows()) {
         this.onOutcome(isLate ? 'timeout' : 'skipped');
@@ -75,43 +79,43 @@ export class LookupSource {
     }
   }
 
-  private async attempt(content: string, key: string): Promise<Opinion> {
+  private async attempt(content: string, key: string): Promise<SourceResult> {
     const signal = AbortSignal.timeout(this.settings.timeoutMs);
     try {
-      const opinion = await this.send(content, signal);
+      const result = await this.send(content, signal);
       this.breaker.report(true);
-      this.remembered.set(key, opinion);
-      this.onOutcome(opinion.status);
-      return opinion;
+      this.cache.set(key, result);
+      this.onOutcome(result.status);
+      return result;
     } catch (error) {
       this.breaker.report(false);
-      this.onOutcome(signal.aborted ? 'timeout' : 'error', reasonOf(error));
+      this.onOutcome(signal.aborted ? 'timeout' : 'error', causeOf(error));
       return signal.aborted ? TIMED_OUT : FAILED;
     }
   }
 
-  private async send(content: string, signal: AbortSignal): Promise<Opinion> {
+  private async send(content: string, signal: AbortSignal): Promise<SourceResult> {
     const response = await fetch(this.settings.url, {
       method: 'POST',
       headers: { accept: 'application/json', ...this.settings.headers, 'content-type': 'application/json' },
       body: JSON.stringify({ content }),
-      // The remote server does not decide which hosts this one talks to.
+      // Redirects are not followed: a remote server must not choose which hosts this service connects to.
       redirect: 'error',
       signal,
     });
     if (!response.ok) {
       await response.body?.cancel();
-      throw new Error(`It answered ${response.status}`);
+      throw new Error(`The server responded with status ${response.status}`);
     }
-    return readAnswer(JSON.parse(await readText(response)));
+    return parseResponse(JSON.parse(await readText(response)));
   }
 }
 
-/** `fetch` says only that it failed; why is its cause. */
-const reasonOf = (error: unknown): unknown =>
+/** `fetch` throws a generic error; its `cause` has the reason. */
+const causeOf = (error: unknown): unknown =>
   error instanceof Error && error.cause !== undefined ? error.cause : error;
 
-const within = async (answer: Promise<Opinion>, deadline: number): Promise<Opinion> =>
+const withDeadline = async (answer: Promise<SourceResult>, deadline: number): Promise<SourceResult> =>
   (await finishesWithin(answer, Math.max(0, deadline - performance.now()))) ? answer : TIMED_OUT;
 
 const readText = async (response: Response): Promise<string> => {
@@ -119,21 +123,21 @@ const readText = async (response: Response): Promise<string> => {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_ANSWER) throw new Error(`Its answer is larger than ${MAX_ANSWER} bytes`);
+    if (size > MAX_RESPONSE_BYTES) throw new Error(`The response is larger than ${MAX_RESPONSE_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 };
 
 /**
- * `status` counts whatever `reason` says; an unknown reason is dropped.
- * @throws if it is not a valid answer
+ * Reads `status` and `reason` of a response. An unknown `reason` is ignored.
+ * @throws Error if the response has no valid status
  */
-const readAnswer = (answer: unknown): Opinion => {
+const parseResponse = (answer: unknown): SourceResult => {
   const { status: sentStatus, reason: sentReason } = (answer ?? {}) as { status?: unknown; reason?: unknown };
   const status = ASSET_STATUSES.find((candidate) => candidate === sentStatus);
   const reason = REASONS.find((candidate) => candidate === sentReason);
-  if (status === undefined) throw new Error('Its answer has no status');
+  if (status === undefined) throw new Error('The response has no valid status');
   if (status === 'UNKNOWN')
     return {
       status,

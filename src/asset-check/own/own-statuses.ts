@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { parentPages } from '../../assets/parent-pages.js';
 import { addressKey, assetKey, urlKey } from '../../assets/asset-key.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, hosted, NOT_FOUND, type Opinion } from '../opinion.js';
+import { FAILED, hosted, NOT_FOUND, type SourceResult } from '../source-result.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import { hashesAbove } from '../lists/suffix-hashes.js';
@@ -15,113 +15,115 @@ import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
-/** How long it waits after the statuses turned out too many: it would read all of them for nothing. */
-const FULL_PAUSE_MS = 60_000;
+/** Pause after the statuses exceeded the memory limit, because each attempt reads all of them again. */
+const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
 const MAX_NAME_LENGTH = 253;
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
-/** An event that the rows were counted up to, as the log has it. */
-type Mark = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
+/** The last event that the projection has applied, as read from the log. */
+type LastEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
 
-/** What the read rows depend on; if any of it has changed, all are read again. */
-interface History {
+/**
+ * The state that the rows were read from. If it changed in any other way than by new events, all rows are read again.
+ */
+interface SourceState {
   readonly table: string | null;
   readonly parked: string;
   readonly checkpoint: number;
-  /** Undefined if no event was counted, or the log does not have it. */
-  readonly mark: Mark | undefined;
+  /** Undefined if the projection has applied no event, or the log does not have the event. */
+  readonly lastEvent: LastEvent | undefined;
 }
 
-/** What was read. */
-interface Copy {
+/** The statuses read so far, and where to continue reading. */
+interface Snapshot {
   readonly statuses: StatusTable;
   readonly position: number;
   readonly assetHash: string;
   /** Undefined before the first page. */
-  readonly history: History | undefined;
+  readonly state: SourceState | undefined;
 }
 
 /**
- * This service's own asset statuses in memory, polled from the projection: read completely at the start, then four
- * times a second. While the database is unavailable the last known statuses keep being used.
+ * Keeps this service's own asset statuses in memory. All rows are read at the start; then changes are polled four times
+ * a second. While the database is unavailable, the statuses read last stay in use.
  */
 export class OwnStatuses {
-  private copy: Copy;
-  private current: number | undefined;
+  private snapshot: Snapshot;
+  private readAt: number | undefined;
   private isFailing = false;
-  private isFull = false;
+  private hasTooManyStatuses = false;
   private readonly readOnce = coalesce(() => this.read());
 
   constructor(
     private readonly pool: Pool,
     private readonly log: Pick<EventLog, 'readStream'>,
     private readonly suffixes: HostingSuffixes,
-    /** The most memory that the statuses may take; twice as much while all are read again. */
+    /** Maximum memory of the statuses. Twice as much is used while all rows are read again. */
     private readonly maxBytes: number,
-    /** Called when the statuses can no longer be refreshed, and when they can again. */
+    /** Called when refreshing starts to fail and when it works again. */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
-    this.copy = this.nothing();
+    this.snapshot = this.emptySnapshot();
   }
 
-  /** Assets with a status. */
+  /** Number of assets with a status. */
   get known(): number {
-    return this.copy.statuses.size;
+    return this.snapshot.statuses.size;
   }
 
   /** The position of the log that the statuses include; -1 before the first read. */
   get position(): number {
-    return this.copy.history?.checkpoint ?? -1;
+    return this.snapshot.state?.checkpoint ?? -1;
   }
 
   get bytes(): number {
-    return this.copy.statuses.bytes;
+    return this.snapshot.statuses.bytes;
   }
 
   /** ms since the last successful read; undefined if there was none. */
   get age(): number | undefined {
-    return this.current === undefined ? undefined : performance.now() - this.current;
+    return this.readAt === undefined ? undefined : performance.now() - this.readAt;
   }
 
-  ask(reading: ParsedContent): Opinion {
-    if (this.current === undefined) return FAILED;
-    const { statuses } = this.copy;
+  ask(reading: ParsedContent): SourceResult {
+    if (this.readAt === undefined) return FAILED;
+    const { statuses } = this.snapshot;
     const { keys, involved } = reading;
     const other = involved === undefined ? undefined : statuses.get(addressKey(involved));
     if (other?.status === 'BLOCKED') return other;
     for (let index = 0; index < keys.length; index += 1) {
       const status = statuses.get(keys[index]!);
       if (status === undefined) continue;
-      // A page above the asset is nearer than the page's host.
+      // A parent page is nearer to the asset than the host.
       const isHost = index > 0 && keys[index]!.startsWith('URL:');
-      return (isHost ? this.fromPage(reading) : undefined) ?? status;
+      return (isHost ? this.resultOfParentPage(reading) : undefined) ?? status;
     }
-    return this.fromPage(reading) ?? this.fromHost(reading);
+    return this.resultOfParentPage(reading) ?? this.resultOfHost(reading);
   }
 
-  private fromPage(reading: ParsedContent): Opinion | undefined {
-    for (const { key, place } of parentPages(reading)) {
-      const status = this.copy.statuses.get(key);
-      if (status !== undefined) return inherited(status, place);
+  private resultOfParentPage(reading: ParsedContent): SourceResult | undefined {
+    for (const { key, matchedLength } of parentPages(reading)) {
+      const status = this.snapshot.statuses.get(key);
+      if (status !== undefined) return inherited(status, matchedLength);
     }
     return undefined;
   }
 
-  private fromHost({ host, isDnsName, isSharedHost, isAtHost }: ParsedContent): Opinion {
+  private resultOfHost({ host, isDnsName, isSharedHost, isOnHost }: ParsedContent): SourceResult {
     if (host === undefined) return NOT_FOUND;
     if (isSharedHost) {
-      const carrier = this.copy.statuses.get(urlKey(host)) ?? this.above(host)?.status;
+      const carrier = this.snapshot.statuses.get(urlKey(host)) ?? this.nearestParent(host)?.status;
       return carrier === undefined ? NOT_FOUND : hosted(carrier.match);
     }
     if (!isDnsName) return NOT_FOUND;
-    const status = isAtHost ? this.copy.statuses.get(urlKey(host)) : undefined;
-    const parent = status === undefined ? this.above(host) : { status, place: host.length };
+    const status = isOnHost ? this.snapshot.statuses.get(urlKey(host)) : undefined;
+    const parent = status === undefined ? this.nearestParent(host) : { status, matchedLength: host.length };
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
-    if (parent.place > boundary.suffix.length) return inherited(parent.status, parent.place);
-    // A public suffix belongs to nobody; a name under a hosting suffix to somebody else.
-    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.place))
+    if (parent.matchedLength > boundary.suffix.length) return inherited(parent.status, parent.matchedLength);
+    // Names under a public suffix or a hosting suffix belong to different people, so they inherit nothing from it.
+    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.matchedLength))
       ? hosted(parent.status.match)
       : NOT_FOUND;
   }
@@ -132,31 +134,34 @@ export class OwnStatuses {
     while (!signal.aborted) {
       const isRead = await this.refresh();
       if (isRead) backoff.reset();
-      await pause(isRead ? POLL_MS : this.isFull ? FULL_PAUSE_MS : backoff.next(), signal);
+      await pause(isRead ? POLL_MS : this.hasTooManyStatuses ? TOO_MANY_STATUSES_PAUSE_MS : backoff.next(), signal);
     }
   }
 
   /**
-   * Reads what is new unless the statuses include a position of the log already.
-   * @throws Unavailable if they do not include it afterwards
+   * Reads changes unless the statuses already include `position` of the log.
+   * @throws Unavailable if the statuses still do not include `position`
    */
-  async reach(position: number): Promise<void> {
+  async catchUpTo(position: number): Promise<void> {
     if (this.position >= position) return;
     await this.refresh();
     if (this.position < position)
       throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
   }
 
-  /** Reads what is new; concurrent calls share a read that begins after them. Never rejects. */
+  /**
+   * Reads changes. Concurrent calls share one read that starts after the calls. Never rejects; returns whether it
+   * succeeded.
+   */
   async refresh(): Promise<boolean> {
     try {
       await this.readOnce();
       if (this.isFailing) this.report('Asset statuses are being refreshed again', 'log');
       this.isFailing = false;
-      this.isFull = false;
+      this.hasTooManyStatuses = false;
       return true;
     } catch (error) {
-      this.isFull = error instanceof TooManyStatuses;
+      this.hasTooManyStatuses = error instanceof TooManyStatuses;
       if (!this.isFailing)
         this.report(`Asset statuses cannot be refreshed: ${(error as Error).message}; retrying`, 'warn');
       this.isFailing = true;
@@ -165,75 +170,81 @@ export class OwnStatuses {
   }
 
   private async read(): Promise<void> {
-    let { copy } = this;
+    let { snapshot } = this;
     for (;;) {
-      const { position, assetHash, history: known } = copy;
+      const { position, assetHash, state: known } = snapshot;
       const rows = await STATUS_CHANGES.run(this.pool, { position, assetHash, passed: known?.checkpoint ?? -1 });
-      const history = await this.historyOf(rows[0]!, known);
-      if (history === undefined) {
-        // Filled next to the copy in use, so that no answer comes from half of it.
-        copy = this.nothing();
+      const state = await this.stateOf(rows[0]!, known);
+      if (state === undefined) {
+        // The new snapshot replaces the one in use only when it is complete.
+        snapshot = this.emptySnapshot();
         continue;
       }
-      const { statuses } = copy;
+      const { statuses } = snapshot;
       for (const row of rows) apply(statuses, row);
       const last = rows.at(-1)!;
-      const reached = last.position === null ? copy : { position: last.position, assetHash: last.assetHash! };
-      copy = { statuses, position: reached.position, assetHash: reached.assetHash, history };
+      const reached = last.position === null ? snapshot : { position: last.position, assetHash: last.assetHash! };
+      snapshot = { statuses, position: reached.position, assetHash: reached.assetHash, state };
       if (rows.length < STATUS_PAGE) break;
     }
-    this.copy = copy;
-    this.current = performance.now();
+    this.snapshot = snapshot;
+    this.readAt = performance.now();
   }
 
-  private nothing(): Copy {
-    return { statuses: new StatusTable(this.maxBytes), position: -1, assetHash: '', history: undefined };
+  private emptySnapshot(): Snapshot {
+    return { statuses: new StatusTable(this.maxBytes), position: -1, assetHash: '', state: undefined };
   }
 
   /**
-   * What a page depends on. The log is read after the page, so that events lost before the page are noticed now, and
-   * those lost afterwards by the next one.
-   * @returns undefined if it does not continue what is known: then all rows have to be read again
+   * Returns the state that a page of rows was read from. The log is read after the page: events lost before the page
+   * are detected now, and events lost later are detected with the next page.
+   * @returns undefined if the state does not continue `known`, so that all rows must be read again
    */
-  private async historyOf(row: Row, known: History | undefined): Promise<History | undefined> {
+  private async stateOf(row: Row, known: SourceState | undefined): Promise<SourceState | undefined> {
     const { table, parked, parkedBefore, checkpoint } = row;
-    if (known === undefined) return { table, parked, checkpoint, mark: await this.markOf(row) };
+    if (known === undefined) return { table, parked, checkpoint, lastEvent: await this.lastEventOf(row) };
     if (table !== known.table || parkedBefore !== known.parked) return undefined;
-    if (known.mark !== undefined && !(await this.isInLog(known.mark))) return undefined;
-    const isSame = checkpoint === known.checkpoint && row.eventId === known.mark?.id;
-    const mark = isSame ? known.mark : await this.markOf(row);
-    // Nobody can tell whether this history continues one that had no mark.
-    return known.mark === undefined && mark !== undefined ? undefined : { table, parked, checkpoint, mark };
+    if (known.lastEvent !== undefined && !(await this.isInLog(known.lastEvent))) return undefined;
+    const isSame = checkpoint === known.checkpoint && row.eventId === known.lastEvent?.id;
+    const lastEvent = isSame ? known.lastEvent : await this.lastEventOf(row);
+    // Without an event to compare, it is unknown whether this state continues the previous one.
+    return known.lastEvent === undefined && lastEvent !== undefined
+      ? undefined
+      : { table, parked, checkpoint, lastEvent };
   }
 
-  private async markOf({ stream, revision, eventId }: Row): Promise<Mark | undefined> {
+  private async lastEventOf({ stream, revision, eventId }: Row): Promise<LastEvent | undefined> {
     if (stream === null || revision === null) return undefined;
     const [event] = await this.log.readStream(stream, BigInt(revision), 1);
     return event?.id === eventId ? event : undefined;
   }
 
-  /** An event that was lost and sent again has the same id, and perhaps the same place, but was recorded later. */
-  private async isInLog({ stream, revision, id, position, recordedAt }: Mark): Promise<boolean> {
+  /** Compares the time of recording too: an event that was lost and sent again may have the same id and position. */
+  private async isInLog({ stream, revision, id, position, recordedAt }: LastEvent): Promise<boolean> {
     const [event] = await this.log.readStream(stream, revision, 1);
     return event?.id === id && event.position === position && event.recordedAt === recordedAt;
   }
 
-  /** The nearest domain above the host that has a status. */
-  private above(host: string): { readonly status: Opinion; readonly place: number } | undefined {
-    // Longer names are not DNS names; without the cut, a sender of many labels could make this loop long.
-    const above = hashesAbove(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
-    for (const { start, hash } of above.reverse()) {
-      if (!this.copy.statuses.mayHave(hash)) continue;
-      const status = this.copy.statuses.get(urlKey(host.slice(start)));
-      if (status !== undefined) return { status, place: host.length - start };
+  /** Finds the nearest parent domain of the host that has a status. */
+  private nearestParent(host: string): { readonly status: SourceResult; readonly matchedLength: number } | undefined {
+    // Longer names are not DNS names. The limit keeps the loop short for hosts with thousands of labels.
+    const nearestParent = hashesAbove(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
+    for (const { start, hash } of nearestParent.reverse()) {
+      if (!this.snapshot.statuses.mayHave(hash)) continue;
+      const status = this.snapshot.statuses.get(urlKey(host.slice(start)));
+      if (status !== undefined) return { status, matchedLength: host.length - start };
     }
     return undefined;
   }
 }
 
-const inherited = (opinion: Opinion, place: number): Opinion => ({ ...opinion, reason: 'parent-domain', place });
+const inherited = (result: SourceResult, matchedLength: number): SourceResult => ({
+  ...result,
+  reason: 'parent-domain',
+  matchedLength,
+});
 
-/** A key that an earlier version stored, as today's rules read it. */
+/** Normalizes a key that an earlier version stored, because the rules for keys may have changed. */
 const currentKey = (key: string): string => {
   const colon = key.indexOf(':');
   return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
@@ -243,7 +254,7 @@ const apply = (statuses: StatusTable, { asset, content, status, createdAt }: Row
   if (asset === null) return;
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);
-  // UNKNOWN counts as no status.
+  // The status UNKNOWN removes the asset.
   if (status === 'UNKNOWN' || status === null) statuses.delete(key);
   else statuses.set(key, { status, match, since: createdAt ?? undefined });
 };

@@ -4,34 +4,34 @@ import type { AssetStatus } from '../../events/types/asset-statuses.js';
 /** Rows per read while following the statuses. */
 export const STATUS_PAGE = 5_000;
 
-/** Which events of a set are parked: the number of them and the sum of the hashes of their ids. */
+/** Identifies the set of parked events up to a position: their number and the sum of the hashes of their ids. */
 const parkedUpTo = (position: string): string => `(
         select count(*) || ' ' || coalesce(sum(hashtextextended(event_id::text, 0)), 0) from read.parked_events
         where projection = 'asset-statuses' and position <= ${position}
       )`;
 
 /**
- * The rows changed since a position, and always what tells whether the rows before it are still those that were read:
- * the table itself, which a rebuild replaces; the parked events, because retrying one changes rows at a position already
- * passed; and the last counted event, which a failover of the database may have lost.
+ * Reads the rows changed since a position. Always returns one row that tells whether the rows read earlier are still
+ * valid. It has the id of the table, which a rebuild replaces; the set of parked events, because retrying an event
+ * changes rows at an earlier position; and the last applied event, which a failover of the database may have lost.
  */
 export const STATUS_CHANGES = statement(
   'follow-asset-statuses',
   { position: 'bigint', assetHash: 'text', passed: 'bigint' },
   {
     table: nullable('text'),
-    /** Those parked of the events up to `$3`. Events are parked when they are counted, so this set only ever shrinks. */
+    /** The parked events up to `$3`. Events are parked when they are applied, so this set only shrinks. */
     parkedBefore: 'text',
-    /** Those parked of the events up to the checkpoint. */
+    /** The parked events up to the checkpoint. */
     parked: 'text',
     checkpoint: 'bigint',
-    /** The last counted event. Null: none yet. */
+    /** The last applied event. Null if there is none yet. */
     stream: nullable('text'),
     revision: nullable('bigint'),
     eventId: nullable('uuid'),
     asset: nullable('text'),
     assetHash: nullable('text'),
-    /** As reported. Null: written by an earlier version. */
+    /** The content as reported. Null if an earlier version wrote the row. */
     content: nullable('text'),
     status: nullable(textOf<AssetStatus>()),
     createdAt: nullable('bigint'),
@@ -56,19 +56,19 @@ export const STATUS_CHANGES = statement(
     order by s.position, s.asset_hash`,
 );
 
-/** Uses the index per asset, so that the newest entries cost the same however many there are. */
+/** Reads each asset by index, so that the cost does not depend on the length of the history. */
 export const NEWEST_STATUS_ENTRIES = statement(
   'asset-status-entries-newest',
   { hashes: 'text[]', organization: 'text', limit: 'bigint' },
   {
     key: 'text',
-    /** As reported. Null: written by an earlier version, which did not store it. */
+    /** The content as reported. Null if an earlier version wrote the row. */
     content: nullable('text'),
     hash: 'text',
     status: textOf<AssetStatus>(),
     version: 'bigint',
     eventId: 'uuid',
-    /** Null: written by an earlier version, which did not store them. */
+    /** Null if an earlier version wrote the row. */
     brands: nullable('text[]'),
   },
   `

@@ -15,9 +15,9 @@ export interface StatusEntry {
   readonly status: AssetStatus;
   /** ms */
   readonly from: number;
-  /** The asking organization's brands that reviewed it, sorted. */
+  /** The brands of the requesting organization that reviewed the asset, sorted. */
   readonly brands: readonly string[];
-  /** The asset the status is for, as it was reported. */
+  /** The asset that the status is for, as upstream reported it. */
   readonly match: string;
 }
 
@@ -25,7 +25,7 @@ type Row = RowOf<typeof NEWEST_STATUS_ENTRIES>;
 
 const TIME_LIMIT_MS = 2_500;
 
-/** This service's own status history, as projected. */
+/** Reads this service's own status history from the read models. */
 @Injectable()
 export class StatusEntries {
   constructor(
@@ -34,7 +34,7 @@ export class StatusEntries {
   ) {}
 
   /**
-   * @param keys under which the asset may be known
+   * @param keys the keys that the asset may be stored under
    * @returns at most `limit` entries, newest first
    */
   async newest(keys: readonly string[], organization: string, limit: number): Promise<StatusEntry[]> {
@@ -49,7 +49,7 @@ export class StatusEntries {
     }));
   }
 
-  /** The brands missing from rows of an earlier version, read from the log. */
+  /** Reads the brands from the log for rows that an earlier version wrote without brands. */
   private async readMissing(rows: readonly Row[], organization: string): Promise<ReadonlyMap<string, string[]>> {
     const brands = new Map<string, string[]>();
     const old = rows.filter((row) => row.brands === null);

@@ -8,11 +8,11 @@ export interface StoredStatus {
   readonly since: number | undefined;
 }
 
-/** The statuses need more memory than they may use. */
+/** The statuses need more memory than `maxBytes`. */
 export class TooManyStatuses extends Error {}
 
 /** Flags of a record. */
-const REMOVED = 0;
+const NO_STATUS = 0;
 const BLOCKED = 1;
 const ALLOWED = 2;
 const STATUS = BLOCKED | ALLOWED;
@@ -22,19 +22,21 @@ const HAS_MATCH = 16;
 const WIDE_MATCH = 32;
 
 /** Flags (1), number of characters of the key (2) and of the match (2), since (8, a double), then the characters. */
-const HEADER = 13;
+const HEADER_BYTES = 13;
 const KEY_LENGTH = 1;
 const MATCH_LENGTH = 3;
 const SINCE = 5;
 const MAX_CHARACTERS = 0xffff;
 const SLOT_BYTES = 8;
-/** Fuller tables have long probe sequences. */
+/** Tables with a higher load factor have long probe sequences. */
 const MAX_FILL = 0.75;
-/** Room left for further entries by a table that was made larger. */
+/** Factor by which the table grows. */
 const GROWTH = 1.5;
 const MIN_GROWTH = 1.05;
-/** A table of which more is left behind is compacted when it grows, which takes a hundred times as long as copying it. */
-const MAX_DEAD = 1 / 3;
+/**
+ * A table with a larger share of dead bytes is compacted when it grows. Compacting takes 100 times as long as copying.
+ */
+const MAX_DEAD_SHARE = 1 / 3;
 const TWO_TO_32 = 4_294_967_296;
 
 const isWide = (text: string): boolean => {
@@ -45,25 +47,25 @@ const isWide = (text: string): boolean => {
 const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
 
 /**
- * Statuses by key, in some 60 bytes each: a pool of records, and an open-addressing table of their places and hashes.
- * Keys are compared character by character, so two assets are never confused. A record that was replaced or removed
- * takes memory until the pool is full, and is then left behind.
+ * Maps keys to statuses in about 60 bytes each: a pool of records, and an open-addressing hash table with the offset
+ * and hash of each record. Keys are compared character by character, so that equal hashes do not confuse two assets. A
+ * record that was replaced or removed takes memory until the pool is compacted.
  */
 export class StatusTable {
-  /** Place 0 is unused, so that it can mark an empty slot. */
+  /** Offset 0 is unused, because it marks an empty slot. */
   private pool: Buffer = Buffer.alloc(4_096);
   private end = 1;
   private slots = new Uint32Array(64);
   private hashes = new Uint32Array(64);
   /** Slots in use, removed entries included. */
-  private taken = 0;
+  private usedSlots = 0;
   private entries = 0;
   /** Bytes of the pool that belong to replaced and removed records. */
-  private dead = 0;
-  /** 1 for each length that a key has had. */
-  private readonly lengths = new Uint8Array(MAX_CHARACTERS + 1);
+  private deadBytes = 0;
+  /** Element n is 1 if a key of length n was ever set. */
+  private readonly keyLengths = new Uint8Array(MAX_CHARACTERS + 1);
 
-  /** @param maxBytes that all of it may take; only while it grows there are two copies */
+  /** @param maxBytes limit for pool and slots; exceeded only while the table grows, because two copies exist then */
   constructor(private readonly maxBytes: number) {}
 
   get size(): number {
@@ -74,7 +76,7 @@ export class StatusTable {
     return this.pool.length + this.slots.length * SLOT_BYTES;
   }
 
-  /** False if no key has this hash of `hashOfText`. */
+  /** Returns false if no key has this hash (from `hashOfText`). */
   mayHave(hash: number): boolean {
     const { slots, hashes } = this;
     let slot = Math.floor((hash / TWO_TO_32) * slots.length);
@@ -83,12 +85,12 @@ export class StatusTable {
   }
 
   get(key: string): StoredStatus | undefined {
-    // Long keys, of which most lengths are absent, are slow to hash.
-    if (!this.lengths[key.length]) return undefined;
+    // Avoids hashing a long key if no key of its length exists.
+    if (!this.keyLengths[key.length]) return undefined;
     const at = this.slots[this.slotOf(key, hashOfText(key))]!;
     const { pool } = this;
     const flags = pool[at]!;
-    if (at === 0 || (flags & STATUS) === REMOVED) return undefined;
+    if (at === 0 || (flags & STATUS) === NO_STATUS) return undefined;
     return {
       status: (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED',
       match: (flags & HAS_MATCH) === 0 ? contentOf(key) : this.matchAt(at),
@@ -96,7 +98,7 @@ export class StatusTable {
     };
   }
 
-  /** @throws TooManyStatuses; the table is as it was before */
+  /** @throws TooManyStatuses if the table is full; the table is then unchanged */
   set(key: string, { status, match, since }: StoredStatus): void {
     if (key.length > MAX_CHARACTERS || match.length > MAX_CHARACTERS) throw new RangeError('An asset is too long');
     const isSame = match === contentOf(key);
@@ -104,15 +106,15 @@ export class StatusTable {
     const wideKey = isWide(key) ? WIDE_KEY : 0;
     const wideMatch = isWide(written) ? WIDE_MATCH : 0;
     const keyBytes = key.length * (wideKey ? 2 : 1);
-    const needed = HEADER + keyBytes + written.length * (wideMatch ? 2 : 1);
-    if (this.end + needed > this.pool.length || this.taken + 1 > this.slots.length * MAX_FILL) this.makeRoom(needed);
+    const needed = HEADER_BYTES + keyBytes + written.length * (wideMatch ? 2 : 1);
+    if (this.end + needed > this.pool.length || this.usedSlots + 1 > this.slots.length * MAX_FILL) this.grow(needed);
     const { pool, end } = this;
     const hash = hashOfText(key);
     const slot = this.slotOf(key, hash);
     const before = this.slots[slot]!;
-    if (before === 0) this.taken += 1;
-    if (before === 0 || (pool[before]! & STATUS) === REMOVED) this.entries += 1;
-    else this.dead += this.recordEnd(before) - before;
+    if (before === 0) this.usedSlots += 1;
+    if (before === 0 || (pool[before]! & STATUS) === NO_STATUS) this.entries += 1;
+    else this.deadBytes += this.recordEnd(before) - before;
     pool[end] =
       (status === 'BLOCKED' ? BLOCKED : ALLOWED) |
       (since === undefined ? 0 : HAS_SINCE) |
@@ -122,20 +124,20 @@ export class StatusTable {
     pool.writeUInt16LE(key.length, end + KEY_LENGTH);
     pool.writeUInt16LE(written.length, end + MATCH_LENGTH);
     pool.writeDoubleLE(since ?? 0, end + SINCE);
-    pool.write(key, end + HEADER, wideKey ? 'utf16le' : 'latin1');
-    pool.write(written, end + HEADER + keyBytes, wideMatch ? 'utf16le' : 'latin1');
+    pool.write(key, end + HEADER_BYTES, wideKey ? 'utf16le' : 'latin1');
+    pool.write(written, end + HEADER_BYTES + keyBytes, wideMatch ? 'utf16le' : 'latin1');
     this.slots[slot] = end;
     this.hashes[slot] = hash;
-    this.lengths[key.length] = 1;
+    this.keyLengths[key.length] = 1;
     this.end = end + needed;
   }
 
   delete(key: string): void {
     const at = this.slots[this.slotOf(key, hashOfText(key))]!;
-    if (at === 0 || (this.pool[at]! & STATUS) === REMOVED) return;
+    if (at === 0 || (this.pool[at]! & STATUS) === NO_STATUS) return;
     this.pool[at]! &= ~STATUS;
     this.entries -= 1;
-    this.dead += this.recordEnd(at) - at;
+    this.deadBytes += this.recordEnd(at) - at;
   }
 
   private matchAt(at: number): string {
@@ -149,7 +151,7 @@ export class StatusTable {
 
   private keyEnd(at: number): number {
     const length = this.pool.readUInt16LE(at + KEY_LENGTH);
-    return at + HEADER + ((this.pool[at]! & WIDE_KEY) === 0 ? length : 2 * length);
+    return at + HEADER_BYTES + ((this.pool[at]! & WIDE_KEY) === 0 ? length : 2 * length);
   }
 
   private recordEnd(at: number): number {
@@ -157,21 +159,21 @@ export class StatusTable {
     return this.keyEnd(at) + ((this.pool[at]! & WIDE_MATCH) === 0 ? length : 2 * length);
   }
 
-  /** The slot of a key, or the empty one where it belongs. */
+  /** Returns the slot of a key, or the empty slot where the key would be inserted. */
   private slotOf(key: string, hash: number): number {
     const { slots, hashes } = this;
     let slot = Math.floor((hash / TWO_TO_32) * slots.length);
     for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
-      if (hashes[slot] === hash && this.isAt(at, key)) return slot;
+      if (hashes[slot] === hash && this.hasKeyAt(at, key)) return slot;
       slot = slot + 1 === slots.length ? 0 : slot + 1;
     }
     return slot;
   }
 
-  private isAt(at: number, key: string): boolean {
+  private hasKeyAt(at: number, key: string): boolean {
     const { pool } = this;
     if (pool.readUInt16LE(at + KEY_LENGTH) !== key.length) return false;
-    const from = at + HEADER;
+    const from = at + HEADER_BYTES;
     if ((pool[at]! & WIDE_KEY) === 0) {
       for (let index = 0; index < key.length; index += 1)
         if (pool[from + index] !== key.charCodeAt(index)) return false;
@@ -182,31 +184,31 @@ export class StatusTable {
     return true;
   }
 
-  /** Makes the tables larger: as they are if that fits and little is left behind, else compacted. */
-  private makeRoom(needed: number): void {
+  /** Grows the table. Copies the pool if it fits and has few dead bytes; otherwise compacts the pool. */
+  private grow(needed: number): void {
     const limit = Math.min(this.maxBytes, TWO_TO_32 - 1);
-    const isDense = this.dead <= this.end * MAX_DEAD;
+    const isDense = this.deadBytes <= this.end * MAX_DEAD_SHARE;
     const capacityFor = (records: number): number => Math.max(64, Math.ceil(((records + 1) * GROWTH) / MAX_FILL));
-    const [whole, compact] = [capacityFor(this.taken), capacityFor(this.entries)];
-    // Without some room, every further change would copy all.
+    const [whole, compact] = [capacityFor(this.usedSlots), capacityFor(this.entries)];
+    // Without spare room, every further change would copy the whole table.
     const fits = (bytes: number, capacity: number): boolean =>
       (bytes + needed) * MIN_GROWTH <= limit - capacity * SLOT_BYTES;
     const sizeOf = (bytes: number, capacity: number): number =>
       Math.min(limit - capacity * SLOT_BYTES, Math.max(4_096, Math.ceil((bytes + needed) * GROWTH)));
-    const live = this.end - this.dead;
+    const live = this.end - this.deadBytes;
     if (isDense && fits(this.end, whole)) this.copyTo(whole, sizeOf(this.end, whole));
     else if (fits(live, compact)) this.compactTo(compact, sizeOf(live, compact));
     else throw new TooManyStatuses(`${this.entries} statuses need more than the ${this.maxBytes} bytes they may use`);
   }
 
-  /** Every record keeps its place. */
+  /** Copies the pool; every record keeps its offset. */
   private copyTo(capacity: number, poolBytes: number): void {
     const { slots: oldSlots, hashes: oldHashes } = this;
     const pool = Buffer.allocUnsafeSlow(poolBytes);
     this.pool.copy(pool, 0, 0, this.end);
     const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
     for (let old = 0; old < oldSlots.length; old += 1)
-      if (oldSlots[old] !== 0) enter(slots, hashes, oldHashes[old]!, oldSlots[old]!);
+      if (oldSlots[old] !== 0) insert(slots, hashes, oldHashes[old]!, oldSlots[old]!);
     Object.assign(this, { pool, slots, hashes });
   }
 
@@ -217,16 +219,16 @@ export class StatusTable {
     let end = 1;
     for (let old = 0; old < oldSlots.length; old += 1) {
       const at = oldSlots[old]!;
-      if (at === 0 || (oldPool[at]! & STATUS) === REMOVED) continue;
-      enter(slots, hashes, oldHashes[old]!, end);
+      if (at === 0 || (oldPool[at]! & STATUS) === NO_STATUS) continue;
+      insert(slots, hashes, oldHashes[old]!, end);
       end += oldPool.copy(pool, end, at, this.recordEnd(at));
     }
-    Object.assign(this, { pool, slots, hashes, end, taken: this.entries, dead: 0 });
+    Object.assign(this, { pool, slots, hashes, end, usedSlots: this.entries, deadBytes: 0 });
   }
 }
 
-/** Puts a record that is not in the table yet into its slot. */
-const enter = (slots: Uint32Array, hashes: Uint32Array, hash: number, place: number): void => {
+/** Inserts a record whose key is not in the table yet. */
+const insert = (slots: Uint32Array, hashes: Uint32Array, hash: number, place: number): void => {
   let slot = Math.floor((hash / TWO_TO_32) * slots.length);
   while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
   slots[slot] = place;

@@ -20,14 +20,14 @@ import {
   type SourcesSettings,
 } from './sources-file.js';
 
-/** How long startup waits for local data: statuses, files, copies on disk. ms */
-const NEAR_MS = 2_000;
-/** How long startup waits for the network; a list that arrives later is used from then on. ms */
-const FAR_MS = 150;
-/** Statuses older than this make readiness `degraded`. ms */
-const STALE_MS = 5_000;
+/** Maximum time that the start waits for local data: own statuses, files and copies on disk. ms */
+const LOCAL_SOURCES_TIMEOUT_MS = 2_000;
+/** Maximum time that the start waits for downloads. A list that arrives later is used from then on. ms */
+const REMOTE_LISTS_TIMEOUT_MS = 150;
+/** If the own statuses are older, readiness is `degraded`. ms */
+const STALE_AFTER_MS = 5_000;
 
-/** Keeps every source current while the process runs. */
+/** Creates the configured sources and keeps them current while the process runs. */
 @Injectable()
 export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   readonly sources: readonly Source[];
@@ -35,9 +35,9 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
   private readonly lists: readonly ListSource[];
-  /** Undefined if disabled. */
+  /** This service's own statuses; undefined if disabled. */
   readonly own: OwnStatuses | undefined;
-  private following: Promise<unknown> | undefined;
+  private polling: Promise<unknown> | undefined;
 
   constructor(
     @Inject(SOURCES) { budgetMs, hostingSuffixes, sources }: SourcesSettings,
@@ -53,7 +53,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const own = new OwnStatuses(pool, log.forFollowers, suffixes, maxBytes, report);
     const lookups = new Counter({
       name: 'threat_protection_asset_check_lookups_total',
-      help: 'Contents to look up over HTTP, by source and outcome',
+      help: 'Lookups over HTTP, by source and outcome',
       labelNames: ['source', 'outcome'],
       registers: [registry],
     });
@@ -85,38 +85,38 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     this.register(registry, readiness);
   }
 
-  /** Waits briefly, so that the first answers are complete if possible; never for a network. */
+  /** Loads the sources. Waits at most `LOCAL_SOURCES_TIMEOUT_MS` plus `REMOTE_LISTS_TIMEOUT_MS`. */
   async onModuleInit(): Promise<void> {
     const { signal } = this.stop;
-    const near = this.lists.map(async (list) => {
+    const local = this.lists.map(async (list) => {
       await list.load();
       if (list.settings.file !== undefined) await list.refresh(signal);
     });
-    const loaded = Promise.all([...near, this.own?.refresh()]);
-    await Promise.race([loaded, sleep(NEAR_MS, undefined, { ref: false })]);
-    const far = this.lists.map(async (list, index) => {
-      await near[index];
+    const loaded = Promise.all([...local, this.own?.refresh()]);
+    await Promise.race([loaded, sleep(LOCAL_SOURCES_TIMEOUT_MS, undefined, { ref: false })]);
+    const remote = this.lists.map(async (list, index) => {
+      await local[index];
       if (list.settings.file === undefined) await list.refresh(signal);
     });
-    const tried = Promise.all(far).then(() => this.sayIfNoneWasRead());
-    await Promise.race([tried, sleep(FAR_MS, undefined, { ref: false })]);
-    this.following = Promise.all([
+    const attempted = Promise.all(remote).then(() => this.warnIfNoListIsLoaded());
+    await Promise.race([attempted, sleep(REMOTE_LISTS_TIMEOUT_MS, undefined, { ref: false })]);
+    this.polling = Promise.all([
       ...this.lists.map(async (list, index) => {
-        await far[index];
+        await remote[index];
         await list.follow(signal);
       }),
       this.own?.follow(signal),
     ]);
   }
 
-  /** Before the pool ends, so that nothing queries it afterwards. */
+  /** Stops polling before the connection pool closes. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stop.abort();
-    await this.following;
+    await this.polling;
   }
 
-  private sayIfNoneWasRead(): void {
-    if (this.stop.signal.aborted || this.lists.length === 0 || this.lists.some(({ wasRead }) => wasRead)) return;
+  private warnIfNoListIsLoaded(): void {
+    if (this.stop.signal.aborted || this.lists.length === 0 || this.lists.some(({ isLoaded }) => isLoaded)) return;
     const others = [
       ...(this.own === undefined ? [] : ["this service's own statuses"]),
       ...(this.sources.some(({ of, mode }) => of.kind === 'http' && mode === 'ENABLED') ? ['lookups over HTTP'] : []),
@@ -134,11 +134,11 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
       readiness.register('asset-statuses', () => {
         const { age, known, bytes } = own;
         if (age === undefined) return { state: 'unavailable', detail: 'The asset statuses have not been read yet' };
-        return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
+        return { state: age > STALE_AFTER_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
       });
-    // A list that is missing does not make an instance unready: every other instance has the same problem.
+    // A missing list does not make an instance unready, because every other instance would be unready too.
     readiness.register('lists', () => ({
-      state: lists.every(({ wasRead }) => wasRead) ? 'ok' : 'degraded',
+      state: lists.every(({ isLoaded }) => isLoaded) ? 'ok' : 'degraded',
       detail: Object.fromEntries(
         lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
       ),
@@ -185,13 +185,13 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     );
     gauge(
       'threat_protection_asset_check_list_entries',
-      'Entries in use per list; 0 until it was read',
+      'Entries in use per list; 0 if the list was never read',
       lists,
       ({ state }) => state.entries,
     );
     new Gauge({
       name: 'threat_protection_asset_check_list_rejected_entries',
-      help: 'Entries that are not used, by list and reason',
+      help: 'Rejected entries, by list and reason',
       labelNames: ['source', 'reason'],
       registers: [registry],
       collect() {

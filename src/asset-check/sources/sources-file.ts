@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigError } from '../../runtime/config.js';
 import { readUrl } from '../../runtime/read-url.js';
-import { type Mode, MODES } from '../opinion.js';
+import { type Mode, MODES } from '../source-result.js';
 import { readSuffix } from '../lists/hosting-suffixes.js';
 import { type Format, FORMATS } from '../lists/parse-list.js';
 
@@ -16,18 +16,18 @@ interface Named {
 
 export interface OwnSettings extends Named {
   readonly kind: 'own';
-  /** The most memory that the statuses may take. */
+  /** Maximum memory for this service's own statuses. */
   readonly maxBytes: number;
 }
 
 export interface ListSettings extends Named {
   readonly kind: 'list';
   readonly format: Format;
-  /** What being listed means, for formats that do not say it themselves. */
+  /** The status of the entries in formats without a verdict per entry. */
   readonly verdict: 'ALLOWED' | 'BLOCKED';
-  /** Exactly one of `url` and `file`. */
+  /** Exactly one of `url` and `file` is set. */
   readonly url?: string;
-  /** Absolute. */
+  /** An absolute path. */
   readonly file?: string;
   readonly refreshSeconds: number;
   readonly timeoutMs: number;
@@ -44,13 +44,13 @@ export interface LookupSettings extends Named {
 export type SourceSettings = OwnSettings | ListSettings | LookupSettings;
 
 export interface SourcesSettings {
-  /** How long a check waits for lookups. ms */
+  /** Maximum time that a check waits for lookups. ms */
   readonly budgetMs: number;
   readonly hostingSuffixes: readonly string[];
   readonly sources: readonly SourceSettings[];
 }
 
-/** Injection token of the sources file's settings, which are read once per start. */
+/** Injection token of the settings in the sources file, which is read once at the start. */
 export const SOURCES = Symbol('sources');
 
 const SHIPPED = fileURLToPath(new URL('./sources.json', import.meta.url));
@@ -60,7 +60,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const WITH_VERDICT: readonly Format[] = ['plain', 'hosts', 'json'];
 const COMMON = ['id', 'kind', 'mode'];
 
-/** The fields of one object, with the path that error messages name. */
+/** Reads the fields of one object in the sources file. Errors name the file and the path of the field. */
 class Fields {
   constructor(
     private readonly file: string,
@@ -68,13 +68,13 @@ class Fields {
     private readonly value: Readonly<Record<string, unknown>>,
   ) {}
 
-  refuse(name: string, rule: string): never {
+  reject(name: string, rule: string): never {
     throw new ConfigError(`${this.file}: ${this.path === '' ? '' : `${this.path}.`}${name} ${rule}`);
   }
 
   only(allowed: readonly string[]): void {
     const unknown = Object.keys(this.value).find((name) => !allowed.includes(name));
-    if (unknown !== undefined) this.refuse(unknown, `is unknown; allowed are ${allowed.join(', ')}`);
+    if (unknown !== undefined) this.reject(unknown, `is unknown; allowed are ${allowed.join(', ')}`);
   }
 
   has(name: string): boolean {
@@ -84,47 +84,47 @@ class Fields {
   oneOf<T extends string>(name: string, allowed: readonly T[], fallback?: T): T {
     if (!this.has(name) && fallback !== undefined) return fallback;
     const found = allowed.find((candidate) => candidate === this.value[name]);
-    return found ?? this.refuse(name, `must be one of ${allowed.join(', ')}`);
+    return found ?? this.reject(name, `must be one of ${allowed.join(', ')}`);
   }
 
   text(name: string, pattern: RegExp, rule: string): string {
     const value = this.value[name];
-    return typeof value === 'string' && pattern.test(value) ? value : this.refuse(name, rule);
+    return typeof value === 'string' && pattern.test(value) ? value : this.reject(name, rule);
   }
 
   wholeNumber(name: string, fallback: number, most: number): number {
     const value = this.has(name) ? this.value[name] : fallback;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
-    return this.refuse(name, `must be a whole number from 1 to ${most}`);
+    return this.reject(name, `must be a whole number from 1 to ${most}`);
   }
 
   webAddress(name: string): string {
     const text = this.text(name, /^https?:\/\/./i, 'must be an http:// or https:// URL');
-    return readUrl(text) !== undefined ? text : this.refuse(name, 'is not a valid URL');
+    return readUrl(text) !== undefined ? text : this.reject(name, 'is not a valid URL');
   }
 
   list(name: string): readonly unknown[] {
     const value = this.value[name];
-    return Array.isArray(value) ? value : this.refuse(name, 'must be an array');
+    return Array.isArray(value) ? value : this.reject(name, 'must be an array');
   }
 
   headers(name: string, variable: (name: string) => string | undefined, isUsed: boolean): Record<string, string> {
     if (!this.has(name)) return {};
     const value = this.value[name];
-    if (!isObject(value)) this.refuse(name, 'must be an object of strings');
+    if (!isObject(value)) this.reject(name, 'must be an object of strings');
     const headers: Record<string, string> = {};
     for (const [header, text] of Object.entries(value)) {
       const path = `${name}.${header}`;
-      if (!HEADER_NAME.test(header)) this.refuse(path, 'is not a valid header name');
-      if (typeof text !== 'string') this.refuse(path, 'must be a string');
+      if (!HEADER_NAME.test(header)) this.reject(path, 'is not a valid header name');
+      if (typeof text !== 'string') this.reject(path, 'must be a string');
       headers[header.toLowerCase()] = text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, variableName: string) => {
         const found = variable(variableName);
-        if (found === undefined && isUsed) this.refuse(path, `uses \${${variableName}}, which is not set`);
+        if (found === undefined && isUsed) this.reject(path, `uses \${${variableName}}, which is not set`);
         return found ?? '';
       });
-      // The value may be a secret, so it is never shown.
+      // The message does not quote the value, which may be a secret.
       if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[header.toLowerCase()]!))
-        this.refuse(path, 'has characters that a header cannot have');
+        this.reject(path, 'has characters that a header cannot have');
     }
     return headers;
   }
@@ -152,8 +152,8 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
   fields.only([...COMMON, ...allowed]);
   const format = fields.oneOf('format', FORMATS);
   if (fields.has('verdict') && !WITH_VERDICT.includes(format))
-    fields.refuse('verdict', `does not apply to the format ${format}, where each entry has its own verdict`);
-  if (fields.has('url') === fields.has('file')) fields.refuse('url', 'or file must be set, but not both');
+    fields.reject('verdict', `does not apply to the format ${format}, where each entry has its own verdict`);
+  if (fields.has('url') === fields.has('file')) fields.reject('url', 'or file must be set, but not both');
   return {
     id,
     kind,
@@ -170,8 +170,8 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
 };
 
 /**
- * Reads the sources that a check queries, in order.
- * @throws ConfigError naming the field that is wrong
+ * Reads the sources file, whose sources a check queries in order.
+ * @throws ConfigError that names the invalid field
  */
 export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>): SourcesSettings => {
   const file = config.sourcesFile ?? SHIPPED;
@@ -186,15 +186,15 @@ export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>
   top.only(['budgetMs', 'hostingSuffixes', 'sources']);
   const hostingSuffixes = (top.has('hostingSuffixes') ? top.list('hostingSuffixes') : []).map((suffix, index) => {
     if (typeof suffix === 'string' && readSuffix(suffix) !== undefined) return suffix;
-    return top.refuse(`hostingSuffixes[${index}]`, 'must be a host of at least two labels, optionally preceded by *.');
+    return top.reject(`hostingSuffixes[${index}]`, 'must be a host of at least two labels, optionally preceded by *.');
   });
   const sources = top.list('sources').map((source, index) => {
-    if (!isObject(source)) return top.refuse(`sources[${index}]`, 'must be an object');
+    if (!isObject(source)) return top.reject(`sources[${index}]`, 'must be an object');
     return readSource(new Fields(file, `sources[${index}]`, source), dirname(file), config.variable);
   });
   const repeated = sources.findIndex(({ id }, index) => sources.findIndex((other) => other.id === id) !== index);
-  if (repeated !== -1) top.refuse(`sources[${repeated}].id`, `is a duplicate of "${sources[repeated]!.id}"`);
-  const owns = sources.filter(({ kind }) => kind === 'own').length;
-  if (owns !== 1) top.refuse('sources', `must contain exactly one source of kind own, not ${owns}`);
+  if (repeated !== -1) top.reject(`sources[${repeated}].id`, `is a duplicate of "${sources[repeated]!.id}"`);
+  const ownCount = sources.filter(({ kind }) => kind === 'own').length;
+  if (ownCount !== 1) top.reject('sources', `must contain exactly one source of kind own, not ${ownCount}`);
   return { budgetMs: top.wholeNumber('budgetMs', 1_500, 60_000), hostingSuffixes, sources };
 };

@@ -1,23 +1,23 @@
 import type { Config } from '../../runtime/config.js';
-import type { Mode } from '../opinion.js';
+import type { Mode } from '../source-result.js';
 import { withoutSecrets } from '../lists/list-address.js';
 import { ListCopy, type ListState } from '../lists/list-copy.js';
 import { readSourcesFile } from './sources-file.js';
 
 type Saved = Pick<ListState, 'id' | 'entries' | 'refused' | 'rejected' | 'lastError' | 'lastErrorAt'>;
 
-/** A list's state, for an operator. */
+/** The state of a list, as shown to an operator. */
 export interface ListStatus extends Saved {
   readonly mode: Mode;
-  /** Its path, or its address without user, password, query and fragment. */
+  /** The path of the list, or its URL without user, password, query and fragment. */
   readonly from: string;
-  /** Since the list was last known to be current; absent if never read. */
+  /** Time since the list was last known to be current; absent if it was never read. */
   readonly ageSeconds?: number;
 }
 
 /**
- * The state that the API's instances last saved of each list, in configured order. Works whether they are running or
- * not.
+ * Reads the state of each list that the instances of the API saved last, in the configured order. The instances need
+ * not be running.
  * @throws ConfigError if the sources file is invalid
  */
 export const readSourcesStatus = async (

@@ -1,6 +1,6 @@
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, type Mode, type Opinion, NOT_ASKED } from '../opinion.js';
-import type { SourceOpinion } from '../verdict.js';
+import { FAILED, type Mode, type SourceResult, NOT_QUERIED } from '../source-result.js';
+import type { AttributedResult } from '../verdict.js';
 import { lookupText } from '../lists/match-list.js';
 import type { ListSource } from '../lists/list-source.js';
 import type { LookupSource } from '../lookups/lookup-source.js';
@@ -18,52 +18,55 @@ export interface Source {
     | { readonly kind: 'http'; readonly lookUp: LookupSource };
 }
 
-/** What the sources are asked. */
-export interface Question {
+/** The input of a query to the sources. */
+export interface SourceQuery {
   readonly content: string;
   readonly reading: ParsedContent;
-  /** `performance.now()` until which lookups may take. */
+  /** Value of `performance.now()` at which lookups time out. */
   readonly deadline: number;
-  /** Overwritten with the hashes of this host. */
+  /** A buffer for the hashes of the host or account; overwritten. */
   readonly hashes: SuffixHashes;
 }
 
 /**
- * Queries every source, in order. Synchronous if all of them answer from memory.
- * @param onFailure called for a source that threw; the other sources still count
+ * Queries every enabled source. Returns a promise only if a lookup must be awaited.
+ * @param onFailure called for a source that threw; the results of other sources are still used
  */
 export const querySources = (
   sources: readonly Source[],
-  question: Question,
+  query: SourceQuery,
   onFailure: (source: string, error: unknown) => void,
-): readonly SourceOpinion[] | Promise<readonly SourceOpinion[]> => {
-  // One pass for all lists, used before anything is awaited.
-  question.hashes.read(lookupText(question.reading), question.reading.isDnsName);
+): readonly AttributedResult[] | Promise<readonly AttributedResult[]> => {
+  // Computed once for all lists, which use the hashes before anything is awaited.
+  query.hashes.read(lookupText(query.reading), query.reading.isDnsName);
   let isPending = false;
-  const opinions = sources.map((source) => {
-    if (source.mode === 'DISABLED') return NOT_ASKED;
+  const results = sources.map((source) => {
+    if (source.mode === 'DISABLED') return NOT_QUERIED;
     try {
-      const opinion = ask(source, question);
-      isPending ||= opinion instanceof Promise;
-      return opinion;
+      const result = ask(source, query);
+      isPending ||= result instanceof Promise;
+      return result;
     } catch (error) {
       onFailure(source.id, error);
       return FAILED;
     }
   });
-  if (!isPending) return bySource(sources, opinions as Opinion[]);
-  return Promise.all(opinions.map((opinion) => Promise.resolve(opinion))).then((all) => bySource(sources, all));
+  if (!isPending) return withSources(sources, results as SourceResult[]);
+  return Promise.all(results.map((result) => Promise.resolve(result))).then((all) => withSources(sources, all));
 };
 
-const ask = ({ of }: Source, { content, reading, deadline, hashes }: Question): Opinion | Promise<Opinion> => {
+const ask = (
+  { of }: Source,
+  { content, reading, deadline, hashes }: SourceQuery,
+): SourceResult | Promise<SourceResult> => {
   if (of.kind === 'list') return of.list.ask(reading, hashes);
   return of.kind === 'own' ? of.statuses.ask(reading) : of.lookUp.ask(content, reading, deadline);
 };
 
-const bySource = (sources: readonly Source[], opinions: readonly Opinion[]): readonly SourceOpinion[] =>
+const withSources = (sources: readonly Source[], results: readonly SourceResult[]): readonly AttributedResult[] =>
   sources.map(({ id, mode, of }, index) => ({
     source: id,
     isOwn: of.kind === 'own',
     mode,
-    opinion: opinions[index]!,
+    result: results[index]!,
   }));

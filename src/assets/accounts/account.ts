@@ -1,21 +1,24 @@
 import { type Address, readAddress, withTag } from './address.js';
 
-/** The account that a text names, or a payment to it. */
+/** The account that a text names, or the recipient of a payment link. */
 export interface Account extends Address {
-  /** Another account that the payment involves. Only a block of it matters: nothing good of it is good of the other. */
+  /**
+   * Another account that the payment involves, such as the token contract. The payment is blocked if this account is;
+   * an ALLOWED status of it has no effect.
+   */
   readonly involved?: Address;
 }
 
-/** CAIP-10, alone or in a `did:pkh`: namespace, chain, account. */
+/** A CAIP-10 account (namespace, chain, account), alone or in a `did:pkh`. */
 const CAIP_10 = /^(?:did:pkh:)?[-a-z0-9]{3,8}:[-\w]{1,64}:([-.%\w]{1,128})/i;
 /** Payment links: `bitcoin:bc1…?amount=1`, `ethereum:pay-0x…@1/transfer?…`, `ton://transfer/…`. */
 const PAYMENT =
   /^(?:web\+)?(?:algorand|aptos|bitcoin|cardano|cosmos|dash|dogecoin|ethereum|litecoin|monero|polkadot|ripple|solana|starknet|stellar|substrate|sui|tezos|ton|tron|xrp|xrpl|zcash):(?:\/\/)?(?:pay-)?(?:transfer\/)?([\w+/-]{1,128}?)(?=[@?#]|\/[a-z]{0,64}(?:[?#]|$)|$)/i;
-/** Bitcoin Cash writes the scheme as part of the address. */
+/** A payment link of Bitcoin Cash, where the scheme is part of the address. */
 const CASH_PAYMENT = /^((?:bitcoincash|ecash):[a-z0-9]{1,128})(?=[?#])/i;
-/** EIP-3770: the chain's short name before the account, as wallets copy it (`eth:0x…`, `arb1:0x…`). */
+/** EIP-3770: the short name of the chain before the account (`eth:0x…`, `arb1:0x…`). */
 const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})$/i;
-/** An account without a scheme, with parameters: `r…?dt=1`. */
+/** An account with parameters but without a scheme: `r…?dt=1`. */
 const BARE = /^([\w+/-]{25,128})(?=\?)/;
 /** A destination tag directly after an account of the XRP Ledger. */
 const TAGGED = /^([rTX][1-9A-HJ-NP-Za-km-z]{24,47})[-:](\d{1,10})$/;
@@ -26,10 +29,10 @@ const TAG_NAMES: Readonly<Record<string, readonly string[]>> = {
   xrp: ['dt', 'tag', 'destinationtag', 'destination_tag'],
   stellar: ['memo'],
 };
-/** After the account: a chain, a call, parameters. A host after the `@` would make all before it a user. */
+/** What may follow the account: a chain, a call, parameters. A host after the `@` is not allowed. */
 const REST = /^(?:@(?:\d{1,78}|0x[0-9a-f]{1,64}))?(?:\/([a-z]{1,64}))?(?:\?([^#]*))?(?:#.*)?$/i;
 
-/** Calls of a token contract (EIP-681) whose last `address` gets the tokens, or power over them. */
+/** Calls of a token contract (EIP-681) whose last `address` receives the tokens or an allowance. */
 const TOKEN_CALLS: ReadonlySet<string> = new Set([
   'transfer',
   'transferfrom',
@@ -39,47 +42,49 @@ const TOKEN_CALLS: ReadonlySet<string> = new Set([
   'setapprovalforall',
 ]);
 
-/** @returns undefined if the text names no account that is valid in an encoding */
+/** Parses an account or a payment link. @returns undefined if the text has no valid account */
 export const readAccount = (text: string): Account | undefined => {
-  const bare = readTagged(text);
+  const bare = parseTagged(text);
   if (bare !== undefined || !/[:?]/.test(text)) return bare;
   const request = STELLAR_PAYMENT.exec(text);
-  if (request !== null) return ofRequest(new URLSearchParams(request[1]));
+  if (request !== null) return accountOfPaymentRequest(new URLSearchParams(request[1]));
   const found =
     CAIP_10.exec(text) ?? PAYMENT.exec(text) ?? CASH_PAYMENT.exec(text) ?? ON_CHAIN.exec(text) ?? BARE.exec(text);
-  const named = found === null ? undefined : readTagged(found[1]!);
+  const named = found === null ? undefined : parseTagged(found[1]!);
   if (found === null || named === undefined) return undefined;
   const rest = REST.exec(text.slice(found[0].length));
   if (rest === null) return undefined;
   const [, call = '', query = ''] = rest;
   if (query === '') return named;
   const parameters = new URLSearchParams(query);
-  return TOKEN_CALLS.has(call.toLowerCase()) ? ofTokenCall(named, parameters) : ofQuery(named, parameters);
+  return TOKEN_CALLS.has(call.toLowerCase())
+    ? accountOfTokenCall(named, parameters)
+    : accountWithTag(named, parameters);
 };
 
-const readTagged = (text: string): Address | undefined => {
+const parseTagged = (text: string): Address | undefined => {
   const [, account, tag] = TAGGED.exec(text) ?? [];
   const shared = account === undefined ? undefined : readAddress(account);
-  // A tag that is in the address already cannot be followed by another one.
+  // An address that already includes a tag cannot have a second tag.
   if (shared !== undefined) return shared.shared === undefined ? withTag(shared, tag!) : undefined;
   return readAddress(text);
 };
 
-const ofRequest = (query: URLSearchParams): Address | undefined => {
+const accountOfPaymentRequest = (query: URLSearchParams): Address | undefined => {
   const account = readAddress(query.get('destination') ?? '');
-  return account?.encoding === 'stellar' ? ofQuery(account, query) : undefined;
+  return account?.encoding === 'stellar' ? accountWithTag(account, query) : undefined;
 };
 
-/** The tag of a shared account that the parameters name, or the account. */
-const ofQuery = (account: Address, query: URLSearchParams): Address => {
+/** Adds the tag in the parameters, if any, to the account. */
+const accountWithTag = (account: Address, query: URLSearchParams): Address => {
   const names = TAG_NAMES[account.encoding];
   if (names === undefined) return account;
   for (const [name, value] of query) if (names.includes(name.toLowerCase())) return withTag(account, value) ?? account;
   return account;
 };
 
-/** Of a call with coins in it, the contract gets the coins. */
-const ofTokenCall = (contract: Address, query: URLSearchParams): Account => {
+/** Returns the recipient of a token call. If the call also sends coins (`value`), the contract receives them. */
+const accountOfTokenCall = (contract: Address, query: URLSearchParams): Account => {
   const recipient = readAddress(query.getAll('address').at(-1) ?? '');
   if (recipient === undefined) return contract;
   const isPaid = Number(query.get('value') ?? 0) !== 0;

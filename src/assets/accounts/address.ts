@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { base58, base58xmr, base58xrp, base32, base64, base64url, bech32, bech32m } from '@scure/base';
 
-/** A wallet address, recognised by its own encoding. */
+/** A wallet address, recognized by its encoding. */
 export interface Address {
   /** The encoding, which distinguishes accounts: `evm`, `bech32`, `base58check`, `ss58`, … */
   readonly encoding: string;
-  /** The canonical form of the account, or of the tag of a shared account. */
+  /** The canonical form of the account, including the tag if there is one. */
   readonly key: string;
-  /** The canonical form of the account that the tag belongs to; undefined if the address has no tag. */
+  /** The canonical form of the account without the tag; undefined if the address has no tag. */
   readonly shared?: string;
 }
 
@@ -20,17 +20,17 @@ const BECH32 = /^[a-z]{1,16}1[02-9ac-hj-np-z]{12,120}$/i;
 const TON_FRIENDLY = /^[A-Za-z0-9+/_-]{48}$/;
 const TON_RAW = /^(-1|0):([0-9a-f]{64})$/i;
 const BASE32_56 = /^[GC][A-Z2-7]{55}$/;
-/** A Stellar account with the number of a customer (SEP-23). */
+/** A muxed Stellar account: an account with a customer number (SEP-23). */
 const BASE32_69 = /^M[A-Z2-7]{68}$/;
 const BASE32_58 = /^[A-Z2-7]{58}$/;
 
-/** Bitcoin Cash and eCash; the former may omit the name of the chain. */
+/** Bitcoin Cash and eCash addresses. The chain may be omitted for Bitcoin Cash. */
 const CASH = /^(?:(bitcoincash|ecash):)?([qp][02-9ac-hj-np-z]{41})$/i;
 const CASH_ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n];
 
 /**
- * @param bare without a chain before it; `account.ts` reads longer forms
+ * @param bare an address without a chain prefix; `account.ts` parses longer forms
  * @returns undefined if the text is not valid in any encoding (length, alphabet, checksum)
  */
 export const readAddress = (bare: string): Address | undefined => {
@@ -59,7 +59,7 @@ const readCash = (text: string): Address | undefined => {
   return cashChecksum(values) === 0n ? { encoding: 'cashaddr', key: `${lower.chain}:${lower.payload}` } : undefined;
 };
 
-/** The BCH checksum of CashAddr; 0 if valid. */
+/** Computes the BCH checksum of CashAddr; 0 if the address is valid. */
 const cashChecksum = (values: readonly number[]): bigint => {
   let sum = 1n;
   for (const value of values) {
@@ -90,7 +90,10 @@ const readBase58 = (text: string): Address | undefined => {
   return undefined;
 };
 
-/** Cardano's first addresses: a CBOR array of the tagged address and its CRC-32, each in its shortest encoding. */
+/**
+ * Whether the bytes are a Cardano Byron address: a CBOR array of the tagged address and its CRC-32, both in shortest
+ * encoding.
+ */
 const isByron = (bytes: Uint8Array): boolean => {
   if (bytes[0] !== 0x82 || bytes[1] !== 0xd8 || bytes[2] !== 0x18) return false;
   const start = bytes[3] === 0x58 ? 5 : 4;
@@ -110,7 +113,7 @@ const unsignedCbor = (value: number): number[] => {
 
 const X_ADDRESS_PREFIXES: ReadonlySet<number> = new Set([0x05_44, 0x04_93]);
 
-/** A classic address of the XRP Ledger, or an X-address, which also holds the network and may hold a tag. */
+/** Parses a classic address of the XRP Ledger, or an X-address, which includes the network and possibly a tag. */
 const readRipple = (text: string): Address | undefined => {
   const bytes = decoded(base58xrp, text);
   if (bytes === undefined || !endsInSha256d(bytes)) return undefined;
@@ -128,8 +131,9 @@ const MAX_XRP_TAG = 0xff_ff_ff_ff;
 const MAX_MEMO_LENGTH = 64;
 
 /**
- * The customer of a shared account, such as an exchange's, to whom a destination tag (XRP) or a memo (Stellar) leads.
- * @returns the account as it is if it has a tag already; undefined if its chain has no such tags, or none like this
+ * Adds a destination tag (XRP) or a memo (Stellar) to an account. It identifies a customer of a shared account, such as
+ * that of an exchange.
+ * @returns the account unchanged if it already has a tag; undefined if its chain has no tags or the tag is invalid
  */
 export const withTag = (account: Address, tag: string): Address | undefined => {
   const { encoding, key, shared } = account;
@@ -141,7 +145,7 @@ export const withTag = (account: Address, tag: string): Address | undefined => {
   return undefined;
 };
 
-/** Escapes all that could be taken for the punctuation around an address. */
+/** Percent-encodes a tag, including characters that could be taken for punctuation after an address. */
 const escaped = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replace(
     /[.!~*'()]/g,
@@ -150,7 +154,7 @@ const escaped = (text: string): string =>
 
 const SS58_PREFIX = new TextEncoder().encode('SS58PRE');
 
-/** The public key in hex of an SS58 address (Polkadot), for any network prefix. */
+/** Returns the public key of an SS58 address (Polkadot) in hex, for any network prefix. */
 const ss58Account = (bytes: Uint8Array): string | undefined => {
   if (bytes.length !== 35 && bytes.length !== 36) return undefined;
   const prefix = bytes[0]! & 0b0100_0000 ? 2 : 1;

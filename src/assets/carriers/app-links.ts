@@ -1,22 +1,22 @@
 import { readAccount } from '../accounts/account.js';
-import { decoded } from './notations.js';
+import { decodeOnce } from './markup.js';
 
-/** Schemes that only stand before a host, an account or content, or whose links share a link rather than open it. */
-const NO_APP =
+/** Schemes whose links do not open another link: they name a host, an account or content, or share a link. */
+const NOT_AN_APP =
   /^(?:https?|wss?|ftps?|sftp|ssh|mailto|sms|tel|ipfs|ipns|dweb|wc|magnet|tg|twitter|x|whatsapp|instagram|barcelona|fb|reddit|linkedin|discord|youtube|vnd\.youtube|market|at):/i;
-/** Of a link, only this much is searched. */
-const MAX_APP_LENGTH = 4_096;
-/** A web link after an app's own command: in its path, or a parameter. */
-const CARRIED = /(?<=[=/:])https?(?::\/\/|%(?:25)*3a)/gi;
+/** Maximum number of characters that are searched. */
+const MAX_SEARCHED_LENGTH = 4_096;
+/** The start of a web link in the path or in a parameter of an app link. */
+const WEB_LINK = /(?<=[=/:])https?(?::\/\/|%(?:25)*3a)/gi;
 
 /**
- * The only web link that the link of an unknown app has, because which of two the app opens is unknown. A host after
- * the scheme is what the app opens.
+ * Returns the web link in a link of an unknown app. Returns nothing if there are two, because it is unknown which one
+ * the app opens, or if a host follows the scheme, because the app opens that host.
  */
-export const onlyCarried = (text: string): readonly string[] => {
-  if (NO_APP.test(text) || /^[^:]+:\/*[^/?#]{0,253}\./.test(text.replace(/^([^:]+:)\/*(?=https?(?::|%))/i, '$1-/')))
+export const onlyWebLinkIn = (text: string): readonly string[] => {
+  if (NOT_AN_APP.test(text) || /^[^:]+:\/*[^/?#]{0,253}\./.test(text.replace(/^([^:]+:)\/*(?=https?(?::|%))/i, '$1-/')))
     return [];
-  const starts = Array.from(text.slice(0, MAX_APP_LENGTH).matchAll(CARRIED), ({ index }) => index);
+  const starts = Array.from(text.slice(0, MAX_SEARCHED_LENGTH).matchAll(WEB_LINK), ({ index }) => index);
   if (starts.length === 0 || readAccount(text) !== undefined) return [];
   const [first] = starts as [number];
   if (text[first - 1] !== '=') return [text.slice(first)];
@@ -28,15 +28,16 @@ export const onlyCarried = (text: string): readonly string[] => {
 const MAX_PARAMETERS = 32;
 const INTENT = /^intent:(?:\/\/)?([^#]*)#Intent;([^]*)$/i;
 
-/** Android opens the link, or another one if no app takes the link. */
-export const ofIntent = (text: string): readonly string[] => {
+/** Returns the links of an Android intent: the link itself, and the fallback for devices without the app. */
+export const linksOfIntent = (text: string): readonly string[] => {
   const [, rest, written] = INTENT.exec(text) ?? [];
   if (rest === undefined || written === undefined) return [];
   let scheme = 'https';
   const links: string[] = [];
   for (const parameter of written.split(';', MAX_PARAMETERS)) {
     if (/^scheme=[a-z][a-z0-9+.-]*$/i.test(parameter)) scheme = parameter.slice('scheme='.length);
-    if (/^S\.browser_fallback_url=/i.test(parameter)) links.push(decoded(parameter.slice(parameter.indexOf('=') + 1)));
+    if (/^S\.browser_fallback_url=/i.test(parameter))
+      links.push(decodeOnce(parameter.slice(parameter.indexOf('=') + 1)));
   }
   if (rest !== '') links.unshift(/^https?:/i.test(rest) ? rest : `${scheme}://${rest}`);
   return links;

@@ -3,7 +3,7 @@ import { phone } from './sites.js';
 
 const withoutAt = (text: string): string => (text.startsWith('@') ? text.slice(1) : text);
 
-/** How the names of some types are written without a link; all others in lower case, an `@` before them optional. */
+/** Normalizes names of types with special rules. Names of other types are in lower case, with an optional `@`. */
 const BARE: Readonly<Record<string, (text: string) => string>> = {
   WHATSAPP: (text) => phone(text) ?? withoutAt(text),
   DISCORD: withoutAt,
@@ -18,10 +18,10 @@ const BARE: Readonly<Record<string, (text: string) => string>> = {
   },
 };
 
-/** Normalises a name that is not a link. */
+/** Normalizes a profile name that is not a link. */
 export const profileName = (type: string, text: string): string => BARE[type]?.(text) ?? withoutAt(text).toLowerCase();
 
-/** Reddit's own short form: `u/NAME`, `r/NAME`. */
+/** Parses Reddit's short form: `u/NAME`, `r/NAME`. */
 export const readReddit: ReadName = (text) => {
   const [, kind, name] = /^\/?(u|user|r)\/([\w-]{2,32})$/i.exec(text) ?? [];
   return kind === undefined ? undefined : `${kind[0]!.toLowerCase()}/${name!.toLowerCase()}`;

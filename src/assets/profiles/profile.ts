@@ -7,22 +7,22 @@ import { SITES } from './sites.js';
 export interface Profile {
   /** Asset type. */
   readonly type: string;
-  /** Normalised: equal for all links to it. */
+  /** The normalized name, equal for all links to the profile. */
   readonly name: string;
 }
 
-/** What a link leads to. */
+/** The profile that a link leads to. */
 export interface LinkedProfile extends Profile {
-  /** The link leads to a post under the profile, an asset of its own. */
+  /** Whether the link leads to a post of the profile, which is a separate asset. */
   readonly isPost: boolean;
 }
 
 /** All asset types of profiles. */
 export const PROFILE_TYPES: ReadonlySet<string> = new Set(SITES.map(({ type }) => type));
 
-const PUBLISHING: ReadonlySet<string> = new Set(SITES.filter((site) => site.publishes).map(({ type }) => type));
-/** Whether a page under a profile of this type can be a post. */
-export const publishes = (type: string): boolean => PUBLISHING.has(type);
+const TYPES_WITH_POSTS: ReadonlySet<string> = new Set(SITES.filter((site) => site.hasPosts).map(({ type }) => type));
+/** Whether pages under profiles of this type can be posts. */
+export const hasPosts = (type: string): boolean => TYPES_WITH_POSTS.has(type);
 
 const COMPILED = SITES.map(compileSite);
 const BY_HOST = new Map<string, CompiledSite[]>();
@@ -35,27 +35,29 @@ const sitesOf = (host: string): readonly CompiledSite[] => {
   const sites = BY_HOST.get(host);
   if (sites !== undefined) return sites;
   const dot = host.indexOf('.');
-  const below = BY_HOST.get(host.slice(dot + 1));
-  return below?.filter(({ under }) => under.test(host.slice(0, dot))) ?? NONE;
+  const ofParentHost = BY_HOST.get(host.slice(dot + 1));
+  return ofParentHost?.filter(({ subdomains }) => subdomains.test(host.slice(0, dot))) ?? NONE;
 };
 
-/** Whether this host has profiles, so that its verdict says nothing about one of them. */
+/** Whether the host has profiles of many people, so that its status does not apply to a profile. */
 export const hostsProfiles = (host: string): boolean => sitesOf(host).length > 0;
 
-const PERSONAL = new Map(
-  COMPILED.flatMap(({ site: { type }, personal }) => personal.map(({ parent, read }) => [parent, { type, read }])),
+const PROFILE_HOSTS = new Map(
+  COMPILED.flatMap(({ site: { type }, profileHosts }) =>
+    profileHosts.map(({ parent, read }) => [parent, { type, read }]),
+  ),
 );
 
-/** The profile that has this host as its own. */
+/** Returns the profile that the whole host belongs to, such as `NAME.medium.com`. */
 export const profileHost = (host: string): Profile | undefined => {
   const dot = host.indexOf('.');
-  const personal = PERSONAL.get(host.slice(dot + 1));
-  if (personal === undefined || sitesOf(host).length > 0) return undefined;
-  const name = personal.read(host.slice(0, dot));
-  return name === undefined ? undefined : { type: personal.type, name };
+  const profileHosts = PROFILE_HOSTS.get(host.slice(dot + 1));
+  if (profileHosts === undefined || sitesOf(host).length > 0) return undefined;
+  const name = profileHosts.read(host.slice(0, dot));
+  return name === undefined ? undefined : { type: profileHosts.type, name };
 };
 
-/** More segments than any link has. */
+/** No pattern has more segments. */
 const MAX_SEGMENTS = 8;
 
 const segmentsOf = (path: string): string[] =>
@@ -65,9 +67,9 @@ const segmentsOf = (path: string): string[] =>
     .map((segment) => readSegment(segment) || segment);
 
 /**
- * The profile that a link leads to.
- * @param path from `pathOf`
- * @param rest what follows the host in the link, for its query and fragment
+ * Returns the profile that a link leads to.
+ * @param path the result of `pathOf`
+ * @param rest path, query and fragment of the link
  */
 export const readProfileLink = (host: string, path: string, rest = ''): LinkedProfile | undefined => {
   const hash = rest.indexOf('#');
@@ -82,7 +84,7 @@ export const readProfileLink = (host: string, path: string, rest = ''): LinkedPr
   for (const { site, match } of sites) {
     const found = match(parts);
     if (found !== undefined)
-      return { type: site.type, name: found.name, isPost: found.isDeeper && site.publishes === true };
+      return { type: site.type, name: found.name, isPost: found.hasMoreSegments && site.hasPosts === true };
   }
   return undefined;
 };

@@ -1,45 +1,46 @@
-/** Reads and normalises a name; undefined if the text is not one. */
+/** Parses and normalizes a name; returns undefined if the text is not a valid name. */
 export type ReadName = (text: string) => string | undefined;
 
 /**
- * A platform: where its links lead, and where in them the name is.
+ * A platform: its hosts, and the patterns of links to its profiles.
  *
- * A link is a path such as `in/{name}` (segments may follow), a path or nothing with a parameter (`send?phone={phone}`),
- * or a fragment (`#!/{name}`). `*` is any segment, and text beside a name in its segment is literal. The first link
- * that fits decides. After ` = ` stands how the profile is named, if not by the name alone.
+ * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with or without a path
+ * (`send?phone={phone}`), or a fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
+ * The first matching pattern is used. After ` = ` follows the name of the profile, if it is not just the placeholder.
  */
 export interface Site {
   /** Asset type. */
   readonly type: string;
-  /** Its hosts, without the subdomains in `under`. */
+  /** The hosts, separated by spaces, without the subdomains that match `subdomains`. */
   readonly hosts: string;
-  /** Subdomains with the same pages; `www`, `m` and the like unless given. */
-  readonly under?: RegExp;
-  /** Hosts of a single profile each, with its name as `{host}`. */
-  readonly personal?: readonly string[];
-  /** Segments that the platform itself uses where a name could be. */
-  readonly own?: string;
-  /** A first segment that may stand before any link. */
+  /** Subdomains with the same pages. Default: `DEFAULT_SUBDOMAINS`. */
+  readonly subdomains?: RegExp;
+  /** Patterns of hosts that belong to one profile, with `{host}` for the name, such as `{host}.medium.com`. */
+  readonly profileHosts?: readonly string[];
+  /** Names that the platform uses itself, separated by spaces, such as `settings`. */
+  readonly reserved?: string;
+  /** An optional first segment before any pattern, such as a language. */
   readonly wrapper?: RegExp;
+  /** The parsers of the placeholders. */
   readonly names: Readonly<Record<string, ReadName>>;
   readonly links: readonly string[];
-  /** Whether a page under a profile is a post, an asset of its own. */
-  readonly publishes?: true;
+  /** Whether pages under a profile are posts, which are separate assets. */
+  readonly hasPosts?: true;
 }
 
-/** The parts of a location that a link is matched with. */
+/** The parts of a link that are matched with patterns. */
 export interface LinkParts {
-  /** Unescaped, without empty ones. */
+  /** The decoded path segments, without empty segments. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
-  /** Split like the path. */
+  /** The segments of the fragment. */
   readonly fragment: readonly string[];
 }
 
 export interface Match {
   readonly name: string;
-  /** Whether more of the path follows. */
-  readonly isDeeper: boolean;
+  /** Whether more segments follow the matched ones. */
+  readonly hasMoreSegments: boolean;
 }
 
 type Part = (segment: string, found: Map<string, string>) => boolean;
@@ -53,14 +54,14 @@ interface Link {
 
 const PLACEHOLDER = /\{(\w+)\}/;
 
-const partOf = (text: string, names: Site['names'], own: ReadonlySet<string>): Part => {
+const parseSegmentPattern = (text: string, names: Site['names'], reserved: ReadonlySet<string>): Part => {
   if (text === '*') return () => true;
   const [placeholder, name] = PLACEHOLDER.exec(text) ?? [];
   if (placeholder === undefined || name === undefined) return (segment) => segment.toLowerCase() === text;
   const before = text.slice(0, text.indexOf(placeholder));
   const read = names[name]!;
   return (segment, found) => {
-    if (!segment.toLowerCase().startsWith(before) || own.has(segment.toLowerCase())) return false;
+    if (!segment.toLowerCase().startsWith(before) || reserved.has(segment.toLowerCase())) return false;
     const value = read(segment.slice(before.length));
     if (value !== undefined) found.set(name, value);
     return value !== undefined;
@@ -69,23 +70,25 @@ const partOf = (text: string, names: Site['names'], own: ReadonlySet<string>): P
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-const linkOf = (text: string, { names, own = '' }: Site): Link => {
+const parseLinkPattern = (text: string, { names, reserved = '' }: Site): Link => {
   const [pattern, name = ''] = text.split(' = ') as [string, string?];
   const inFragment = pattern.startsWith('#');
   const [path, query] = pattern.slice(inFragment ? 1 : 0).split('?') as [string, string?];
-  const taken = new Set(own.split(' '));
+  const reservedSegments = new Set(reserved.split(' '));
   const segments = path.split('/').filter((segment) => segment !== '');
   const [parameter, value] = query?.split('=') ?? [];
   const placeholder = PLACEHOLDER.exec(value ?? segments.at(-1)!)?.[0];
   return {
-    segments: segments.map((segment) => partOf(segment, names, taken)),
+    segments: segments.map((segment) => parseSegmentPattern(segment, names, reservedSegments)),
     inFragment,
-    ...(parameter !== undefined && { parameter: { name: parameter, part: partOf(value!, names, NO_NAMES) } }),
+    ...(parameter !== undefined && {
+      parameter: { name: parameter, part: parseSegmentPattern(value!, names, NO_NAMES) },
+    }),
     name: name === '' ? placeholder! : name,
   };
 };
 
-/** The first parameter of a name in any case. */
+/** Returns the value of the first parameter with this name, ignoring case. */
 const parameterOf = (query: URLSearchParams, wanted: string): string | undefined => {
   for (const [name, value] of query) if (name.toLowerCase() === wanted) return value;
   return undefined;
@@ -101,40 +104,40 @@ const matchLink = (link: Link, { segments, query, fragment }: LinkParts): Match 
     if (value === undefined || !link.parameter.part(value, found)) return undefined;
   }
   const name = link.name.replace(/\{(\w+)\}/g, (_, placeholder: string) => found.get(placeholder)!);
-  return { name, isDeeper: asked.length > link.segments.length };
+  return { name, hasMoreSegments: asked.length > link.segments.length };
 };
 
-/** A host with the profile's name as its first label. */
-interface PersonalHost {
+/** A host whose first label is the name of a profile. */
+interface ProfileHost {
   /** The host without its first label. */
   readonly parent: string;
   readonly read: ReadName;
 }
 
-/** A site made ready for matching. */
+/** A site with compiled patterns. */
 export interface CompiledSite {
   readonly site: Site;
-  readonly under: RegExp;
-  readonly personal: readonly PersonalHost[];
+  readonly subdomains: RegExp;
+  readonly profileHosts: readonly ProfileHost[];
   readonly match: (parts: LinkParts) => Match | undefined;
 }
 
-const USUAL = /^(?:www|m|mobile|web|l|app)$/;
+const DEFAULT_SUBDOMAINS = /^(?:www|m|mobile|web|l|app)$/;
 
-const personalHostOf = (text: string, { names, own = '' }: Site): PersonalHost => {
+const parseProfileHost = (text: string, { names, reserved = '' }: Site): ProfileHost => {
   const [host, written = '{host}'] = text.split(' = ') as [string, string?];
-  const taken = new Set(own.split(' '));
+  const reservedSegments = new Set(reserved.split(' '));
   return {
     parent: host.replace('{host}.', ''),
     read: (label) => {
-      const name = taken.has(label) ? undefined : names['host']!(label);
+      const name = reservedSegments.has(label) ? undefined : names['host']!(label);
       return name && written.replace('{host}', name);
     },
   };
 };
 
 export const compileSite = (site: Site): CompiledSite => {
-  const links = site.links.map((link) => linkOf(link, site));
+  const links = site.links.map((link) => parseLinkPattern(link, site));
   const matchFirst = (parts: LinkParts): Match | undefined => {
     for (const link of links) {
       const match = matchLink(link, parts);
@@ -144,8 +147,8 @@ export const compileSite = (site: Site): CompiledSite => {
   };
   return {
     site,
-    under: site.under ?? USUAL,
-    personal: (site.personal ?? []).map((host) => personalHostOf(host, site)),
+    subdomains: site.subdomains ?? DEFAULT_SUBDOMAINS,
+    profileHosts: (site.profileHosts ?? []).map((host) => parseProfileHost(host, site)),
     match: (parts) =>
       site.wrapper?.test(parts.segments[0] ?? '') === true
         ? matchFirst({ ...parts, segments: parts.segments.slice(1) })

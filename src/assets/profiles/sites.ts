@@ -1,48 +1,49 @@
 import type { ReadName, Site } from './site.js';
 
-/** Case does not count, nor an `@` before it. */
-const handle =
+/** Names in which case is ignored, with an optional `@`. */
+const caseInsensitive =
   (pattern: RegExp): ReadName =>
   (text) => {
     const name = text.startsWith('@') ? text.slice(1) : text;
     return pattern.test(name) ? name.toLowerCase() : undefined;
   };
 
-/** Case counts. */
-const exactly =
+/** Names in which case matters. */
+const caseSensitive =
   (pattern: RegExp): ReadName =>
   (text) =>
     pattern.test(text) ? text : undefined;
 
-const NUMBER = exactly(/^\d{1,20}$/);
-const CODE = exactly(/^[\w-]{2,64}$/);
-/** A telephone number, however it is grouped. */
+const NUMBER = caseSensitive(/^\d{1,20}$/);
+const CODE = caseSensitive(/^[\w-]{2,64}$/);
+/** A telephone number; separators are removed. */
 export const phone: ReadName = (text) => {
   const digits = text.length > 64 ? '' : text.replace(/[+\s().-]/g, '');
   return /^\d{5,15}$/.test(digits) ? digits : undefined;
 };
 /** A name in any script. */
-const WORDS = handle(/^[^\s/?#"<>]{1,200}$/);
-const CHANNEL = exactly(/^UC[\w-]{22}$/);
-const EXTENSION = handle(/^[a-p]{32}$/i);
+const WORDS = caseInsensitive(/^[^\s/?#"<>]{1,200}$/);
+const CHANNEL = caseSensitive(/^UC[\w-]{22}$/);
+const EXTENSION = caseInsensitive(/^[a-p]{32}$/i);
 const REPOSITORY: ReadName = (text) =>
   /^[\w.-]{1,100}$/.test(text) ? text.replace(/\.git$/i, '').toLowerCase() || undefined : undefined;
 
-/** Subdomains in a language or for a country. */
+/** Pattern of language and country subdomains, such as `de` and `pt-br`. */
 const LOCALE = '[a-z]{2}(?:-[a-z]{2,4})?';
 
-const GITHUB_NAME = handle(/^[a-z0-9][a-z0-9-]{0,38}$/i);
-const TELEGRAM_NAME = handle(/^[a-z]\w{2,31}$/i);
-const MEDIUM_NAME = handle(/^[\w.-]{1,64}$/);
+const GITHUB_NAME = caseInsensitive(/^[a-z0-9][a-z0-9-]{0,38}$/i);
+const TELEGRAM_NAME = caseInsensitive(/^[a-z]\w{2,31}$/i);
+const MEDIUM_NAME = caseInsensitive(/^[\w.-]{1,64}$/);
 
 /** The platforms whose links are profiles, channels, groups, apps or collections. */
 export const SITES: readonly Site[] = [
   {
     type: 'TWITTER',
     hosts: 'x.com twitter.com nitter.net fxtwitter.com vxtwitter.com fixupx.com fixvx.com xcancel.com',
-    under: /^(?:www|m|mobile|web|l|app|pro|[dgi])$/,
-    own: 'home explore search search-advanced i intent share hashtag settings messages notifications login logout signup tos privacy about download jobs compose account oauth statuses who_to_follow',
-    names: { name: handle(/^\w{1,15}$/) },
+    subdomains: /^(?:www|m|mobile|web|l|app|pro|[dgi])$/,
+    reserved:
+      'home explore search search-advanced i intent share hashtag settings messages notifications login logout signup tos privacy about download jobs compose account oauth statuses who_to_follow',
+    names: { name: caseInsensitive(/^\w{1,15}$/) },
     links: [
       'intent/user?screen_name={name}',
       'intent/follow?screen_name={name}',
@@ -54,12 +55,13 @@ export const SITES: readonly Site[] = [
   {
     type: 'TELEGRAM',
     hosts: 't.me telegram.me telegram.dog',
-    personal: ['{host}.t.me', '{host}.telegram.me', '{host}.telegram.dog'],
-    own: 'share addstickers addemoji addtheme addlist setlanguage proxy socks login confirmphone bg iv invoice boost giftcode contact nft joinchat',
+    profileHosts: ['{host}.t.me', '{host}.telegram.me', '{host}.telegram.dog'],
+    reserved:
+      'share addstickers addemoji addtheme addlist setlanguage proxy socks login confirmphone bg iv invoice boost giftcode contact nft joinchat',
     names: {
       name: TELEGRAM_NAME,
-      host: handle(/^[a-z]\w{3,31}$/i),
-      code: exactly(/^[\w-]{5,64}$/),
+      host: caseInsensitive(/^[a-z]\w{3,31}$/i),
+      code: caseSensitive(/^[\w-]{5,64}$/),
       id: NUMBER,
     },
     links: [
@@ -83,11 +85,17 @@ export const SITES: readonly Site[] = [
     names: { name: TELEGRAM_NAME },
     links: ['#@{name}', '#/im?p=@{name}'],
   },
-  { type: 'DISCORD', hosts: 'discord.gg', own: 'invite', names: { code: CODE }, links: ['invite/{code}', '{code}'] },
+  {
+    type: 'DISCORD',
+    hosts: 'discord.gg',
+    reserved: 'invite',
+    names: { code: CODE },
+    links: ['invite/{code}', '{code}'],
+  },
   {
     type: 'DISCORD',
     hosts: 'discord.com discordapp.com',
-    under: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
+    subdomains: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
     wrapper: /^-$/,
     names: { code: CODE },
     links: ['invite/{code}'],
@@ -95,22 +103,23 @@ export const SITES: readonly Site[] = [
   {
     type: 'DISCORD_USER',
     hosts: 'discord.com discordapp.com',
-    under: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
+    subdomains: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
     wrapper: /^-$/,
-    names: { id: exactly(/^\d{15,21}$/) },
+    names: { id: caseSensitive(/^\d{15,21}$/) },
     links: ['users/{id}'],
   },
   {
     type: 'FACEBOOK',
     hosts: 'facebook.com fb.com fb.me m.me messenger.com',
-    under: new RegExp(`^(?:www|m|mobile|web|l|lm|app|mbasic|touch|business|free|iphone|upload|d|x|${LOCALE})$`),
-    own: 'sharer sharer.php share watch events marketplace gaming login help policies privacy dialog plugins photo photo.php story.php permalink.php hashtag reel reels media groups pg people pages public messages stories p t l.php r.php home.php login.php profile.php business ads legal settings friends recover live games directory bookmarks notifications search permalink posts videos photos notes about cm ch j',
+    subdomains: new RegExp(`^(?:www|m|mobile|web|l|lm|app|mbasic|touch|business|free|iphone|upload|d|x|${LOCALE})$`),
+    reserved:
+      'sharer sharer.php share watch events marketplace gaming login help policies privacy dialog plugins photo photo.php story.php permalink.php hashtag reel reels media groups pg people pages public messages stories p t l.php r.php home.php login.php profile.php business ads legal settings friends recover live games directory bookmarks notifications search permalink posts videos photos notes about cm ch j',
     wrapper: /^pg$/i,
     names: {
-      name: handle(/^(?!.{0,96}\.php$)[a-z0-9-](?:[a-z0-9.-]{0,98}[a-z0-9-])$/i),
-      group: handle(/^[\w.-]{1,100}$/),
+      name: caseInsensitive(/^(?!.{0,96}\.php$)[a-z0-9-](?:[a-z0-9.-]{0,98}[a-z0-9-])$/i),
+      group: caseInsensitive(/^[\w.-]{1,100}$/),
       id: NUMBER,
-      // The number at the end of a page's address.
+      // The id at the end of the path, as in `p/NAME-123456`.
       page: (text) => /-(\d{5,20})$/.exec(text.slice(-64))?.[1],
     },
     links: [
@@ -132,21 +141,22 @@ export const SITES: readonly Site[] = [
   {
     type: 'INSTAGRAM',
     hosts: 'instagram.com instagr.am',
-    own: 'p reel reels tv explore accounts direct about developer legal stories highlights challenge oauth session _u _n',
+    reserved:
+      'p reel reels tv explore accounts direct about developer legal stories highlights challenge oauth session _u _n',
     wrapper: /^_[un]$/i,
-    names: { name: handle(/^[a-z0-9._]{1,30}$/i) },
+    names: { name: caseInsensitive(/^[a-z0-9._]{1,30}$/i) },
     links: ['stories/{name}', '-/user?username={name}', '{name}'],
   },
   {
     type: 'INSTAGRAM',
     hosts: 'ig.me',
-    names: { name: handle(/^[a-z0-9._]{1,30}$/i) },
+    names: { name: caseInsensitive(/^[a-z0-9._]{1,30}$/i) },
     links: ['m/{name}'],
   },
   {
     type: 'LINKEDIN',
     hosts: 'linkedin.com',
-    under: /^(?:www|m|mobile|touch|web|l|app|[a-z]{2,3})$/,
+    subdomains: /^(?:www|m|mobile|touch|web|l|app|[a-z]{2,3})$/,
     wrapper: /^(?:mwlite|comm|m)$/i,
     names: { name: WORDS },
     links: ['in', 'company', 'school', 'showcase', 'groups'].map((kind) => `${kind}/{name} = ${kind}/{name}`),
@@ -154,8 +164,8 @@ export const SITES: readonly Site[] = [
   {
     type: 'YOUTUBE',
     hosts: 'youtube.com',
-    under: /^(?:www|m|mobile|web|l|app|music|gaming|tv|studio|[a-z]{2})$/,
-    names: { name: handle(/^[^\s/?#"<>@]{1,63}$/), channel: CHANNEL, words: WORDS },
+    subdomains: /^(?:www|m|mobile|web|l|app|music|gaming|tv|studio|[a-z]{2})$/,
+    names: { name: caseInsensitive(/^[^\s/?#"<>@]{1,63}$/), channel: CHANNEL, words: WORDS },
     links: [
       '@{name} = @{name}',
       'channel/{channel} = channel/{channel}',
@@ -166,10 +176,10 @@ export const SITES: readonly Site[] = [
   {
     type: 'REDDIT',
     hosts: 'reddit.com',
-    under: new RegExp(`^(?:www|m|mobile|web|l|app|old|new|np|sh|i|amp|${LOCALE})$`),
+    subdomains: new RegExp(`^(?:www|m|mobile|web|l|app|old|new|np|sh|i|amp|${LOCALE})$`),
     names: {
-      name: handle(/^[\w-]{2,32}$/),
-      user: handle(/^[\w-]{2,30}$/),
+      name: caseInsensitive(/^[\w-]{2,32}$/),
+      user: caseInsensitive(/^[\w-]{2,30}$/),
       recipient: (text) => /^\/?(?:u\/)?([\w-]{2,32})$/i.exec(text)?.[1]?.toLowerCase(),
     },
     links: [
@@ -184,61 +194,63 @@ export const SITES: readonly Site[] = [
     type: 'TIKTOK',
     hosts: 'tiktok.com',
     wrapper: /^embed$/i,
-    names: { name: handle(/^[a-z0-9._]{2,24}$/i) },
+    names: { name: caseInsensitive(/^[a-z0-9._]{2,24}$/i) },
     links: ['@{name}'],
   },
   {
     type: 'THREADS',
     hosts: 'threads.net threads.com',
-    names: { name: handle(/^[a-z0-9._]{1,30}$/i) },
+    names: { name: caseInsensitive(/^[a-z0-9._]{1,30}$/i) },
     links: ['@{name}', 'intent/follow?username={name}', '-/user?username={name}'],
   },
   {
     type: 'MEDIUM',
     hosts: 'medium.com',
-    personal: ['{host}.medium.com'],
-    own: 'm me tag tags search about p u jobs policy topics archive new-story plans membership creators gift partner-program feed www help blog link api miro cdn-images-1 status glyph',
+    profileHosts: ['{host}.medium.com'],
+    reserved:
+      'm me tag tags search about p u jobs policy topics archive new-story plans membership creators gift partner-program feed www help blog link api miro cdn-images-1 status glyph',
     wrapper: /^feed$/i,
-    names: { name: MEDIUM_NAME, host: handle(/^[a-z0-9-]{1,63}$/) },
+    names: { name: MEDIUM_NAME, host: caseInsensitive(/^[a-z0-9-]{1,63}$/) },
     links: ['{name}'],
-    publishes: true,
+    hasPosts: true,
   },
   {
     type: 'GITHUB',
     hosts: 'github.com github.dev',
-    own: 'about apps codespaces collections contact customer-stories enterprise explore features issues join login logout marketplace notifications orgs organizations pricing pulls search security settings site sponsors topics trending users gist new account dashboard stars watching readme solutions resources team copilot discussions events premium-support open-source',
+    reserved:
+      'about apps codespaces collections contact customer-stories enterprise explore features issues join login logout marketplace notifications orgs organizations pricing pulls search security settings site sponsors topics trending users gist new account dashboard stars watching readme solutions resources team copilot discussions events premium-support open-source',
     names: { name: GITHUB_NAME, repository: REPOSITORY },
     links: ['orgs/{name}', 'users/{name}', 'sponsors/{name}', '{name}/{repository} = {name}/{repository}', '{name}'],
   },
   {
     type: 'GITHUB',
     hosts: 'gist.github.com gist.githubusercontent.com',
-    own: 'discover search starred mine login join',
-    // A gist without an author has a number where the name would be.
+    reserved: 'discover search starred mine login join',
+    // An anonymous gist has a hexadecimal id in place of the name.
     names: { name: (text) => (/^(?:[0-9a-f]{20}|[0-9a-f]{32})$/.test(text) ? undefined : GITHUB_NAME(text)) },
     links: ['{name}'],
-    publishes: true,
+    hasPosts: true,
   },
   {
     type: 'GITHUB',
     hosts: 'raw.githubusercontent.com codeload.github.com',
     names: { name: GITHUB_NAME, repository: REPOSITORY },
     links: ['{name}/{repository} = {name}/{repository}', '{name}'],
-    publishes: true,
+    hasPosts: true,
   },
   {
     type: 'BLUESKY',
     hosts: 'bsky.app',
-    personal: ['{host}.bsky.social = {host}.bsky.social'],
-    own: 'www staging',
-    names: { name: handle(/^[\w.:-]{3,253}$/), host: handle(/^[a-z0-9-]{3,63}$/) },
+    profileHosts: ['{host}.bsky.social = {host}.bsky.social'],
+    reserved: 'www staging',
+    names: { name: caseInsensitive(/^[\w.:-]{3,253}$/), host: caseInsensitive(/^[a-z0-9-]{3,63}$/) },
     links: ['profile/{name}'],
   },
   {
     type: 'FARCASTER',
     hosts: 'warpcast.com farcaster.xyz',
-    own: '~',
-    names: { name: handle(/^[a-z0-9][a-z0-9.-]{0,31}$/i) },
+    reserved: '~',
+    names: { name: caseInsensitive(/^[a-z0-9][a-z0-9.-]{0,31}$/i) },
     links: ['{name}'],
   },
   {
@@ -250,36 +262,37 @@ export const SITES: readonly Site[] = [
   {
     type: 'WHATSAPP',
     hosts: 'api.whatsapp.com web.whatsapp.com whatsapp.com',
-    under: /^(?:www|m|v)$/,
+    subdomains: /^(?:www|m|v)$/,
     names: { phone, code: CODE },
     links: ['channel/{code} = channel/{code}', '?phone={phone}'],
   },
   {
     type: 'WHATSAPP',
     hosts: 'chat.whatsapp.com',
-    own: 'invite',
+    reserved: 'invite',
     names: { code: CODE },
     links: ['invite/{code}', '{code}'],
   },
   {
     type: 'OPENSEA',
     hosts: 'opensea.io',
-    own: 'assets item collection rankings activity studio blog learn drops account about careers category tokens profile privacy tos help swap discover explore-collections',
+    reserved:
+      'assets item collection rankings activity studio blog learn drops account about careers category tokens profile privacy tos help swap discover explore-collections',
     wrapper: /^(?:de|de-de|es|fr|it|ja|kr|ko|pt|pt-br|ru|tr|zh-cn|zh-tw)$/i,
-    names: { name: handle(/^[\w.-]{1,64}$/), collection: WORDS },
+    names: { name: caseInsensitive(/^[\w.-]{1,64}$/), collection: WORDS },
     links: ['collection/{collection} = collection/{collection}', '{name}'],
   },
   {
     type: 'GOOGLE_APP_STORE',
     hosts: 'play.google.com',
-    names: { app: exactly(/^[a-z]\w{0,100}(?:\.\w{1,100}){1,20}$/i) },
+    names: { app: caseSensitive(/^[a-z]\w{0,100}(?:\.\w{1,100}){1,20}$/i) },
     links: ['apps/testing/{app}', 'store/apps/testing/{app}', '?id={app}'],
   },
   {
     type: 'APPLE_APP_STORE',
     hosts: 'apps.apple.com itunes.apple.com',
     wrapper: /^[a-z]{2}$/i,
-    names: { id: exactly(/^\d{5,12}$/) },
+    names: { id: caseSensitive(/^\d{5,12}$/) },
     links: ['app/*/id{id}', 'app/id{id}', 'webobjects/*/*/viewsoftware?id={id}'],
   },
   {

@@ -1,25 +1,25 @@
 import { type Field, REQUIRED } from './fields.js';
-import type { Reading } from './reading.js';
+import type { Validation } from './validation.js';
 
 export type Fields = Readonly<Record<string, Field>>;
 
 /** The type that the parser returns for an event's data. */
 type DataOf<F extends Fields> = { readonly [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
 
-/** The single declaration of an event type's data, from which both parser and JSON Schema are made. */
+/** The declaration of the data of an event type. Parser and JSON Schema are derived from it. */
 export interface Declaration<Type extends string = string, Data = unknown> {
   readonly type: Type;
   readonly fields: Fields;
-  /** Names of the instants: numbers once parsed, text when sent and stored. */
+  /** Names of the fields that are instants: parsed to numbers, sent and stored as text. */
   readonly instants: readonly string[];
-  readonly read: (data: Readonly<Record<string, unknown>>, reading: Reading) => Data;
+  readonly read: (data: Readonly<Record<string, unknown>>, validation: Validation) => Data;
 }
 
-/** Declares an event that upstream reports. */
+/** The declaration of an event that upstream reports. */
 export interface UpstreamDeclaration<Type extends string = string, Data = unknown> extends Declaration<Type, Data> {
-  /** What happened, in Markdown. */
+  /** Describes what happened, in Markdown. */
   readonly description: string;
-  /** Example data; a test sends it. */
+  /** Example data. A test sends it to the endpoint. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
@@ -27,7 +27,7 @@ export interface UpstreamDeclaration<Type extends string = string, Data = unknow
 export type Declared<D extends Declaration> =
   D extends Declaration<infer Type, infer Data> ? { readonly type: Type; readonly data: Data } : never;
 
-/** Declares an event that this service decides itself. */
+/** Declares an event that this service creates itself. */
 export const ownEvent = <Type extends string, F extends Fields>(
   type: Type,
   fields: F,
@@ -37,11 +37,11 @@ export const ownEvent = <Type extends string, F extends Fields>(
     type,
     fields,
     instants: Object.keys(fields).filter((name) => fields[name]!.schema['format'] === 'date-time'),
-    read: (data, reading) => {
+    read: (data, validation) => {
       const values: Record<string, unknown> = {};
       for (const [name, { read, isOptional }] of entries)
-        if (data[name] === undefined && !isOptional) reading.refuse(name, REQUIRED);
-        else values[name] = read(data[name], name, reading);
+        if (data[name] === undefined && !isOptional) validation.reject(name, REQUIRED);
+        else values[name] = read(data[name], name, validation);
       return values as DataOf<F>;
     },
   };

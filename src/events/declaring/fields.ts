@@ -1,19 +1,19 @@
 import type { Asset } from '../../assets/asset.js';
 import { ASSET_TYPES } from '../asset-types.js';
 import { formatInstant, INSTANT_PATTERN, parseInstant } from '../instant.js';
-import type { Reading } from './reading.js';
+import type { Validation } from './validation.js';
 import { isLongerThan, isUnstorable, STORABLE_PATTERN } from './text.js';
 
-/** Only keywords common to JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3, so that one schema serves all. */
+/** A JSON Schema with only the keywords that JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3 have in common. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** One field of an event's data, for the parser and the documentation. */
+/** A field in the data of an event, for the parser and the documentation. */
 export interface Field<Value = unknown> {
-  /** Reports problems to `reading`; an invalid field's return value has the right type but must not be used. */
-  readonly read: (value: unknown, path: string, reading: Reading) => Value;
+  /** Parses the field and reports errors to `validation`. The return value for an invalid field must not be used. */
+  readonly read: (value: unknown, path: string, validation: Validation) => Value;
   readonly schema: JsonSchema;
   readonly isOptional: boolean;
-  /** The name that documents give to the schema, or to that of a list's items; see `SHARED_SCHEMAS`. */
+  /** The name of the schema, or of the schema of list items, in `SHARED_SCHEMAS`. */
   readonly shared?: 'Asset' | 'BrandReview';
 }
 
@@ -23,16 +23,16 @@ const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
 export const isUpperCaseName = (text: string): boolean => UPPER_CASE_NAME.test(text);
 const UPPER_CASE_RULE = 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)';
 
-/** Code points of an asset's content. */
+/** Maximum length of the content of an asset in code points. */
 const MAX_CONTENT = 4_096;
 
-/** The rule that a field breaks if it is absent. */
+/** Error for an absent field. */
 export const REQUIRED = 'is required';
 
-/** The rule for instants from a sender. */
+/** Error for an invalid instant. */
 export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
 
-/** @param latest the latest instant that is taken */
+/** Returns the error for a future instant. @param latest the latest accepted instant in ms */
 export const tooFarAhead = (sent: number, latest: number): string =>
   `is too far in the future: ${formatInstant(sent)}; for this key the latest is now ${formatInstant(latest)}`;
 
@@ -43,19 +43,19 @@ export const field = <Value>(schema: JsonSchema, read: Field<Value>['read']): Fi
 });
 
 const matching = (pattern: RegExp, rule: string, schema: JsonSchema): Field<string> =>
-  field({ type: 'string', pattern: pattern.source, ...schema }, (value, path, reading) => {
+  field({ type: 'string', pattern: pattern.source, ...schema }, (value, path, validation) => {
     if (typeof value === 'string' && pattern.test(value)) return value;
-    reading.refuse(path, rule);
+    validation.reject(path, rule);
     return '';
   });
 
-const readText = (value: unknown, path: string, longest: number, reading: Reading): string => {
+const readText = (value: unknown, path: string, longest: number, validation: Validation): string => {
   if (typeof value !== 'string' || value === '') {
-    reading.refuse(path, 'must be a non-empty string');
+    validation.reject(path, 'must be a non-empty string');
     return '';
   }
-  if (isLongerThan(value, longest)) reading.refuse(path, `must be at most ${longest} characters`);
-  else if (isUnstorable(value)) reading.refuse(path, 'must not contain U+0000 or lone surrogates');
+  if (isLongerThan(value, longest)) validation.reject(path, `must be at most ${longest} characters`);
+  else if (isUnstorable(value)) validation.reject(path, 'must not contain U+0000 or lone surrogates');
   return value;
 };
 
@@ -77,39 +77,44 @@ export const id = (description: string): Field<string> =>
 
 /**
  * A value of an extensible enumeration, such as a status: upper case, 1 to 64 characters.
- * @param known the values this version knows
+ * @param known the values that this version knows; other values are accepted too
  */
 export const upperCaseName = (known: readonly string[], description: string): Field<string> =>
   matching(UPPER_CASE_NAME, UPPER_CASE_RULE, { examples: known, description });
 
 export const oneOf = <T extends string>(allowed: readonly T[], description: string): Field<T> =>
-  field({ type: 'string', enum: allowed, description }, (value, path, reading) => {
+  field({ type: 'string', enum: allowed, description }, (value, path, validation) => {
     const known = allowed.find((candidate) => candidate === value);
-    if (known === undefined) reading.refuse(path, `must be one of ${allowed.join(', ')}`);
+    if (known === undefined) validation.reject(path, `must be one of ${allowed.join(', ')}`);
     return known ?? allowed[0]!;
   });
 
-/** @param longest code points */
+/** @param longest maximum length in code points */
 export const text = (longest: number, description: string): Field<string> =>
-  field({ ...textSchema(longest), description }, (value, path, reading) => readText(value, path, longest, reading));
+  field({ ...textSchema(longest), description }, (value, path, validation) =>
+    readText(value, path, longest, validation),
+  );
 
 export const boolean = (description: string): Field<boolean> =>
-  field({ type: 'boolean', description }, (value, path, reading) => {
-    if (typeof value !== 'boolean') reading.refuse(path, 'must be true or false');
+  field({ type: 'boolean', description }, (value, path, validation) => {
+    if (typeof value !== 'boolean') validation.reject(path, 'must be true or false');
     return value === true;
   });
 
 export const wholeNumber = (least: number, description: string): Field<number> =>
-  field({ type: 'integer', minimum: least, maximum: Number.MAX_SAFE_INTEGER, description }, (value, path, reading) => {
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-    reading.refuse(path, `must be a whole number of at least ${least}`);
-    return least;
-  });
+  field(
+    { type: 'integer', minimum: least, maximum: Number.MAX_SAFE_INTEGER, description },
+    (value, path, validation) => {
+      if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
+      validation.reject(path, `must be a whole number of at least ${least}`);
+      return least;
+    },
+  );
 
-const readInstant: Field<number>['read'] = (value, path, reading) => {
+const readInstant: Field<number>['read'] = (value, path, validation) => {
   const read = typeof value === 'string' ? parseInstant(value) : undefined;
-  if (read === undefined || read < reading.earliest) reading.refuse(path, INSTANT_RULE);
-  else if (read > reading.latest) reading.refuse(path, tooFarAhead(read, reading.latest));
+  if (read === undefined || read < validation.earliest) validation.reject(path, INSTANT_RULE);
+  else if (read > validation.latest) validation.reject(path, tooFarAhead(read, validation.latest));
   return read ?? 0;
 };
 
@@ -142,17 +147,17 @@ export const ASSET_SCHEMA: JsonSchema = {
   },
 };
 
-const readAsset: Field<Asset>['read'] = (value, path, reading) => {
+const readAsset: Field<Asset>['read'] = (value, path, validation) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    reading.refuse(path, 'must be an object { type, content }');
+    validation.reject(path, 'must be an object { type, content }');
     return { type: '', content: '' };
   }
   const { type, content } = value as Record<string, unknown>;
-  if (type === undefined) reading.refuse(`${path}.type`, REQUIRED);
-  else if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type)) reading.refuse(`${path}.type`, UPPER_CASE_RULE);
-  if (content === undefined) reading.refuse(`${path}.content`, REQUIRED);
-  else readText(content, `${path}.content`, MAX_CONTENT, reading);
-  // Not String(): a sender's object may have a `toString` that is not a function.
+  if (type === undefined) validation.reject(`${path}.type`, REQUIRED);
+  else if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type)) validation.reject(`${path}.type`, UPPER_CASE_RULE);
+  if (content === undefined) validation.reject(`${path}.content`, REQUIRED);
+  else readText(content, `${path}.content`, MAX_CONTENT, validation);
+  // Does not use `String()`, which throws if the object has a `toString` that is not a function.
   return { type: typeof type === 'string' ? type : '', content: typeof content === 'string' ? content : '' };
 };
 
@@ -161,9 +166,9 @@ export const asset = (description: string): Field<Asset> => ({
   shared: 'Asset',
 });
 
-/** Null counts as absent. */
+/** A field that may be absent or null. @param absent the parsed value of an absent field */
 export const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
-  read: (value, path, reading) => (value === undefined || value === null ? absent : read(value, path, reading)),
+  read: (value, path, validation) => (value === undefined || value === null ? absent : read(value, path, validation)),
   schema: { ...schema, type: [schema['type'], 'null'] },
   isOptional: true,
 });

@@ -4,16 +4,18 @@ import { REVIEW_SCHEMA } from './list-fields.js';
 
 export const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** A schema's path and `$id`, which an event's `dataschema` may name. */
+/**
+ * Returns the URL path of a schema, which is also its `$id`. The attribute `dataschema` of an event may refer to it.
+ */
 export const schemaPath = (name: string): string => `/schemas/${name}.json`;
 
-/** Schemas that documents give a name of their own, so that generated clients have one type for each. */
+/** Schemas with a name, so that generated clients have one type for each of them. */
 export const SHARED_SCHEMAS: Readonly<Record<NonNullable<Field['shared']>, JsonSchema>> = {
   Asset: { title: 'Asset', ...ASSET_SCHEMA },
   BrandReview: { title: 'BrandReview', ...REVIEW_SCHEMA },
 };
 
-const referring = ({ schema, shared }: Field, refTo: (name: string) => JsonSchema): JsonSchema => {
+const withReferences = ({ schema, shared }: Field, refTo: (name: string) => JsonSchema): JsonSchema => {
   if (shared === undefined) return schema;
   return 'items' in schema
     ? { ...schema, items: refTo(shared) }
@@ -21,9 +23,9 @@ const referring = ({ schema, shared }: Field, refTo: (name: string) => JsonSchem
 };
 
 /**
- * The JSON Schema of an event's data. It cannot express that an instant is not too far in the future, that its
- * offset does not cross the turn of 1970, and that strings in ignored fields contain no U+0000 or lone surrogates.
- * @param refTo how the document refers to its schemas by name; absent: the schema needs no other one
+ * Returns the JSON Schema of the data of an event. The schema cannot express three rules: an instant is not too far in
+ * the future, its offset does not move it before 1970, and strings in ignored fields have no U+0000 or lone surrogates.
+ * @param refTo returns the reference to a named schema; absent: named schemas are inlined
  */
 export const dataSchema = (
   { type, description, fields, example }: UpstreamDeclaration,
@@ -34,7 +36,10 @@ export const dataSchema = (
   type: 'object',
   required: Object.keys(fields).filter((name) => !fields[name]!.isOptional),
   properties: Object.fromEntries(
-    Object.entries(fields).map(([name, each]) => [name, refTo === undefined ? each.schema : referring(each, refTo)]),
+    Object.entries(fields).map(([name, each]) => [
+      name,
+      refTo === undefined ? each.schema : withReferences(each, refTo),
+    ]),
   ),
   examples: [example],
 });

@@ -1,23 +1,23 @@
 import { type Field, field, isSlug, isUpperCaseName, type JsonSchema, orAbsent, SLUG_SCHEMA } from './fields.js';
-import { MAX_LIST, type Reading } from './reading.js';
+import { MAX_LIST, type Validation } from './validation.js';
 
 export interface BrandReview {
   readonly organization: string;
   readonly brand: string;
 }
 
-const readList = (value: unknown, path: string, reading: Reading): readonly unknown[] => {
-  if (Array.isArray(value) && value.length <= reading.maxList) return value;
-  reading.refuse(path, `must be an array of at most ${reading.maxList}`);
+const readList = (value: unknown, path: string, validation: Validation): readonly unknown[] => {
+  if (Array.isArray(value) && value.length <= validation.maxList) return value;
+  validation.reject(path, `must be an array of at most ${validation.maxList}`);
   return [];
 };
 
-/** Distinct slugs. */
+/** A list of slugs; duplicates are removed. */
 export const slugs = (description: string): Field<readonly string[]> =>
-  field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, reading) => {
-    const values = readList(value, path, reading);
+  field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, validation) => {
+    const values = readList(value, path, validation);
     if (values.every(isSlug)) return [...new Set(values)];
-    reading.refuse(path, 'must contain only slugs: 1 to 64 of a-z 0-9 -, not beginning with -');
+    validation.reject(path, 'must contain only slugs: 1 to 64 of a-z 0-9 -, not beginning with -');
     return [];
   });
 
@@ -30,12 +30,12 @@ export const REVIEW_SCHEMA: JsonSchema = {
   },
 };
 
-const readReviews: Field<readonly BrandReview[]>['read'] = (value, path, reading) => {
+const readReviews: Field<readonly BrandReview[]>['read'] = (value, path, validation) => {
   const reviews = new Map<string, BrandReview>();
-  for (const item of readList(value, path, reading)) {
+  for (const item of readList(value, path, validation)) {
     const { organization, brand } = (item ?? {}) as Record<string, unknown>;
     if (!isSlug(organization) || !isSlug(brand)) {
-      reading.refuse(path, 'must contain only objects { organization, brand } of slugs');
+      validation.reject(path, 'must contain only objects { organization, brand } of slugs');
       return [];
     }
     reviews.set(`${organization}:${brand}`, { organization, brand });
@@ -43,34 +43,34 @@ const readReviews: Field<readonly BrandReview[]>['read'] = (value, path, reading
   return [...reviews.values()];
 };
 
-/** Distinct pairs of organization and brand. */
+/** A list of pairs of organization and brand; duplicates are removed. */
 export const brandReviews = (description: string): Field<readonly BrandReview[]> => ({
   ...field({ type: 'array', maxItems: MAX_LIST, items: REVIEW_SCHEMA, description }, readReviews),
   shared: 'BrandReview',
 });
 
-/** A non-empty list of the given values, in the order given here. */
+/** A non-empty list of allowed values; the parsed list is in the order of `allowed`. */
 export const someOf = <T extends string>(allowed: readonly T[], description: string): Field<readonly T[]> =>
-  field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, reading) => {
-    const values = readList(value, path, reading);
+  field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, validation) => {
+    const values = readList(value, path, validation);
     const known = allowed.filter((candidate) => values.includes(candidate));
     if (known.length === 0 || known.length !== new Set(values).size)
-      reading.refuse(path, `must contain at least one of ${allowed.join(', ')} and nothing else`);
+      validation.reject(path, `must contain at least one of ${allowed.join(', ')} and nothing else`);
     return known;
   });
 
-/** A list that may be absent, which counts as empty. */
+/** A list that may be absent; an absent list is parsed as empty. */
 export const orEmpty = <Item>(list: Field<readonly Item[]>): Field<readonly Item[]> => orAbsent(list, []);
 
 /**
- * Distinct values of an extensible enumeration, sorted.
- * @param most values
+ * A list of values of an extensible enumeration; the parsed list is sorted and without duplicates.
+ * @param most maximum number of values
  */
 export const upperCaseNames = (most: number, description: string): Field<readonly string[]> =>
   field(
     { type: 'array', minItems: 1, maxItems: most, items: { type: 'string' }, description },
-    (value, path, reading) => {
-      const values = readList(value, path, reading);
+    (value, path, validation) => {
+      const values = readList(value, path, validation);
       const names = [...new Set(values)];
       if (
         names.length > 0 &&
@@ -78,7 +78,7 @@ export const upperCaseNames = (most: number, description: string): Field<readonl
         names.every((name) => typeof name === 'string' && isUpperCaseName(name))
       )
         return (names as string[]).sort();
-      reading.refuse(path, `must be 1 to ${most} upper-case names (A-Z 0-9 _ . : -)`);
+      validation.reject(path, `must be 1 to ${most} upper-case names (A-Z 0-9 _ . : -)`);
       return [];
     },
   );

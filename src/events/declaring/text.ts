@@ -3,8 +3,8 @@ export const isLongerThan = (text: string, characters: number): boolean =>
   // Counting code points is expensive, so it is done only if the number of UTF-16 units does not decide.
   text.length > 2 * characters || (text.length > characters && [...text].length > characters);
 
-/** Strings that PostgreSQL and other readers of the log cannot store. */
+/** Whether PostgreSQL or other readers of the log cannot store the string. */
 export const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed();
 
-/** The storable strings as a JSON Schema pattern; in a pattern, surrogates match only when lone. */
+/** JSON Schema pattern for storable strings. In a pattern, a surrogate range matches only lone surrogates. */
 export const STORABLE_PATTERN = String.raw`^[^\u0000\uD800-\uDFFF]*$`;

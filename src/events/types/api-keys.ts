@@ -2,7 +2,7 @@ import { type Declared, ownEvent } from '../declaring/declaration.js';
 import { id, instant, optional, slug, text } from '../declaring/fields.js';
 import { someOf } from '../declaring/list-fields.js';
 
-/** `read`: metrics, check, list groups. `write`: groups. `ingest`: upstream events. */
+/** `read`: metrics, asset checks and lists of groups. `write`: changes of groups. `ingest`: sending events. */
 export const SCOPES = ['read', 'write', 'ingest'] as const;
 export type Scope = (typeof SCOPES)[number];
 

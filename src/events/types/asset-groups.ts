@@ -55,8 +55,8 @@ export const assetGroupDeleted = ownEvent('AssetGroupDeleted', {
 export type AssetGroupDeleted = Declared<typeof assetGroupDeleted>;
 
 /**
- * A group was not created because its name was taken. Recorded only if the client sent an `Idempotency-Key`, so that
- * the same request gets the same answer.
+ * A group was not created because its name was taken. Recorded only if the client sent an `Idempotency-Key`, so that a
+ * repeated request gets the same response.
  */
 export const assetGroupRefused = ownEvent('AssetGroupRefused', {
   organization: slug('The organization that would have owned the group.'),
@@ -65,18 +65,21 @@ export const assetGroupRefused = ownEvent('AssetGroupRefused', {
 });
 export type AssetGroupRefused = Declared<typeof assetGroupRefused>;
 
-/** The trace of a client's `Idempotency-Key` in the metadata of the event that answered it: two SHA-256 in hex. */
+/**
+ * SHA-256 hashes (hex) of `Idempotency-Key` and request body, stored in the metadata of the event that the request
+ * caused.
+ */
 export interface IdempotentRequest {
   readonly idempotencyKeyHash: string;
   readonly bodyHash: string;
 }
 
-/** How long a first answer to an `Idempotency-Key` is repeated. ms */
+/** How long the first response to an `Idempotency-Key` is repeated. ms */
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 const SHA_256 = /^[0-9a-f]{64}$/;
 
-/** Reads it from an event's metadata; undefined if the client sent no key. */
+/** Reads an `IdempotentRequest` from the metadata of an event; undefined if the client sent no key. */
 export const idempotentRequestOf = (metadata: unknown): IdempotentRequest | undefined => {
   const { idempotencyKeyHash, bodyHash } = (metadata ?? {}) as Record<string, unknown>;
   return typeof idempotencyKeyHash === 'string' &&

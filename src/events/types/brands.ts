@@ -1,7 +1,7 @@
 import { type Declared, upstreamEvent } from '../declaring/declaration.js';
 import { boolean, instant, optional, slug, text } from '../declaring/fields.js';
 
-/** A brand's full state, except whether it is registered, which is the event's type. */
+/** The full state of a brand, except whether it is registered, which the event type determines. */
 const fields = {
   organization: slug('The organization that owns the brand.'),
   brand: slug('Identifies the brand within the organization. Metrics queries use this value as `brandSlug`.'),

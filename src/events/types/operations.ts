@@ -7,7 +7,7 @@ export const logOpened = ownEvent('LogOpened', {
   createdAt: instant('When the log was opened.'),
 });
 
-/** An operator's decision not to apply a parked event, so that a rebuild does not park it again. */
+/** An operator dropped a parked event, so that a rebuild does not park the event again. */
 export const parkedEventDropped = ownEvent('ParkedEventDropped', {
   projection: id('The projection that parked the event.'),
   eventId: id('The parked event.'),

@@ -3,14 +3,17 @@ import { id, instant, oneOf, optional, slug, text, wholeNumber } from '../declar
 import { someOf, upperCaseNames } from '../declaring/list-fields.js';
 import { KIND_NAMES } from '../kinds.js';
 
-/** Why an endpoint was disabled. `gone`: it answered 410. `failing`: 5 days without a success. */
+/**
+ * Why an endpoint was disabled. `gone`: the endpoint responded with 410. `failing`: no delivery succeeded for 5 days.
+ */
 export const DISABLED_REASONS = ['requested', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** UTF-16 units of an address. */
+/** Maximum length of a URL in UTF-16 units. */
 export const MAX_URL = 2_048;
+/** Maximum number of records in a delivery. */
 export const MAX_BATCH = 100;
-/** Names of one filter. */
+/** Maximum number of names in one filter. */
 export const MAX_NAMES = 50;
 
 /**
@@ -63,5 +66,5 @@ export const WEBHOOK_TYPES = WEBHOOK_EVENTS.map(({ type }) => type);
 
 export type WebhookEvent = Declared<(typeof WEBHOOK_EVENTS)[number]>;
 
-/** An endpoint, as each of its events has it. */
+/** The state of an endpoint. */
 export type Webhook = WebhookEvent['data'];

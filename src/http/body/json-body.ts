@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { BoundedJson } from '../../json/bounds.js';
+import { JsonBoundsChecker } from '../../json/bounds.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 import { ownerOf } from '../access/caller.js';
 import type { TimeSlices } from '../../flow/time-slices.js';
@@ -42,7 +42,7 @@ const readText = (
   const { 'content-encoding': coding, 'content-length': length } = request.headers;
   const whole = coding === undefined ? Number(length) : undefined;
   const bounds = request.access?.json;
-  const watched = bounds === undefined ? undefined : new BoundedJson(bounds);
+  const watched = bounds === undefined ? undefined : new JsonBoundsChecker(bounds);
   let decoder: TextDecoder | undefined;
   let text = '';
   const take = (piece: Buffer): void => {

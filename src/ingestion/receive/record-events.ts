@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Rejection } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
-import { factsAtMost } from '../../events/facts.js';
+import { maxFactsOf } from '../../events/facts.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
@@ -120,7 +120,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    */
   private async append(entries: readonly Entry[], appended: AppendedEvent[]): Promise<void> {
     const patience = newPatience();
-    const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : factsAtMost(event));
+    const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : maxFactsOf(event));
     while (appended.length < entries.length) {
       const portion = this.pace.portion(appended.length === 0 ? entries : entries.slice(appended.length), weigh);
       const facts = tally(portion, weigh);

@@ -1,8 +1,8 @@
 import { ASSET_TYPES } from '../../events/asset-types.js';
 import { UPSTREAM_TYPES } from '../../events/event.js';
 import { MAX_ID_LENGTH } from '../../events/event-id.js';
-import { MAX_LIST } from '../../events/declaring/reading.js';
-import { DEEPEST, MAX_TOKENS } from '../../json/slices.js';
+import { MAX_LIST } from '../../events/declaring/validation.js';
+import { MAX_DEPTH, MAX_TOKENS } from '../../json/slices.js';
 import { MAX_BODY, MAX_EVENTS } from '../receive/event-limits.js';
 import { OWN_KEY_TYPES } from '../receive/permission.js';
 
@@ -23,7 +23,7 @@ schema, but is ignored. Unknown fields are ignored and not stored. Unknown attri
 | --- | --- |
 | events of a request | ${number(MAX_EVENTS)}; more return 413, and an empty batch is accepted |
 | body of a request | ${number(MAX_BODY)} bytes (8 MiB), after decompression of \`Content-Encoding: gzip\`; a larger body returns 413 |
-| one event | ${DEEPEST} levels deep, ${number(MAX_TOKENS)} brackets, commas and colons |
+| one event | ${MAX_DEPTH} levels deep, ${number(MAX_TOKENS)} brackets, commas and colons |
 | \`source\`, \`id\` | ${number(MAX_ID_LENGTH)} characters each, no control characters |
 | brands of a report, reviews of a status entry | ${MAX_LIST} |
 | instants | from 1970 on, at most 24 hours in the future, or 5 minutes with an organization's own key |

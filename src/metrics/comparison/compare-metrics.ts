@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { formatInstant } from '../../events/instant.js';
 import { COMPARISON, comparisonValues, totalsOf } from './comparison-sql.js';
 import type { ComparedMetrics, Comparison } from './comparison.dto.js';
-import { type Earlier, earlierRange } from './earlier-range.js';
+import { type ComparisonWindow, earlierRange } from './earlier-range.js';
 import type { Totals } from '../totals/metrics.dto.js';
 import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { MetricsQueries } from '../metrics-queries.js';
@@ -13,8 +13,8 @@ export class CompareMetrics extends Query<AsOf<Comparison>> {
     readonly organization: string,
     readonly range: AskedRange,
     readonly brand: string | undefined,
-    readonly earlier: Earlier,
-    /** The answer includes at least this position. */
+    readonly earlier: ComparisonWindow,
+    /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
   ) {
     super();

@@ -6,10 +6,10 @@ import type { Range } from '../../http/range.js';
 import { NAMED_TYPES, toTotals } from '../totals/totals.js';
 
 const OWNED = 'organization = $1 and brand = $2';
-/** All types without a total of their own count as ''. */
+/** Types without a separate total are counted as ''. */
 const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join(', ')}) then type else '' end`;
 
-/** The totals of a range by measure and kind. @param first the number of the first of its six parameters */
+/** Returns SQL for the totals of a range by measure and kind. @param first the number of the first of six parameters */
 const sums = (first: number): string => {
   const between = (at: string, type: string, pair: number): string =>
     `${at} between $${first + pair}::${type} and $${first + pair + 1}::${type}`;
@@ -31,8 +31,8 @@ const sums = (first: number): string => {
 type Sums = readonly (readonly [measure: number, kind: string, n: number])[];
 
 /**
- * Counts two ranges in one statement, so that both are of one snapshot. $1 to $8 as in `COUNT`; $9 to $14 are the last
- * six of them for the earlier range.
+ * Counts two ranges in one statement, so that both are from one snapshot. Parameters $1 to $8 are those of `COUNT`; $9
+ * to $14 are the same as $3 to $8 for the earlier range.
  */
 export const COMPARISON = statement(
   'metrics-comparison',
@@ -74,8 +74,8 @@ export const comparisonValues = (organization: string, brand: string, current: R
 };
 
 export const totalsOf = (counted: Sums | null): Totals => {
-  const sum = (isMeant: (measure: number, kind: string) => boolean): number =>
-    (counted ?? []).reduce((total, [measure, kind, n]) => (isMeant(measure, kind) ? total + n : total), 0);
+  const sum = (matches: (measure: number, kind: string) => boolean): number =>
+    (counted ?? []).reduce((total, [measure, kind, n]) => (matches(measure, kind) ? total + n : total), 0);
   return toTotals(
     (asked) => sum((measure) => measure === asked),
     (type) => sum((measure, kind) => measure === MEASURE.threat && kind === type),

@@ -1,6 +1,6 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import { IsDefined, IsString } from 'class-validator';
-import { EARLIER, type Earlier } from './earlier-range.js';
+import { COMPARISON_WINDOWS, type ComparisonWindow } from './earlier-range.js';
 import { MetricsRequest, Totals } from '../totals/metrics.dto.js';
 import { IsOneOf } from '../../http/parameters.js';
 import { INVALID_DATE } from '../../http/range.js';
@@ -20,8 +20,8 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
    * (`year`; 29 February becomes the 28th, up to its end if the window began before).
    * @example 'previous'
    */
-  @IsOneOf(EARLIER, 'previous')
-  with?: Earlier;
+  @IsOneOf(COMPARISON_WINDOWS, 'previous')
+  with?: ComparisonWindow;
 }
 
 export class ComparedMetrics {
@@ -78,8 +78,8 @@ export class Differences implements Record<keyof Totals, number> {
 
 export class Comparison {
   /** @example 'previous' */
-  @ApiProperty({ enum: EARLIER })
-  with!: Earlier;
+  @ApiProperty({ enum: COMPARISON_WINDOWS })
+  with!: ComparisonWindow;
   /** The requested window. */
   current!: ComparedMetrics;
   /** The window that the requested window is compared with. */

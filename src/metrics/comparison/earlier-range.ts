@@ -2,11 +2,11 @@ import { Invalid } from '../../errors.js';
 import { dayOf, EARLIEST, MS_PER_DAY } from '../../events/instant.js';
 import type { Range } from '../../http/range.js';
 
-/** What to compare a range with: the one of equal length just before, or the same dates a year earlier. */
-export const EARLIER = ['previous', 'year'] as const;
-export type Earlier = (typeof EARLIER)[number];
+/** The window to compare with: the window of equal length just before, or the same dates a year earlier. */
+export const COMPARISON_WINDOWS = ['previous', 'year'] as const;
+export type ComparisonWindow = (typeof COMPARISON_WINDOWS)[number];
 
-/** The same UTC date and time of the year before; 29 February becomes the 28th. */
+/** Returns the same UTC date and time one year earlier; 29 February becomes 28 February. */
 const yearBefore = (instant: number): number => {
   const date = new Date(instant);
   const month = date.getUTCMonth();
@@ -21,8 +21,8 @@ const isLeapDay = (instant: number): boolean => {
 };
 
 /**
- * The same dates a year earlier. A window that reaches into a leap day holds the 28th to its end, and so does the
- * earlier one: its end at the leap day's time of day could be before its start.
+ * Returns the same dates a year earlier. If the window ends on 29 February, the earlier window includes all of 28
+ * February. Otherwise it could end before it starts.
  */
 const sameDates = ({ from, to }: Range): Range => {
   const end = yearBefore(to);
@@ -30,8 +30,8 @@ const sameDates = ({ from, to }: Range): Range => {
   return { from: yearBefore(from), to: isEndOfFebruary ? (dayOf(end) + 1) * MS_PER_DAY - 1 : end };
 };
 
-/** @throws Invalid if it would begin before year 1 */
-export const earlierRange = (range: Range, earlier: Earlier): Range => {
+/** @throws Invalid if the earlier window would begin before year 1 */
+export const earlierRange = (range: Range, earlier: ComparisonWindow): Range => {
   const { from, to } = range;
   const length = Math.max(0, to - from + 1);
   const before = earlier === 'year' ? sameDates(range) : { from: from - length, to: from - 1 };

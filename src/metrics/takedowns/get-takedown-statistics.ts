@@ -14,7 +14,7 @@ export class GetTakedownStatistics extends Query<AsOf<TakedownStatistics>> {
     readonly organization: string,
     readonly range: AskedRange,
     readonly brand: string | undefined,
-    /** The answer includes at least this position. */
+    /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
@@ -26,10 +26,10 @@ const timesOf = ([, count, times]: readonly [unknown, number, Times]): TakedownT
   return { count, median, p90, p99, longest };
 };
 
-/** @throws Unprocessable if there are more types than an answer holds */
+/** @throws Unprocessable if there are more than `MAX_TYPES` asset types */
 const toStatistics = ({ measures, withdrawn, times }: CountedTakedowns): TakedownStatistics => {
   if (times === TOO_MANY)
-    throw new Unprocessable(`An answer holds at most ${MAX_TYPES} asset types; request a shorter range`);
+    throw new Unprocessable(`A response has at most ${MAX_TYPES} asset types; request a shorter range`);
   const counted = new Map(measures);
   const ended = new Map(withdrawn);
   const filed = counted.get(MEASURE.takedownFiled) ?? 0;
@@ -58,7 +58,7 @@ export class GetTakedownStatisticsHandler implements IQueryHandler<GetTakedownSt
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Unprocessable if there are more asset types than an answer holds
+   * @throws Unprocessable if there are more than `MAX_TYPES` asset types
    */
   execute(query: GetTakedownStatistics): Promise<AsOf<TakedownStatistics>> {
     return this.queries.run(query, async (pool, range) => {

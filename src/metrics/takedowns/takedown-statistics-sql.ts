@@ -4,35 +4,36 @@ import { OUTCOME } from '../../read-models/takedown-outcome.js';
 import { COUNTED_RANGE, countValues, MAX_TYPES, TOO_MANY } from '../totals/count-sql.js';
 import type { Range } from '../../http/range.js';
 
-/** Percentiles; 1 is the longest. `percentile_disc`: each figure is an actual duration. */
+/** The percentiles; 1 is the maximum. `percentile_disc` returns actual durations without interpolation. */
 const SHARES = 'array[0.5, 0.9, 0.99, 1]';
 
 const { takedownFiled, takedownCompleted } = MEASURE;
 const { completed, canceled, retracted } = OUTCOME;
 
-/** As `SHARES`, in ms; null if there is none. */
+/** The percentiles in `SHARES`, in ms; null if there are no durations. */
 export type Times = readonly [median: number, p90: number, p99: number, longest: number] | null;
 
 const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
   position: nullable('bigint'),
-  /** Filed and completed; null: none. */
+  /** Filed and completed takedowns; null if there are none. */
   measures: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
-  /** Canceled and retracted; null: none. */
+  /** Canceled and retracted takedowns; null if there are none. */
   withdrawn: nullable(json<readonly (readonly [outcome: number, n: number])[]>()),
-  /** Per type, and for all types: null. */
+  /** Durations by type; the type is null for all types together. */
   times: json<readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY>(),
 };
 
 /**
- * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot. Filed and completed
- * ones come from the metrics' tables, whose projection moves in the same transaction. Withdrawn ones are few, and each
- * duration is read. One that was completed before it was created has none.
+ * Counts takedowns by outcome and computes how long they took, in one statement and therefore from one snapshot. The
+ * counts of filed and completed takedowns come from the tables of the metrics, whose projection commits in the same
+ * transaction. Canceled and retracted takedowns are few and are counted row by row. A takedown that was completed
+ * before it was created has no duration.
  *
- * $1 to $8 as in `COUNT`: $5 and $8 are the whole range.
- * @param owned selects the takedowns
- * @param dated the column by which an outcome falls into the range
+ * Parameters $1 to $8 are those of `COUNT`; $5 and $8 are the ends of the whole range.
+ * @param owned the SQL condition that selects the takedowns
+ * @param dated the column that must be in the range for outcomes
  */
 const statistics = (name: string, owned: string, dated: string) => {
   const facts = (first: string, last: string): string => `
@@ -81,10 +82,10 @@ export const OF_BRAND = statistics(
   'updated_at',
 );
 
-/** One row. */
+/** The single row of the result. */
 export type CountedTakedowns = RowOf<typeof OF_ORGANIZATION>;
 
-/** Planned for these values, it reads types and times in index order. */
+/** Plans the statement for these values, so that it reads types and durations in index order. */
 export const countTakedowns = (
   connection: Connection,
   organization: string,

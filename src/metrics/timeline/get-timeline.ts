@@ -13,7 +13,7 @@ export class GetTimeline extends Query<AsOf<Timeline>> {
     readonly range: AskedRange,
     readonly brand: string | undefined,
     readonly interval: Interval,
-    /** The answer includes at least this position. */
+    /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
@@ -29,7 +29,8 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Invalid if there are too many points, Unprocessable if they have too many types
+   * @throws Invalid if there are more than `MAX_POINTS` points, Unprocessable if there are more than `MAX_CELLS` counts
+   *   by type
    */
   execute(query: GetTimeline): Promise<AsOf<Timeline>> {
     const { organization, brand, interval } = query;

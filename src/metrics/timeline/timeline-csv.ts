@@ -15,8 +15,8 @@ const COLUMNS = [
 ] as const;
 
 /**
- * A line per point; after the fixed columns one per asset type, `byType.URL`, sorted by name.
- * @throws Unprocessable if the table would have too many cells
+ * Returns a line per point. After the fixed columns, there is a column per asset type (`byType.URL`), sorted by name.
+ * @throws Unprocessable if the table would have more than `MAX_CELLS` counts by type
  */
 export function* timelineCsv({ points }: Timeline): Work<string> {
   const names = new Set<string>();

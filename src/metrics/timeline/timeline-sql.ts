@@ -10,11 +10,11 @@ import {
 } from '../totals/count-sql.js';
 import type { Range } from '../../http/range.js';
 
-/** In UTC. ISO weeks begin on Monday; quarters in January, April, July and October. */
+/** Calendar intervals in UTC. Weeks begin on Monday (ISO 8601), quarters in January, April, July and October. */
 export const INTERVALS = ['day', 'week', 'month', 'quarter', 'year'] as const;
 export type Interval = (typeof INTERVALS)[number];
 
-/** Each one's length as a PostgreSQL interval. */
+/** The length of each interval as a PostgreSQL interval. */
 const STEPS: Readonly<Record<Interval, string>> = {
   day: '1 day',
   week: '7 days',
@@ -23,9 +23,9 @@ const STEPS: Readonly<Record<Interval, string>> = {
   year: '1 year',
 };
 
-/** Ten years of days. */
+/** Maximum number of points: ten years of days. */
 export const MAX_POINTS = 3_660;
-/** Counts by type: 30 types on each day of ten years. */
+/** Maximum number of counts by type: 30 types on each day of ten years. */
 export const MAX_CELLS = 110_000;
 
 const OWNED = 'organization = $1 and brand = $2';
@@ -33,8 +33,8 @@ const OF_RANGE = `${OWNED} and at between $5::bigint and $8::bigint`;
 const DAY_OF = (at: string): string => `floor(${at} / ${MS_PER_DAY}.0)::int`;
 
 /**
- * Turns rows of day counts into rows of points, numbered from 1. For days these are the same. Longer points are summed
- * one by one, each from its slice of the index: grouping all rows by type and point takes half as long again.
+ * Returns SQL that sums day counts by point, numbered from 1. For the interval `day`, each day is a point. For longer
+ * intervals, each point is summed from its range of the index; grouping all rows by point takes 1.5 times as long.
  */
 const atPoints = (isByDay: boolean, key: string, table: string, condition = ''): string => {
   const rows = `from ${table} where ${OWNED} ${condition} and day between`;
@@ -47,19 +47,19 @@ const atPoints = (isByDay: boolean, key: string, table: string, condition = ''):
           where cardinality(starts) <= ${MAX_POINTS}`;
 };
 
-/** Arrays as text: each row is parsed on its own, so that no parse takes long. */
+/** Arrays as text, so that each row is parsed separately and no parse blocks the event loop for long. */
 const BY_KEY = 'array_agg(point)::text as points, array_agg(n)::text as counts';
 
-/** Points count from 1; both lists are PostgreSQL arrays as text. */
+/** Counts by point, numbered from 1. `points` and `counts` are PostgreSQL arrays as text. */
 export type AtPoints<Key> = readonly (readonly [key: Key, points: string, counts: string])[];
 
 const PARAMETERS = {
   ...COUNTED_RANGE,
   interval: 'text',
   step: 'interval',
-  /** Null: the window has no start. */
+  /** Null if the window has no start. */
   startDay: nullable('integer'),
-  /** Null: the window has no end. */
+  /** Null if the window has no end. */
   endDay: nullable('integer'),
   today: 'integer',
 } as const;
@@ -68,13 +68,13 @@ const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
   position: nullable('bigint'),
-  /** The last fact of the window. ms */
+  /** The time of the last fact in the window, in ms. */
   lastAt: nullable('bigint'),
   /** The day on which each interval begins. */
   starts: nullable('integer[]'),
-  /** Whole days, without threats. */
+  /** Counts of whole days, without threats. */
   measures: nullable(json<AtPoints<number>>()),
-  /** Threats of whole days. */
+  /** Threats on whole days. */
   types: nullable(json<AtPoints<string> | typeof TOO_MANY>()),
   firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
   lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
@@ -129,21 +129,21 @@ const timeline = (name: string, isByDay: boolean) =>
   );
 
 /**
- * Counts a window by interval in one statement, so that every point is of one snapshot. Whole days come from `days` and
- * `type_days`; partial days at the edges, which belong to the first and last point, from `facts`. A window without a
- * start begins with the interval of the first fact; one without an end lasts until now, or until the last fact if that
- * is later. If there is more than an answer holds, it is neither sent nor parsed.
+ * Counts a window by interval in one statement, so that all points are from one snapshot. Whole days are read from
+ * `days` and `type_days`. Partial days at the ends, which belong to the first and last point, are read from `facts`. A
+ * window without a start begins with the interval of the first fact. A window without an end lasts until now, or until
+ * the last fact if that is later. If there are more than `MAX_CELLS` counts, the statement returns `TOO_MANY` instead.
  *
- * $1 to $8 as in `COUNT`, $9 the interval and $10 its length; the window's days $11 and $12, null without a start or an
- * end, and $13 today.
+ * Parameters: $1 to $8 as in `COUNT`; $9 interval; $10 length of the interval; $11 first and $12 last day of the
+ * window, null without a start or end; $13 today.
  */
 export const BY_INTERVAL = timeline('metrics-timeline', false);
 export const BY_DAY = timeline('metrics-timeline-by-day', true);
 
-/** One row; null: nothing in that part. */
+/** The single row of the result. A part is null if it is empty. */
 export type CountedTimeline = RowOf<typeof BY_DAY>;
 
-/** @param now ms */
+/** @param now the current time in ms */
 export const countTimeline = (
   connection: Connection,
   organization: string,

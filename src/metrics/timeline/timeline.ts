@@ -31,7 +31,7 @@ const pointsOf = (starts: readonly number[], { from, to }: Range): Point[] =>
     };
   });
 
-/** The window in the answer: a missing start or end is taken from what was counted. */
+/** Returns the window of the response. A missing start or end is determined by the counted facts. */
 const windowOf = ({ starts, lastAt }: CountedTimeline, range: Range, now: number): Range => ({
   from: range.open === undefined || starts === null ? range.from : starts[0]! * MS_PER_DAY,
   to: range.open === 'both' ? Math.max(now, lastAt ?? now) : range.to,
@@ -46,9 +46,10 @@ const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...u
 const isThreat = ([measure]: FactCounts[number]): boolean => measure === MEASURE.threat;
 
 /**
- * Assembles a timeline. Types of a point are sorted by name, so that equal answers are equal texts.
- * @param now ms
- * @throws Invalid if there are too many points, Unprocessable if they have too many types
+ * Assembles a timeline. The types of a point are sorted by name, so that equal timelines have equal JSON.
+ * @param now the current time in ms
+ * @throws Invalid if there are more than `MAX_POINTS` points, Unprocessable if there are more than `MAX_CELLS` counts
+ *   by type
  */
 export function* toTimeline(counted: CountedTimeline, range: Range, interval: Interval, now: number): Work<Timeline> {
   const starts = range.from > range.to ? [] : (counted.starts ?? []);
@@ -57,7 +58,7 @@ export function* toTimeline(counted: CountedTimeline, range: Range, interval: In
   const { types, firstFacts, lastFacts } = counted;
   if (types === TOO_MANY || firstFacts === TOO_MANY || lastFacts === TOO_MANY)
     throw new Unprocessable(
-      `A timeline holds at most ${MAX_CELLS} counts by type; request a longer interval or a shorter range`,
+      `A timeline has at most ${MAX_CELLS} counts by type; request a longer interval or a shorter range`,
     );
   const window = windowOf(counted, range, now);
   const points = pointsOf(starts, window);

@@ -6,19 +6,20 @@ import type { Range } from '../../http/range.js';
 export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
 
 /**
- * An answer is built in one turn of the event loop, which other requests must not wait for long. 30,000 days are 82
- * years.
+ * Maximum number of days in a response (82 years). A response is built in one turn of the event loop, which must not
+ * delay other requests for long.
  */
 export const MAX_DAYS = 30_000;
+/** Maximum number of asset types in a response. */
 export const MAX_TYPES = 10_000;
 
 export const TOO_MANY = 'too many';
 
-/** Rows as JSON, or `"too many"` if an answer cannot hold them, so that they are neither sent nor parsed. */
+/** Returns SQL for rows as JSON. If there are more than `most` rows, it returns `"too many"` instead. */
 const bounded = (row: string, most: number): string =>
   `case when count(*) > ${most} then '"${TOO_MANY}"'::json else json_agg(json_build_array(${row})) end`;
 
-/** The facts of a partial day, by measure and type, up to `most` of them. */
+/** Returns SQL that counts the facts of a partial day by measure and type, up to `most` rows. */
 export const factsBetween = (first: string, last: string, most: number): string => `
       (select ${bounded('measure, type, n', most)} from (
         select measure, type, count(*) as n from read.facts
@@ -28,7 +29,7 @@ export const factsBetween = (first: string, last: string, most: number): string 
 
 export type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
 
-/** A range as parameters: pairs of a first and a last. */
+/** The parameters of a range: pairs of a first and a last value. */
 export const COUNTED_RANGE = {
   organization: 'text',
   brand: 'text',
@@ -41,12 +42,12 @@ export const COUNTED_RANGE = {
 } as const;
 
 /**
- * Counts a range in one statement, so that every number is of one snapshot. Whole days come from `days` and `type_days`
- * (threats by type), partial days at the edges of the range from `facts`; `get-metrics.ts` adds the parts up. One day
- * more than an answer holds tells it that there are too many.
+ * Counts a range in one statement, so that all numbers are from one snapshot. Whole days are read from `days` and
+ * `type_days` (threats by type), partial days at the ends of the range from `facts`; `get-metrics.ts` adds the parts.
+ * At most `MAX_DAYS` + 1 days are read, so that too many are detected.
  *
- * $1 organization, $2 brand, then pairs of a first and a last: $3 whole days, $5 and $7 the instants (ms) outside whole
- * days.
+ * Parameters: $1 organization; $2 brand; $3 and $4 first and last whole day; $5 and $6 first and last instant (ms)
+ * before the whole days; $7 and $8 first and last instant (ms) after the whole days.
  */
 export const COUNT = statement(
   'metrics-count',
@@ -55,16 +56,16 @@ export const COUNT = statement(
     /** Everything acknowledged before this instant (ms) is counted. */
     asOf: nullable('bigint'),
     position: nullable('bigint'),
-    /** Whole days, without threats. */
+    /** Counts of whole days, without threats. */
     totals: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
-    /** Whole days with threats, ascending, and their counts. */
+    /** Whole days with threats, ascending. `counts` has the number of threats on each day. */
     days: nullable(json<readonly number[]>()),
     counts: nullable(json<readonly number[]>()),
-    /** Threats of whole days. */
+    /** Threats on whole days, by type. */
     types: nullable(json<readonly (readonly [type: string, n: number])[] | typeof TOO_MANY>()),
-    /** Counts of the first day, if the range begins within it (it may end within it too). */
+    /** Counts of the first day, if the range begins during the day; the range may end on the same day. */
     firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
-    /** Counts of the last day, if the range ends within it. */
+    /** Counts of the last day, if the range ends during the day. */
     lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
   },
   `
@@ -93,10 +94,10 @@ export const COUNT = statement(
     ) by_day`,
 );
 
-/** One row; null: nothing in that part. */
+/** The single row of the result. A part is null if it is empty. */
 export type Counted = RowOf<typeof COUNT>;
 
-/** An empty span begins after its end. */
+/** Returns the parameters of a range. An empty pair has a first value after its last value. */
 export const countValues = (organization: string, brand: string, { from, to }: Range) => {
   const [firstDay, lastDay] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY) - 1];
   const firstDayTo = Math.min(to, firstDay * MS_PER_DAY - 1);

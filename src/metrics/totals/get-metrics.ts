@@ -14,7 +14,7 @@ export class GetMetrics extends Query<AsOf<Metrics>> {
     readonly organization: string,
     readonly range: AskedRange,
     readonly brand: string | undefined,
-    /** The answer includes at least this position. */
+    /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
@@ -29,8 +29,8 @@ const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
 };
 
 /**
- * Adds up the parts. Days stay in order: the first partial day, whole days, the last partial day.
- * @throws Unprocessable if an answer cannot hold them
+ * Adds up the parts of a range. The days stay in order: the first partial day, whole days, the last partial day.
+ * @throws Unprocessable if there are more than `MAX_DAYS` days or `MAX_TYPES` asset types
  */
 const toMetrics = (counted: Counted, range: Range): Metrics => {
   const { firstFacts, lastFacts } = counted;
@@ -41,7 +41,7 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
     lastFacts === TOO_MANY
   )
     throw new Unprocessable(
-      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`,
+      `A response has at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`,
     );
   const totals = new Map(counted.totals);
   const types = new Map(counted.types);
@@ -79,7 +79,7 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Unprocessable if the range has more days or asset types than an answer holds
+   * @throws Unprocessable if the range has more than `MAX_DAYS` days or `MAX_TYPES` asset types with a threat
    */
   execute(query: GetMetrics): Promise<AsOf<Metrics>> {
     const { organization, brand } = query;

@@ -1,13 +1,14 @@
 import { MEASURE } from '../../events/measure.js';
 import type { Totals } from './metrics.dto.js';
 
-/** Types that have a total of their own. */
+/** Asset types with a separate total. */
 export const NAMED_TYPES = ['URL', 'PAGE', 'TWITTER', 'TELEGRAM'] as const;
 
 /**
- * @param total of a measure other than threats
- * @param ofType blocked threats of a type
- * @param newThreats of all types
+ * Creates the totals.
+ * @param total returns the count of a measure other than threats
+ * @param ofType returns the number of blocked threats of a type
+ * @param newThreats the number of blocked threats of all types
  */
 export const toTotals = (
   total: (measure: number) => number,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Opinion } from '../../../src/asset-check/opinion.js';
+import type { SourceResult } from '../../../src/asset-check/source-result.js';
 import { Random } from '../../support/random.js';
 import { listOf } from '../asking.js';
 
@@ -17,7 +17,7 @@ const require = createRequire(import.meta.url);
 const PhishingDetector = require('eth-phishing-detect/src/detector.js') as Detector;
 const config = require('eth-phishing-detect/src/config.json') as Config;
 
-/** What the detector says, in our words. */
+/** The result of the detector as an asset status. */
 const verdictOf = ({ result, type }: { result: boolean; type: string }): string =>
   type === 'whitelist' ? 'ALLOWED' : result ? 'BLOCKED' : 'UNKNOWN';
 
@@ -47,18 +47,18 @@ const derived = (random: Random): string => {
 };
 
 /**
- * Where the detector and this service differ, and why they should. The list has two entries without a dot, which are
- * no hosts and refused, and IP addresses, which have nothing under them; and content that is no host has no verdict.
+ * The intended differences to the detector. Two entries of the list have no dot and are rejected, because they are not
+ * hosts. IP addresses have no subdomains. Content that is not a host has no verdict.
  */
 const NO_HOSTS = ['com12786312634', 'iclexofmarket'];
 
-const isWanted = (host: string, opinion: Opinion | string): boolean =>
-  opinion === 'parse-error' ||
-  opinion === 'internal-scheme' ||
+const isWanted = (host: string, result: SourceResult | string): boolean =>
+  result === 'parse-error' ||
+  result === 'internal-scheme' ||
   NO_HOSTS.some((entry) => host === entry || host.endsWith(`.${entry}`));
 
-describe('a list in the metamask format', () => {
-  let ask: (content: string) => Opinion | string;
+describe('A list in the metamask format', () => {
+  let ask: (content: string) => SourceResult | string;
   const detector = new PhishingDetector(config);
 
   beforeAll(async () => {
@@ -70,33 +70,33 @@ describe('a list in the metamask format', () => {
     let excepted = 0;
     for (const host of hosts) {
       const expected = verdictOf(detector.check(host));
-      const opinion = ask(host);
-      const status = typeof opinion === 'string' ? opinion : opinion.status;
+      const result = ask(host);
+      const status = typeof result === 'string' ? result : result.status;
       if (status === expected) continue;
-      if (isWanted(host, opinion)) excepted += 1;
+      if (isWanted(host, result)) excepted += 1;
       else found.push(`${host}: ${status}, the detector says ${expected}`);
     }
     return { found, excepted, compared: hosts.length };
   };
 
-  it('gives the verdicts of eth-phishing-detect on every host of its own list', () => {
+  it('returns the verdict of eth-phishing-detect for every host of its own list', () => {
     const { found, excepted, compared } = differences([...config.blacklist, ...config.whitelist, ...config.fuzzylist]);
     expect(compared).toBeGreaterThan(14_000);
     expect(found).toEqual([]);
     expect(excepted).toBe(NO_HOSTS.length);
   });
 
-  it('gives its verdicts on 4,000 hosts derived from them', () => {
+  it('returns the verdict of eth-phishing-detect for 4,000 hosts derived from the list', () => {
     const random = new Random(6);
     const hosts = Array.from({ length: 4_000 }, () => derived(random)).filter((host) => /^[a-z0-9._-]+$/.test(host));
     const { found, excepted, compared } = differences(hosts);
     expect(compared).toBeGreaterThan(3_600);
     expect(found).toEqual([]);
-    // Nearly all of them are no hosts: derived to a single label, or from an IP address.
+    // Nearly all exceptions are not hosts: single labels, or names derived from an IP address.
     expect(excepted).toBeLessThan(compared / 4);
   });
 
-  it('imitations are found as the detector finds them', () => {
+  it('finds the same imitations as eth-phishing-detect', () => {
     const random = new Random(7);
     const hosts = Array.from({ length: 1_500 }, () => mutated(random, mutated(random, random.pick(config.fuzzylist))));
     const { found } = differences(hosts);
@@ -104,7 +104,7 @@ describe('a list in the metamask format', () => {
     expect(hosts.filter((host) => detector.check(host).type === 'fuzzy').length).toBeGreaterThan(500);
   });
 
-  it('differs where it must: below a hosting suffix and for a public suffix that are listed', async () => {
+  it('differs from eth-phishing-detect for listed hosting suffixes and public suffixes', async () => {
     const hostile: Config = {
       blacklist: ['github.io', 'co.uk', 'com', 'evil.example'],
       whitelist: ['pages.dev', 'net'],
@@ -113,7 +113,10 @@ describe('a list in the metamask format', () => {
     };
     const theirs = new PhishingDetector(hostile);
     const { ask: ours } = await listOf(JSON.stringify(hostile), 'metamask');
-    const compare = (host: string): [string, string] => [verdictOf(theirs.check(host)), (ours(host) as Opinion).status];
+    const compare = (host: string): [string, string] => [
+      verdictOf(theirs.check(host)),
+      (ours(host) as SourceResult).status,
+    ];
     expect(compare('someone.github.io')).toEqual(['BLOCKED', 'UNKNOWN']);
     expect(compare('someone.pages.dev')).toEqual(['ALLOWED', 'UNKNOWN']);
     expect(compare('shop.co.uk')).toEqual(['BLOCKED', 'UNKNOWN']);

@@ -15,7 +15,7 @@ jest.unstable_mockModule('node:https', () => ({
 const { fetchList } = await import('../../../src/asset-check/lists/fetch-list.js');
 
 const never = new AbortController().signal;
-/** Stands for the public Internet; the rest of loopback is what must not be reached. */
+/** Plays the role of a public address. Other loopback addresses must not be reached. */
 const PUBLIC = '127.0.0.2';
 const INNER = '127.0.0.1';
 
@@ -32,7 +32,7 @@ const read = async (
   return Buffer.concat(chunks).toString();
 };
 
-describe('A list that redirects to a name', () => {
+describe('A list that redirects to a host name', () => {
   let lists: ListServer;
   let inner: ListServer;
   let open: ListServer;
@@ -52,7 +52,7 @@ describe('A list that redirects to a name', () => {
   });
   afterEach(() => Promise.all([lists, inner, open].map((server) => server.stop())));
 
-  /** A name server that leads to one thing after the other, and to the last for ever. */
+  /** A name server that returns the given addresses one after another, and then always the last one. */
   const leadingTo =
     (...answersInTurn: readonly (readonly string[])[]): LookUp =>
     async (name) => {
@@ -60,16 +60,16 @@ describe('A list that redirects to a name', () => {
       return answersInTurn[Math.min(asked.length, answersInTurn.length) - 1]!;
     };
 
-  it('is read from the address that was checked, whatever the name leads to afterwards', async () => {
+  it('is read from the address that was checked, even if the name resolves to another address afterwards', async () => {
     expect(await read(configured, leadingTo([PUBLIC], [INNER]))).toBe('open.example');
     expect(asked).toEqual(['lists.example']);
     expect(inner.connections).toBe(0);
   });
 
-  it('is checked again at the next redirect, which may lead elsewhere under the same name', async () => {
+  it('is checked again at each redirect, because the name may resolve to another address', async () => {
     open.behave = answers(302, { location: '/again' });
     await expect(read(configured, leadingTo([PUBLIC], [INNER]))).rejects.toThrow(
-      'It redirected to lists.example: not a public address',
+      'The server redirected to lists.example: not a public address',
     );
     expect([open.connections, inner.connections]).toEqual([1, 0]);
   });
@@ -82,21 +82,21 @@ describe('A list that redirects to a name', () => {
     [['::1']],
     [['::ffff:7f00:1']],
     [[PUBLIC, 'fd00:ec2::254']],
-  ])('is refused if the name leads to %j, because not all of it is public', async (addresses) => {
+  ])('is rejected if the name resolves to %j, because not every address is public', async (addresses) => {
     await expect(read(configured, leadingTo(addresses))).rejects.toThrow(
-      'It redirected to lists.example: not a public address',
+      'The server redirected to lists.example: not a public address',
     );
     expect([open.connections, inner.connections]).toEqual([0, 0]);
   });
 
-  it('is refused if the name has no address', async () => {
+  it('is rejected if the host name does not resolve', async () => {
     await expect(read(configured, leadingTo([]))).rejects.toThrow(
-      'It redirected to lists.example: the host name does not resolve',
+      'The server redirected to lists.example: the host name does not resolve',
     );
   });
 
   it.each([`http://${INNER}`, 'http://[::1]', 'http://[::ffff:7f00:1]'])(
-    'is refused if it redirects on to %s, without a look-up',
+    'is rejected without a DNS lookup if it redirects to %s',
     async (target) => {
       open.behave = answers(302, { location: `${target}:${port}/list` });
       await expect(read(configured, leadingTo([PUBLIC]))).rejects.toThrow(/: not a public address$/);
@@ -105,10 +105,10 @@ describe('A list that redirects to a name', () => {
     },
   );
 
-  it('gives up a look-up when the time for the list is up, or when it is stopped', async () => {
+  it('aborts the DNS lookup at the timeout of the list and when the service stops', async () => {
     const endless: LookUp = () => new Promise(() => {});
     await expect(read(configured, endless, { timeoutMs: 300 })).rejects.toThrow(
-      'It did not arrive completely within 300 ms',
+      'The download did not finish within 300 ms',
     );
     const stop = new AbortController();
     const stopped: LookUp = async () => {
@@ -119,8 +119,8 @@ describe('A list that redirects to a name', () => {
   });
 });
 
-describe('A list by HTTPS', () => {
-  it('is refused if it redirects to HTTP, even to a public address', async () => {
+describe('A list fetched over HTTPS', () => {
+  it('is rejected if it redirects to HTTP, even at a public address', async () => {
     const open = new ListServer();
     const target = await open.start(PUBLIC);
     const secure = https.createServer({ key: KEY, cert: CERTIFICATE }, (_, response) =>
@@ -130,7 +130,7 @@ describe('A list by HTTPS', () => {
     await once(secure, 'listening');
     const { port } = secure.address() as AddressInfo;
     const fetching = read(`https://localhost:${port}/list`, async () => [PUBLIC]);
-    await expect(fetching).rejects.toThrow('It redirected from HTTPS to HTTP');
+    await expect(fetching).rejects.toThrow('The server redirected from HTTPS to HTTP');
     expect(open.connections).toBe(0);
     secure.close();
     await open.stop();

@@ -13,7 +13,7 @@ const tableOf = (entries: readonly string[]): Promise<HostTable> => {
 const T0 = 1_790_000_000_000;
 const DAY = 86_400_000;
 
-describe('First sights of the entries of a list', () => {
+describe('First-seen times of list entries', () => {
   let folder: string;
   let path: string;
   beforeEach(async () => {
@@ -24,18 +24,18 @@ describe('First sights of the entries of a list', () => {
 
   const seen = (origin = 'plain BLOCKED https://lists.example/'): FirstSeen => new FirstSeen(path, origin);
 
-  it('are kept from refresh to refresh and over restarts, and forgotten with their entry', async () => {
-    await seen().note(await tableOf(['a.example', 'b.example']), T0);
-    await seen().note(await tableOf(['a.example', 'c.example']), T0 + DAY);
+  it('are kept across refreshes and restarts, and removed with their entry', async () => {
+    await seen().update(await tableOf(['a.example', 'b.example']), T0);
+    await seen().update(await tableOf(['a.example', 'c.example']), T0 + DAY);
     expect(await seen().find('a.example')).toEqual({ since: T0, watchedSince: T0 });
     expect(await seen().find('c.example')).toEqual({ since: T0 + DAY, watchedSince: T0 });
     expect(await seen().find('b.example')).toEqual({ watchedSince: T0 });
-    await seen().note(await tableOf(['a.example', 'b.example']), T0 + 2 * DAY);
+    await seen().update(await tableOf(['a.example', 'b.example']), T0 + 2 * DAY);
     expect(await seen().find('b.example')).toEqual({ since: T0 + 2 * DAY, watchedSince: T0 });
     expect(await seen().find(undefined)).toEqual({ watchedSince: T0 });
   });
 
-  it('are those that a map would keep, of 20,000 entries that come and go', async () => {
+  it('equal those of a map for 20,000 entries that are added and removed', async () => {
     const entries = (from: number): string[] => Array.from({ length: 20_000 }, (_, n) => `host-${from + n}.example`);
     const expected = new Map<string, number>();
     for (const [round, from] of [0, 7_000, 3_000].entries()) {
@@ -43,7 +43,7 @@ describe('First sights of the entries of a list', () => {
       const now = new Set(entries(from));
       for (const entry of expected.keys()) if (!now.has(entry)) expected.delete(entry);
       for (const entry of now) if (!expected.has(entry)) expected.set(entry, at);
-      await seen().note(await tableOf([...now, ...entries(from).slice(0, 100)]), at);
+      await seen().update(await tableOf([...now, ...entries(from).slice(0, 100)]), at);
     }
     const wrong: string[] = [];
     for (let n = 0; n < 30_000; n += 37) {
@@ -54,14 +54,14 @@ describe('First sights of the entries of a list', () => {
     expect((await stat(path)).size).toBeLessThan(20_000 * 12 + 100);
   });
 
-  it('are readable by their owner only, and never half-written', async () => {
-    await seen().note(await tableOf(['a.example']), T0);
+  it('are stored atomically in a file that only its owner can read', async () => {
+    await seen().update(await tableOf(['a.example']), T0);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(await readdir(join(folder, 'lists'))).toEqual(['list.seen']);
   });
 
-  it('are not those of another address, nor read from a file that is broken', async () => {
-    await seen().note(await tableOf(['a.example', 'b.example']), T0);
+  it('are not read from the file of another origin or from a broken file', async () => {
+    await seen().update(await tableOf(['a.example', 'b.example']), T0);
     expect(await seen('plain BLOCKED https://other.example/').find('a.example')).toBeUndefined();
     const whole = await readFile(path);
     for (const broken of [
@@ -73,19 +73,19 @@ describe('First sights of the entries of a list', () => {
     ]) {
       await writeFile(path, broken);
       await expect(seen().find('a.example')).resolves.not.toEqual({ since: expect.any(Number) });
-      await seen().note(await tableOf(['a.example']), T0 + DAY);
+      await seen().update(await tableOf(['a.example']), T0 + DAY);
       expect(await seen().find('a.example')).toEqual({ since: T0 + DAY, watchedSince: T0 + DAY });
     }
-    await seen('plain BLOCKED https://other.example/').note(await tableOf(['a.example']), T0 + 2 * DAY);
+    await seen('plain BLOCKED https://other.example/').update(await tableOf(['a.example']), T0 + 2 * DAY);
     expect(await seen().find('a.example')).toBeUndefined();
     await truncate(path, 0);
     expect(await seen().find('a.example')).toBeUndefined();
   });
 
-  it('are not kept of a list so long that they would take too much', async () => {
-    await seen().note(await tableOf(['a.example']), T0);
+  it('are not kept for a list of more than a million entries', async () => {
+    await seen().update(await tableOf(['a.example']), T0);
     const endless = { size: 1_000_001 } as HostTable;
-    await seen().note(endless, T0 + DAY);
+    await seen().update(endless, T0 + DAY);
     expect(await seen().find('a.example')).toBeUndefined();
   });
 });

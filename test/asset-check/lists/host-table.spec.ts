@@ -5,8 +5,8 @@ import { Random } from '../../support/random.js';
 
 const hashes = new SuffixHashes();
 
-describe('the table of entries', () => {
-  it('finds exactly what was added, as a set of texts does', async () => {
+describe('HostTable', () => {
+  it('finds exactly the added entries, as a set of texts does', async () => {
     const random = new Random(1);
     const label = (): string => random.int(60).toString(36) + (random.chance(0.5) ? 'x' : '');
     const host = (): string => Array.from({ length: 2 + random.int(3) }, label).join('.');
@@ -32,7 +32,7 @@ describe('the table of entries', () => {
     expect(hits).toBeGreaterThan(20_000);
   });
 
-  it('compares letter by letter what has the same hash', async () => {
+  it('compares texts with equal hashes character by character', async () => {
     const builder = new HostTableBuilder();
     builder.add('evil.example', BLOCKED);
     const table = await builder.build();
@@ -43,7 +43,7 @@ describe('the table of entries', () => {
     expect(table.find('evil.exampl', 0, hash)).toBe(0);
   });
 
-  it('keeps both flags of what was added twice', async () => {
+  it('combines the flags of an entry that was added twice', async () => {
     const builder = new HostTableBuilder();
     builder.add('same.example', BLOCKED);
     builder.add('same.example', ALLOWED);
@@ -53,7 +53,7 @@ describe('the table of entries', () => {
     expect(table.size).toBe(1);
   });
 
-  it('takes about a dozen bytes an entry beside its text', async () => {
+  it('takes about 12 bytes per entry in addition to the text', async () => {
     const builder = new HostTableBuilder();
     const entries = Array.from({ length: 50_000 }, (_, index) => `site-number-${index}.example`);
     for (const entry of entries) builder.add(entry, BLOCKED);
@@ -61,7 +61,7 @@ describe('the table of entries', () => {
     expect((table.bytes - entries.join('').length) / table.size).toBeLessThan(13);
   });
 
-  it('knows the suffixes of a host down to two labels, and none of an address', () => {
+  it('is searched for the suffixes of a host with at least two labels, and only for the whole text of an account', () => {
     const suffixes = (text: string, withParents: boolean): string[] => {
       hashes.read(text, withParents);
       return Array.from({ length: hashes.count }, (_, index) => text.slice(hashes.starts[index]));

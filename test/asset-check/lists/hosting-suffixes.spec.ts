@@ -19,20 +19,20 @@ const blocks = readFileSync(FILE, 'utf8')
   }));
 
 describe('The shipped hosting suffixes', () => {
-  it('are normalised and without duplicates', () => {
+  it('are normalized and unique', () => {
     expect(SUFFIXES.map(readSuffix)).toEqual(SUFFIXES);
     expect(new Set(SUFFIXES).size).toBe(SUFFIXES.length);
     expect(SUFFIXES.length).toBeGreaterThan(1_000);
   });
 
-  it('are sorted within blocks that each have a comment', () => {
+  it('are sorted within blocks, each of which has a comment', () => {
     for (const { comment, suffixes } of blocks) {
       expect(comment).not.toHaveLength(0);
       expect(suffixes).toEqual(suffixes.toSorted());
     }
   });
 
-  it('are not in the Public Suffix List, which needs no repetition here', () => {
+  it('do not repeat suffixes of the Public Suffix List', () => {
     const known = SUFFIXES.filter((suffix) => {
       const { publicSuffix } = parse(`x.${suffix.replace(/^\*\./, '')}`, { allowPrivateDomains: true });
       return !suffix.startsWith('*.') && publicSuffix === suffix;
@@ -40,7 +40,7 @@ describe('The shipped hosting suffixes', () => {
     expect(known).toEqual([]);
   });
 
-  it('keep a list that names one of them from blocking the sites below it, but not the host itself', async () => {
+  it('are blocked without their subdomains if a list names them', async () => {
     for (const format of ['plain', 'hosts'] as const) {
       const prefix = format === 'hosts' ? '0.0.0.0 ' : '';
       const { ask } = await listOf(NAMED.map((suffix) => `${prefix}${suffix}\n`).join(''), format);
@@ -50,7 +50,7 @@ describe('The shipped hosting suffixes', () => {
     }
   });
 
-  it('let a list block a single site and what is below it', async () => {
+  it('do not prevent a list from blocking a single site and its subdomains', async () => {
     const listed = await listOf(NAMED.map((suffix) => `0.0.0.0 evil-site.${suffix}\n`).join(''), 'hosts');
     for (const suffix of NAMED) {
       expect(brief(listed.ask(`evil-site.${suffix}`))).toMatch(/^BLOCKED/);
@@ -75,20 +75,20 @@ describe('The shipped hosting suffixes', () => {
     'myshopify.com',
     'blogspot.com',
     'typeform.com',
-  ])('with the Public Suffix List, include %s', (suffix) => {
+  ])('include %s, together with the Public Suffix List', (suffix) => {
     expect(hosting.boundaryOf(`someone.${suffix}`)).toEqual({ suffix, owner: 'hosting' });
   });
 
   it.each(['example.com', 'metamask.io', 'notwordpress.com', 'google.com', 'slack.com', 'netlify.com'])(
-    'do not include %s, below which its owner alone has names',
+    'do not include %s, whose subdomains all belong to its owner',
     (host) => expect(hosting.boundaryOf(`www.${host}`).owner).toBe('registry'),
   );
 });
 
-describe('Hosts with many publishers', () => {
+describe('Hosts with pages of many users', () => {
   const HOSTS = ['cdpn.io', 'uploader.irys.xyz', 'arweave.net', 'g8way.io', 'permagate.io', 'tally.so', 'www.bit.ly'];
 
-  it.each(HOSTS)('let a list block one page of %s and no other', async (host) => {
+  it.each(HOSTS)('can be listed by page: only the listed page of %s is blocked', async (host) => {
     const { ask } = await listOf(`${host}/Fc11/full/abc\nfc11.example\n`, 'plain');
     expect(brief(ask(`https://${host}/Fc11/full/abc`))).toMatch(/^BLOCKED/);
     expect(brief(ask(`https://${host}/Fc11/full/abc/below`))).toMatch(/^BLOCKED/);
@@ -96,7 +96,7 @@ describe('Hosts with many publishers', () => {
     expect(brief(ask(`https://${host}/`))).not.toMatch(/^BLOCKED/);
   });
 
-  it.each(HOSTS)('keep a list that names %s from blocking its pages', async (host) => {
+  it.each(HOSTS)('are blocked without their pages if a list names %s', async (host) => {
     const { ask } = await listOf(`${host}\n`, 'plain');
     expect(brief(ask(`https://${host}/somebody`))).not.toMatch(/^BLOCKED/);
   });

@@ -11,7 +11,7 @@ describe('Instances that share a folder and have the same process id', () => {
   beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'list-copy-'))));
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** Records a body piece by piece. */
+  /** Records a body chunk by chunk. */
   const recording = (text: string) => {
     const copy = new ListCopy(folder, 'phishing');
     const pieces = (async function* () {
@@ -21,7 +21,7 @@ describe('Instances that share a folder and have the same process id', () => {
     return { copy, next: (body.chunks as AsyncIterable<Buffer>)[Symbol.asyncIterator]() };
   };
 
-  it('each keep a whole list, however their downloads overlap', async () => {
+  it('each save a complete list if their downloads overlap', async () => {
     const [one, other] = [recording('aaaaaaaa'), recording('bbbb')];
     for (let n = 0; n < 3; n += 1) for (const { next } of [one, other]) await next.next();
     while (!(await other.next.next()).done);
@@ -35,7 +35,7 @@ describe('Instances that share a folder and have the same process id', () => {
     expect((await readdir(join(folder, 'lists'))).sort()).toEqual(['phishing.json', 'phishing.list']);
   });
 
-  it('replace the state of a list at the same time', async () => {
+  it('can save the state of a list concurrently', async () => {
     const copies = Array.from({ length: 20 }, () => new ListCopy(folder, 'phishing'));
     await Promise.all(copies.map((copy, n) => copy.write({ ...STATE, entries: n }, true)));
     expect(await copies[0]!.readState()).toMatchObject({ id: 'phishing' });

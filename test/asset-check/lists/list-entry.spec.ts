@@ -85,11 +85,11 @@ const FORMS: readonly (readonly [entry: string, formats: readonly Format[], aske
   [EVM, ['plain', 'json'], { [EVM]: BLOCKED }],
 ];
 
-describe('an entry', () => {
+describe('A list entry', () => {
   const rows = FORMS.flatMap(([entry, formats, asked]) =>
     formats.flatMap((format) => Object.entries(asked).map(([of, said]) => [entry, format, of, said(entry)] as const)),
   );
-  it.each(rows)('%s of a list in the format %s says of %s: %s', async (entry, format, of, said) => {
+  it.each(rows)('%s in a list in the format %s returns for %s: %s', async (entry, format, of, said) => {
     const { content, ask } = await listOf(FORMATS[format](entry), format);
     expect(content.rejected).toEqual([]);
     expect(brief(ask(of))).toBe(said);
@@ -116,7 +116,7 @@ describe('an entry', () => {
     ['user@x.example', 'unsupported'],
     ['https://good.example@x.example/', 'unsupported'],
     ['ftp://x.example/', 'unsupported'],
-    // Everybody's films are at this path.
+    // All videos have this path.
     ['https://www.youtube.com/watch?v=x', 'unsupported'],
     ['https://drive.google.com/open?id=x', 'unsupported'],
     [`x.example/${'a'.repeat(250)}`, 'too-long'],
@@ -127,7 +127,7 @@ describe('an entry', () => {
     expect(content.rejected).toEqual([{ reason, count: 1, examples: [entry.slice(0, 120)] }]);
   });
 
-  it('that the format cannot have is rejected', async () => {
+  it('is rejected if the format does not support its type', async () => {
     for (const [format, entry] of [
       ['hosts', 'x.example/a'],
       ['hosts', CID],
@@ -140,7 +140,7 @@ describe('an entry', () => {
     }
   });
 
-  it('is counted with its reason, of which the first ten are kept', async () => {
+  it('is counted by reason if it is rejected, with the first ten as examples', async () => {
     const { content } = await listOf(JSON.stringify(['x.example', ...'abcdefghijkl', 'com', 7, null]), 'json');
     expect(content.rejected).toEqual([
       { reason: 'unreadable', count: 14, examples: Array.from('abcdefghij') },
@@ -149,8 +149,8 @@ describe('an entry', () => {
   });
 });
 
-describe('an entry together with others', () => {
-  it('for a host and one for what is below add up', async () => {
+describe('Several matching list entries', () => {
+  it('are combined if one is for a host and one for its subdomains', async () => {
     for (const text of ['x.example\n*.x.example', '*.x.example\nx.example']) {
       const { ask } = await listOf(text, 'plain');
       expect(ask('x.example')).toMatchObject({ status: 'BLOCKED' });
@@ -161,14 +161,14 @@ describe('an entry together with others', () => {
     expect(ask('a.x.example')).toMatchObject({ status: 'ALLOWED' });
   });
 
-  it('for a page decides before one for its host, and before one for a page above', async () => {
+  it('for a page take precedence over entries for its host and its parent pages', async () => {
     const { ask } = await listOf('{"allow":["x.example/a"],"deny":["x.example","x.example/a/b"]}', 'polkadot');
     expect(brief(ask('x.example/a/c'))).toBe('ALLOWED x.example/a parent-domain');
     expect(brief(ask('x.example/a/b/c'))).toBe('BLOCKED x.example/a/b parent-domain');
     expect(brief(ask('x.example/b'))).toBe('BLOCKED x.example');
   });
 
-  it('of MetaMask’s list is decided in the order of its detector', async () => {
+  it('in a MetaMask list are matched in the order of MetaMask’s detector', async () => {
     const { ask, content } = await listOf(
       JSON.stringify({
         blacklist: [
@@ -185,7 +185,7 @@ describe('an entry together with others', () => {
       }),
       'metamask',
     );
-    // Everything on an allowed host is allowed, except IPFS content and what strangers publish there.
+    // Everything on an allowed host is allowed, except IPFS content and user pages.
     expect(brief(ask('https://good.example/evil'))).toBe('ALLOWED good.example');
     expect(brief(ask(`https://good.example/ipfs/${CID}`))).toBe(`BLOCKED ${CID}`);
     expect(brief(ask('https://sites.google.com/view/evil'))).toBe('BLOCKED sites.google.com/view/evil');
@@ -199,7 +199,7 @@ describe('an entry together with others', () => {
     expect(content.rejected).toEqual([{ reason: 'unsupported', count: 1, examples: ['other.example/a'] }]);
   });
 
-  it('costs a check of a long path and a deep host little', async () => {
+  it('cost little CPU time for a long path and a host with many labels', async () => {
     const { ask } = await listOf(Array.from({ length: 10_000 }, (_, n) => `x.example/a/${n}`).join('\n'), 'plain');
     const before = cpuMs();
     for (let n = 0; n < 20; n += 1) ask(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
@@ -207,7 +207,7 @@ describe('an entry together with others', () => {
   });
 });
 
-describe('a line of a hosts file', () => {
+describe('A line of a hosts file', () => {
   it.each([
     ['0.0.0.0', true],
     ['127.0.0.1', true],
@@ -226,7 +226,7 @@ describe('a line of a hosts file', () => {
     ['fe80::1%lo0', false],
     ['::2', false],
     ['2001:4860:4802:32::78', false],
-  ])('to %s blocks: %s', async (address, blocks) => {
+  ])('with the address %s blocks: %s', async (address, blocks) => {
     const { content, ask } = await listOf(`${address} x.example#y.example\n0.0.0.0 z.example\n`, 'hosts');
     expect(brief(ask('x.example'))).toBe(blocks ? 'BLOCKED x.example' : 'not-found');
     expect(brief(ask('y.example'))).toBe('not-found');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Collector } from '../../../src/asset-check/lists/collector.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
-import { eachText } from '../../../src/asset-check/lists/list-lines.js';
+import { forEachEntry } from '../../../src/asset-check/lists/list-lines.js';
 import { Random } from '../../support/random.js';
 import { brief, listOf } from '../asking.js';
 
@@ -11,7 +11,7 @@ const suffixes = new HostingSuffixes();
 const textsOf = async (format: 'plain' | 'hosts', chunks: readonly Buffer[]): Promise<string[]> => {
   const collector = new Collector(suffixes, { pages: true, accounts: true }, 0);
   const texts: string[] = [];
-  await eachText({ chunks, size: 0 }, format, collector, (text) => {
+  await forEachEntry({ chunks, size: 0 }, format, collector, (text) => {
     texts.push(text);
     return true;
   });
@@ -57,8 +57,8 @@ const ENTRIES = {
   hosts: ['', '0.0.0.0 a.example', '127.0.0.1\tb.example  c.example', '::1 d.example', '::', '216.1.1.1 e.example'],
 };
 
-describe.each(['plain', 'hosts'] as const)('the lines of a list in the format %s', (format) => {
-  it('are read like by a reader of single characters, however they end, are commented and arrive', async () => {
+describe.each(['plain', 'hosts'] as const)('lines of a list in the format %s', (format) => {
+  it('are parsed as by a reference parser, with any line ends, comments and chunks', async () => {
     const random = new Random(1);
     for (let run = 0; run < 2_000; run += 1) {
       let document = random.chance(0.3) ? '\ufeff' : '';
@@ -75,7 +75,7 @@ describe.each(['plain', 'hosts'] as const)('the lines of a list in the format %s
     }
   });
 
-  it('lose nothing to a comment of any length, and give up a line that is too long', async () => {
+  it('are read after comments of any length, and rejected if they are too long', async () => {
     const long = 'x '.repeat(200_000);
     const of = (entry: string): string => (format === 'hosts' ? `0.0.0.0 ${entry}` : entry);
     const lines = Array.from({ length: 20 }, (_, n) => of(`site-${n}.example`));
@@ -89,7 +89,7 @@ describe.each(['plain', 'hosts'] as const)('the lines of a list in the format %s
   });
 });
 
-describe('a document that is not a list', () => {
+describe('A document that is not a list', () => {
   const entries = (count: number): string => Array.from({ length: count }, (_, n) => `site-${n}.example\n`).join('');
 
   it.each([
@@ -107,12 +107,12 @@ describe('a document that is not a list', () => {
     ['a list of filters', '||evil.example^\n||evil2.example^\nevil3.example\n'],
     ['a list of another format', '0.0.0.0 evil.example\n0.0.0.0 evil2.example\nevil3.example\n'],
     ['one line in nine', `not an entry\n${entries(8)}`],
-  ])('is rejected as a whole: %s', async (_, text) => {
+  ])('is rejected completely: %s', async (_, text) => {
     for (const ends of ['\n', '\r', '\r\n'])
       await expect(listOf(text.replaceAll('\n', ends), 'plain')).rejects.toThrow(/web page|cannot be read|no usable/);
   });
 
-  it('is not assumed while at most a tenth of the lines cannot be read', async () => {
+  it('is accepted as a list if at most a tenth of the lines cannot be read', async () => {
     const { content } = await listOf(`# <html>\n! <body>\nnot an entry\n${entries(9)}`, 'plain');
     expect(content.table.size).toBe(9);
     expect(content.rejected).toEqual([{ reason: 'unreadable', count: 1, examples: ['not an entry'] }]);

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 
 export type Behaviour = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A server on loopback that does with each request what a spec tells it to, and counts what reaches it. */
+/** An HTTP server on loopback whose behaviour a spec sets. Counts connections and requests. */
 export class ListServer {
   behave: Behaviour = (_, response) => response.end();
-  /** Connections accepted, requests or not. */
+  /** Number of accepted connections. */
   connections = 0;
   readonly requests: { path: string; headers: IncomingMessage['headers'] }[] = [];
   private readonly server = createServer((request, response) => {
@@ -15,7 +15,7 @@ export class ListServer {
     this.behave(request, response);
   });
 
-  /** @param port 0 takes a free one */
+  /** @param port 0 selects a free port */
   async start(host = '127.0.0.1', port = 0): Promise<string> {
     this.server.on('connection', () => (this.connections += 1));
     await new Promise<void>((resolve) => this.server.listen(port, host, resolve));
@@ -28,7 +28,7 @@ export class ListServer {
   }
 }
 
-/** Sends a body as a list is sent. */
+/** Responds with 200 and the body. */
 export const sends =
   (body: string | Buffer, headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {

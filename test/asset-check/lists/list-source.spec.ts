@@ -16,10 +16,10 @@ import { answers, type Behaviour, ListServer, sends } from './list-server.js';
 const suffixes = new HostingSuffixes();
 const hashes = new SuffixHashes();
 const never = new AbortController().signal;
-/** Node 20 leaves it to the collector of garbage. */
+/** On Node 20, only the garbage collector frees the memory. */
 const CAN_GIVE_BACK = 'transfer' in ArrayBuffer.prototype;
 
-describe('a list that is fetched', () => {
+describe('ListSource', () => {
   let folder: string;
   let server: ListServer;
   let url: string;
@@ -62,7 +62,7 @@ describe('a list that is fetched', () => {
     return brief(source.ask(reading!, hashes));
   };
 
-  /** What the operator's command says of lists at these addresses. */
+  /** The status that the operator's command shows for these lists. */
   const statusOf = async (lists: readonly object[], now?: number) => {
     const sourcesFile = join(folder, 'sources.json');
     const settings = lists.map((each) => ({ id: 'list', kind: 'list', format: 'plain', url: `${url}/list`, ...each }));
@@ -72,30 +72,30 @@ describe('a list that is fetched', () => {
 
   const entries = (count: number): string => Array.from({ length: count }, (_, n) => `site-${n}.example`).join('\n');
 
-  /** Every way in which a list goes wrong, and what is said of it. */
+  /** The ways in which a refresh fails, and the reported error. */
   const FAULTS: readonly (readonly [name: string, behaviour: Behaviour, said: RegExp])[] = [
-    ['hangs', () => undefined, /did not arrive completely within 400 ms/],
+    ['does not respond', () => undefined, /did not finish within 400 ms/],
     [
-      'hangs in the middle of its body',
+      'stops sending in the middle of the body',
       (_, response) => {
         response.writeHead(200, { 'content-type': 'text/plain' });
         response.write('half.example\n');
       },
-      /did not arrive completely within 400 ms/,
+      /did not finish within 400 ms/,
     ],
     [
-      'drips',
+      'sends one byte every 50 ms',
       (_, response) => {
         response.writeHead(200, { 'content-type': 'text/plain' });
         const drip = setInterval(() => response.write('a'), 50);
         response.on('close', () => clearInterval(drip));
       },
-      /did not arrive completely within 400 ms/,
+      /did not finish within 400 ms/,
     ],
-    ['says that it is too large', answers(200, { 'content-length': '104857600' }), /larger than 100000 bytes/],
-    ['is too large without saying so', sends(entries(20_000)), /larger than 100000 bytes/],
+    ['announces a body that is too large', answers(200, { 'content-length': '104857600' }), /larger than 100000 bytes/],
+    ['sends a body that is too large', sends(entries(20_000)), /larger than 100000 bytes/],
     [
-      'never ends',
+      'sends an endless body',
       (_, response) => {
         response.writeHead(200, { 'content-type': 'text/plain' });
         const pour = (): void => {
@@ -122,52 +122,67 @@ describe('a list that is fetched', () => {
       /localhost: not a public address/,
     ],
     ['redirects to a file', answers(302, { location: 'file:///etc/passwd' }), /not HTTP/],
-    ['redirects to nowhere', answers(302), /without a Location/],
+    ['redirects without a Location header', answers(302), /without a Location/],
     ['redirects to an invalid URL', answers(302, { location: 'http://[' }), /not a valid URL/],
-    ['fails', answers(500), /answered 500/],
-    ['is gone', answers(404), /answered 404/],
-    ['is empty', sends(''), /no usable entries/],
-    ['holds nothing that is a host', sends('com\n*\nlocalhost\n'), /no usable entries/],
-    ['is a web page', sends('<html>site-1.example</html>', { 'content-type': 'text/html' }), /content type text\/html/],
-    ['is a picture', sends('x.example', { 'content-type': 'image/png' }), /content type image\/png/],
-    ['is a web page without saying so', sends('<!doctype html>\nx.example'), /web page/],
-    ['is a web page after an entry', sends('x.example\n<html>\n'), /1 of 2 lines cannot be read/],
-    ['is a web page after comments', sends('# x\n<!-- y -->\n<html>\nx.example'), /web page/],
-    ['is compressed although that was not requested', sends('x', { 'content-encoding': 'gzip' }), /encoded as gzip/],
-    ['is absurdly smaller', sends(entries(9)), /shrunk from 100 entries to 9/],
+    ['responds with 500', answers(500), /status 500/],
+    ['responds with 404', answers(404), /status 404/],
+    ['sends an empty list', sends(''), /no usable entries/],
+    ['sends a list without hosts', sends('com\n*\nlocalhost\n'), /no usable entries/],
     [
-      'breaks off',
+      'sends a web page as text/html',
+      sends('<html>site-1.example</html>', { 'content-type': 'text/html' }),
+      /content type text\/html/,
+    ],
+    [
+      'sends the content type of a picture',
+      sends('x.example', { 'content-type': 'image/png' }),
+      /content type image\/png/,
+    ],
+    ['sends a web page as plain text', sends('<!doctype html>\nx.example'), /web page/],
+    ['sends a web page after an entry', sends('x.example\n<html>\n'), /1 of 2 lines cannot be read/],
+    ['sends a web page after comments', sends('# x\n<!-- y -->\n<html>\nx.example'), /web page/],
+    [
+      'sends a compressed body that was not requested',
+      sends('x', { 'content-encoding': 'gzip' }),
+      /content encoding gzip/,
+    ],
+    ['sends a list that shrank to less than a tenth', sends(entries(9)), /shrank from 100 entries to 9/],
+    [
+      'closes the connection in the middle of the body',
       (_, response) => {
         response.writeHead(200, { 'content-length': '50000', 'content-type': 'text/plain' });
         response.write(entries(100), () => response.destroy());
       },
       /aborted/,
     ],
-    ['closes at once', (request) => request.socket.destroy(), /hang up|ECONNRESET/],
-    ['is not HTTP', (request) => request.socket.end('x.example\n'), /Parse Error/],
+    ['closes the connection at once', (request) => request.socket.destroy(), /hang up|ECONNRESET/],
+    ['does not speak HTTP', (request) => request.socket.end('x.example\n'), /Parse Error/],
   ];
 
-  it.each(FAULTS)('that %s leaves the last good one in use, says so, and recovers', async (_, behaviour, said) => {
-    server.behave = sends(entries(100));
-    const source = list();
-    await source.refresh(never);
-    expect(source.state).toMatchObject({ entries: 100, refused: 0 });
-    server.behave = behaviour;
-    const started = Date.now();
-    await source.refresh(never);
-    expect(Date.now() - started).toBeLessThan(5_000);
-    expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
-    expect(source.state.entries).toBe(100);
-    expect(source.state.lastError).toMatch(said);
-    expect(news.at(-1)).toContain('List list was not refreshed');
-    server.behave = sends(entries(101));
-    await source.refresh(never);
-    expect(source.state).toMatchObject({ entries: 101 });
-    expect(source.state).not.toHaveProperty('lastError');
-    expect(news.at(-1)).toBe('List list is current again: 101 entries');
-  });
+  it.each(FAULTS)(
+    'keeps the last valid version, reports the error and recovers if the server %s',
+    async (_, behaviour, said) => {
+      server.behave = sends(entries(100));
+      const source = list();
+      await source.refresh(never);
+      expect(source.state).toMatchObject({ entries: 100, refused: 0 });
+      server.behave = behaviour;
+      const started = Date.now();
+      await source.refresh(never);
+      expect(Date.now() - started).toBeLessThan(5_000);
+      expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
+      expect(source.state.entries).toBe(100);
+      expect(source.state.lastError).toMatch(said);
+      expect(news.at(-1)).toContain('List list was not refreshed');
+      server.behave = sends(entries(101));
+      await source.refresh(never);
+      expect(source.state).toMatchObject({ entries: 101 });
+      expect(source.state).not.toHaveProperty('lastError');
+      expect(news.at(-1)).toBe('List list is current again: 101 entries');
+    },
+  );
 
-  it('is asked for only if it changed', async () => {
+  it('is downloaded only if it changed', async () => {
     server.behave = sends(entries(10), { etag: '"v1"', 'last-modified': 'Tue, 03 Feb 2026 00:00:00 GMT' });
     const source = list();
     await source.refresh(never);
@@ -183,7 +198,7 @@ describe('a list that is fetched', () => {
     expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
   });
 
-  it('is kept on disk, so that the next start has it before any network', async () => {
+  it('is saved on disk and loaded at the next start before any download', async () => {
     server.behave = sends(entries(10), { etag: '"v1"' });
     await list().refresh(never);
     server.behave = answers(500);
@@ -193,14 +208,14 @@ describe('a list that is fetched', () => {
     await next.refresh(never);
     expect(server.requests.at(-1)!.headers).toMatchObject({ 'if-none-match': '"v1"' });
     expect(ask(next, 'site-7.example')).toBe('BLOCKED site-7.example');
-    // A list of the same name from elsewhere, or read otherwise, is another list.
+    // A copy with another URL, format or verdict is not used.
     for (const other of [list({ url: `${url}/other` }), list({ verdict: 'ALLOWED' }), list({ format: 'hosts' })]) {
       await other.load();
       expect(ask(other, 'site-7.example')).toBe('source-error');
     }
   });
 
-  it('is not taken from a copy that is broken', async () => {
+  it('is not loaded from a broken copy', async () => {
     server.behave = sends(entries(10));
     await list().refresh(never);
     for (const broken of ['', '<html>', '\u0000\u0001']) {
@@ -217,7 +232,7 @@ describe('a list that is fetched', () => {
     }
   });
 
-  it('knows since when it has each entry, over refreshes, refusals and a restart', async () => {
+  it('keeps first-seen times across refreshes, rejected lists and a restart', async () => {
     const clock = jest.spyOn(Date, 'now');
     const hour = 3_600_000;
     const noon = Date.parse('2026-03-01T12:00:00Z');
@@ -246,7 +261,7 @@ describe('a list that is fetched', () => {
     }
   });
 
-  it('of before its first sights were kept has those of when it was fetched', async () => {
+  it('uses the time of the download as first-seen time if the copy has no first-seen file', async () => {
     const source = list();
     server.behave = sends(entries(100), { etag: '"1"' });
     await source.refresh(never);
@@ -259,7 +274,7 @@ describe('a list that is fetched', () => {
     expect(await restarted.seenSince('site-1.example')).toEqual({ since, watchedSince: since });
   });
 
-  it('is used all the same if its first sights cannot be kept, which is said', async () => {
+  it('is used and logs a warning if first-seen times cannot be saved', async () => {
     await mkdir(join(folder, 'lists', 'list.seen'), { recursive: true });
     const source = list();
     server.behave = sends(entries(100));
@@ -269,7 +284,7 @@ describe('a list that is fetched', () => {
     expect(news).toEqual([expect.stringMatching(/^First-seen times of list list could not be saved: /)]);
   });
 
-  it('is written to disk as it comes, and nothing of a refused one stays there', async () => {
+  it('is written to disk during the download, and a rejected list leaves no file', async () => {
     const source = list();
     server.behave = sends(entries(100));
     await source.refresh(never);
@@ -285,15 +300,15 @@ describe('a list that is fetched', () => {
     });
     await refused;
     expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
-    // This one is refused when all of it has come.
+    // This list is rejected after it was downloaded completely.
     server.behave = sends(entries(5));
     await source.refresh(never);
-    expect(source.state.lastError).toMatch(/shrunk/);
+    expect(source.state.lastError).toMatch(/shrank/);
     expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
     expect(await readFile(join(kept, 'list.list'), 'utf8')).toBe(entries(100));
   });
 
-  (CAN_GIVE_BACK ? it : it.skip)('gives the memory of the one it replaces back at once', async () => {
+  (CAN_GIVE_BACK ? it : it.skip)('frees the memory of the replaced version at once', async () => {
     server.behave = sends(entries(10));
     const source = list();
     await source.refresh(never);
@@ -304,7 +319,7 @@ describe('a list that is fetched', () => {
     expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
   });
 
-  it('works without a disk', async () => {
+  it('works if the disk fails', async () => {
     server.behave = sends(entries(10));
     await writeFile(join(folder, 'lists'), 'a file where the folder should be');
     const source = list();
@@ -313,7 +328,7 @@ describe('a list that is fetched', () => {
     expect(news.at(-1)).toMatch(/could not be saved/);
   });
 
-  it('of a file is read again when the file changes', async () => {
+  it('reads a local file again when the file changes', async () => {
     const file = join(folder, 'house.txt');
     await writeFile(file, 'one.example');
     const source = list({ file });
@@ -333,7 +348,7 @@ describe('a list that is fetched', () => {
     expect(source.state.lastError).toMatch(/larger than/);
   });
 
-  it('is reported by the operator’s command, which runs elsewhere', async () => {
+  it('is shown by the operator’s command in another process', async () => {
     server.behave = sends(`${entries(10)}\ncom\nuser@evil.example`);
     const source = list();
     await source.refresh(never);
@@ -353,14 +368,14 @@ describe('a list that is fetched', () => {
           { reason: 'unsupported', count: 1, examples: ['user@evil.example'] },
         ],
         ageSeconds: 60,
-        lastError: 'It answered 503',
+        lastError: 'The server responded with status 503',
         lastErrorAt: expect.any(Number),
       },
       { id: 'unread', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
     ]);
   });
 
-  it('says which entries it does not use, once until they change', async () => {
+  it('logs rejected entries once, and again when they change', async () => {
     const source = list();
     for (const bad of ['com', 'com', 'com\nlocalhost', 'com\nlocalhost']) {
       server.behave = sends(`${entries(10)}\n${bad}`);
@@ -375,7 +390,7 @@ describe('a list that is fetched', () => {
     expect(source.state).toMatchObject({ refused: 0, rejected: [] });
   });
 
-  it('of an address with secrets shows and keeps none of them', async () => {
+  it('neither shows nor stores the secrets in its URL', async () => {
     server.behave = sends(entries(10));
     const secret = `${url.replace('://', '://user:hunter2@')}/list?token=s3cret#part`;
     const source = list({ url: secret });
@@ -388,7 +403,7 @@ describe('a list that is fetched', () => {
     const kept = join(folder, 'lists');
     const texts = await Promise.all((await readdir(kept)).map((name) => readFile(join(kept, name), 'utf8')));
     expect(JSON.stringify([status, news, source.state, texts])).not.toMatch(/user|hunter2|token|s3cret|#part/);
-    // The same address has its copy, and another query of the same server is another list.
+    // The copy is used for the same URL, but not for a URL with another query.
     const [same, other] = [list({ url: secret }), list({ url: secret.replace('s3cret', 'other') })];
     await same.load();
     expect(ask(same, 'site-7.example')).toBe('BLOCKED site-7.example');
@@ -396,7 +411,7 @@ describe('a list that is fetched', () => {
     expect(ask(other, 'site-7.example')).toBe('source-error');
   });
 
-  (process.platform === 'win32' ? it.skip : it)('is kept where nobody else can read it', async () => {
+  (process.platform === 'win32' ? it.skip : it)('is stored so that only its owner can read it', async () => {
     server.behave = sends(entries(10));
     await list().refresh(never);
     const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
@@ -405,7 +420,7 @@ describe('a list that is fetched', () => {
     ]);
   });
 
-  it('leaves no half-written file behind', async () => {
+  it('leaves no partial file', async () => {
     server.behave = sends(entries(10));
     const [one, other] = [list(), list()];
     await Promise.all([one.refresh(never), other.refresh(never), one.refresh(never)]);
@@ -414,7 +429,7 @@ describe('a list that is fetched', () => {
   });
 
   it.each(['plain', 'json'] as const)(
-    'of 200,000 entries in the format %s lets requests pass meanwhile',
+    'yields to other requests while it parses 200,000 entries in the format %s',
     async (format) => {
       const text = format === 'plain' ? entries(200_000) : JSON.stringify(entries(200_000).split('\n'));
       const bytes = Buffer.from(text);
@@ -454,14 +469,14 @@ describe('a list that is fetched', () => {
     'localhost',
     'LOCALHOST.',
     '%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1',
-  ])('makes no connection to %s, where it redirects', async (target) => {
+  ])('does not connect to the private redirect target %s', async (target) => {
     const secret = new ListServer();
     const { port } = new URL(await secret.start());
     server.behave = answers(302, { location: `http://${target}:${port}/secret` });
     const source = list({ timeoutMs: 2_000 });
     await source.refresh(never);
     await secret.stop();
-    expect(source.state.lastError).toMatch(/^It redirected to .+: not a public address$/);
+    expect(source.state.lastError).toMatch(/^The server redirected to .+: not a public address$/);
     expect(secret.connections).toBe(0);
   });
 });

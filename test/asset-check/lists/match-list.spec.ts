@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { FAILED } from '../../../src/asset-check/opinion.js';
+import { FAILED } from '../../../src/asset-check/source-result.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
-import { ListRefused } from '../../../src/asset-check/lists/collector.js';
+import { InvalidList } from '../../../src/asset-check/lists/collector.js';
 import type { Format } from '../../../src/asset-check/lists/parse-list.js';
 import { matchList } from '../../../src/asset-check/lists/match-list.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
@@ -35,7 +35,7 @@ localhost
 user@evil.example
 `;
 
-const CASES: readonly (readonly [content: string, opinion: string])[] = [
+const CASES: readonly (readonly [content: string, result: string])[] = [
   ['evil.example', 'BLOCKED evil.example'],
   ['https://EVIL.example./x?y#z', 'BLOCKED evil.example'],
   ['a.evil.example', 'BLOCKED evil.example parent-domain'],
@@ -82,13 +82,13 @@ const CASES: readonly (readonly [content: string, opinion: string])[] = [
   ['wild.example', 'not-found'],
 ];
 
-describe('a plain list', () => {
-  it.each(CASES)('says of %s: %s', async (content, opinion) => {
+describe('A plain list', () => {
+  it.each(CASES)('returns for %s: %s', async (content, result) => {
     const { ask } = await listOf(PLAIN, 'plain', { hosting: ['blogs.example'] });
-    expect(brief(ask(content))).toBe(opinion);
+    expect(brief(ask(content))).toBe(result);
   });
 
-  it('rejects an entry that it cannot use, and says why', async () => {
+  it('reports rejected entries with the reason', async () => {
     const { content } = await listOf(PLAIN, 'plain');
     expect(content.table.size).toBe(13);
     expect(content.rejected).toEqual([
@@ -98,7 +98,7 @@ describe('a plain list', () => {
     ]);
   });
 
-  it('may be one of what is allowed', async () => {
+  it('returns ALLOWED if its verdict is ALLOWED', async () => {
     const { ask } = await listOf('good.example', 'plain', { verdict: 'ALLOWED' });
     expect(brief(ask('good.example'))).toBe('ALLOWED good.example');
     expect(brief(ask('a.good.example'))).toBe('ALLOWED good.example parent-domain');
@@ -137,18 +137,18 @@ gmail.com
     ['query.example', 'BLOCKED https://query.example/?q=1'],
     ['gmail.com', 'BLOCKED gmail.com'],
     ['someone@gmail.com', 'gmail.com hosting-domain'],
-  ])('with pages says of %s: %s', async (content, opinion) => {
+  ])('with page entries returns for %s: %s', async (content, result) => {
     const { ask } = await listOf(PAGES, 'plain');
-    expect(brief(ask(content))).toBe(opinion);
+    expect(brief(ask(content))).toBe(result);
   });
 
-  it('is a source that failed as long as it was never read', () => {
+  it('returns source-error until it was read', () => {
     const { reading } = parseContent('evil.example');
     expect(matchList(undefined, 'plain', reading!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
   });
 });
 
-describe('the other formats', () => {
+describe('Lists in other formats', () => {
   const HOSTS = `
 127.0.0.1 localhost
 ::1 localhost ip6-localhost
@@ -204,9 +204,9 @@ ${'0.0.0.0 more.example\n'.repeat(6)}`;
     ],
   ];
 
-  it.each(cases)('%s %s says of %s: %s', async (format, text, content, opinion) => {
+  it.each(cases)('%s list %s returns for %s: %s', async (format, text, content, result) => {
     const { ask } = await listOf(text, format);
-    expect(brief(ask(content))).toBe(opinion);
+    expect(brief(ask(content))).toBe(result);
   });
 
   it.each([
@@ -237,12 +237,12 @@ ${'0.0.0.0 more.example\n'.repeat(6)}`;
     ['polkadot', '{"deny":7}'],
     ['polkadot', '{"__proto__":["evil.example"]}'],
     ['polkadot', `{"deny":${'['.repeat(10_000)}`],
-  ] as const)('refuse as a whole what is no list: %s %s', async (format, text) => {
-    await expect(listOf(text, format)).rejects.toBeInstanceOf(ListRefused);
+  ] as const)('reject a document that is not a list: %s %s', async (format, text) => {
+    await expect(listOf(text, format)).rejects.toBeInstanceOf(InvalidList);
   });
 });
 
-describe('accounts and profiles in a list', () => {
+describe('Accounts and profiles in a list', () => {
   const [evil, good] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`];
 
   it('block a payment whose recipient or contract is listed', async () => {
@@ -253,7 +253,7 @@ describe('accounts and profiles in a list', () => {
     expect(brief(ask(`ethereum:${good}/transfer?address=${good}`))).toBe('not-found');
   });
 
-  it('are the same profile by its own host and by its link', async () => {
+  it('match a profile by its own host and by its link', async () => {
     const { ask } = await listOf('evil.t.me\nhttps://medium.com/@evil\n', 'plain');
     for (const content of ['evil.t.me', 'https://t.me/Evil', 'tg://resolve?domain=evil'])
       expect(brief(ask(content))).toBe('BLOCKED evil.t.me');
@@ -263,8 +263,8 @@ describe('accounts and profiles in a list', () => {
   });
 });
 
-describe('a list of others as an attacker', () => {
-  it('cannot allow or block the world, make a script of an entry or leave its type', async () => {
+describe('A list from an attacker', () => {
+  it('cannot allow or block everything, inject a script or change the type of an entry', async () => {
     const entries = [
       '*',
       '*.*',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Opinion } from '../../../src/asset-check/opinion.js';
+import type { SourceResult } from '../../../src/asset-check/source-result.js';
 import type { RejectedEntries } from '../../../src/asset-check/lists/list-entry.js';
 import { brief, listOf } from '../asking.js';
 
@@ -26,10 +26,10 @@ const ALLOW = `*.fleek.co amplifyapp.com ddns.net ddns.us duckdns.org eth.limo f
   hopto.org js.org netlify.app on.fleek.co pagekite.me pages.dev plesk.page r2.dev servehttp.com square.site surge.sh
   sytes.net timeweb.ru vercel.app web.app webflow.io weebly.com wixsite.com wuaze.com zapto.org`;
 
-describe('the shipped polkadot data as a list', () => {
+describe('The shipped polkadot data as a list', () => {
   const deny = listedSites();
   const allow = ALLOW.split(/\s+/);
-  let ask: (content: string) => Opinion | string;
+  let ask: (content: string) => SourceResult | string;
   let rejected: readonly RejectedEntries[];
 
   beforeAll(async () => {
@@ -38,24 +38,24 @@ describe('the shipped polkadot data as a list', () => {
     ({ rejected } = content);
   });
 
-  it('blocks each listed host, however the data writes it', () => {
+  it('blocks each listed host in every spelling of the data', () => {
     expect(deny.length).toBeGreaterThan(54_000);
     const missed = deny.filter((site) => {
-      const opinion = ask(site);
-      return typeof opinion === 'string' || opinion.status !== 'BLOCKED';
+      const result = ask(site);
+      return typeof result === 'string' || result.status !== 'BLOCKED';
     });
     expect(missed).toEqual([NO_HOST]);
     expect(rejected).toEqual([{ reason: 'public-suffix', count: 1, examples: [NO_HOST] }]);
   });
 
-  it('blocks no hosting suffix, and nothing under one that is not listed itself', () => {
+  it('blocks neither hosting suffixes nor unlisted sites under them', () => {
     for (const suffix of allow.filter((text) => !text.startsWith('*.'))) {
       expect(brief(ask(suffix))).toBe(`ALLOWED ${suffix}`);
       expect(brief(ask(`nobody-listed-this.${suffix}`))).toBe(`${suffix} hosting-domain`);
     }
   });
 
-  it('takes the addresses of the data in a plain list, the same account under another network’s prefix included', async () => {
+  it('blocks the addresses of the data in a plain list, also with the prefix of another network', async () => {
     const addresses = readFileSync(ADDRESSES, 'utf8')
       .split('\n')
       .slice(1)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Breaker } from '../../../src/asset-check/lookups/breaker.js';
+import { CircuitBreaker } from '../../../src/asset-check/lookups/circuit-breaker.js';
 import { LookupSource, type Outcome } from '../../../src/asset-check/lookups/lookup-source.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { eventually } from '../../support/eventually.js';
@@ -12,7 +12,7 @@ const PATIENCE_MS = 120_000;
 const json = (value: unknown): ReturnType<typeof sends> =>
   sends(JSON.stringify(value), { 'content-type': 'application/json' });
 
-describe('a source that is asked over HTTP', () => {
+describe('LookupSource', () => {
   let server: ListServer;
   let url: string;
   let source: LookupSource;
@@ -41,7 +41,7 @@ describe('a source that is asked over HTTP', () => {
 
   afterEach(() => server.stop());
 
-  it('is sent the content and its headers, and its status and reason are read', async () => {
+  it('sends the content and the configured headers, and reads status and reason of the response', async () => {
     let body = '';
     server.behave = (request, response) => {
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -54,7 +54,7 @@ describe('a source that is asked over HTTP', () => {
     ]);
   });
 
-  it('says what became of each content, and whether its breaker is open', async () => {
+  it('reports the outcome of each lookup, and whether the circuit breaker is open', async () => {
     const outcomes: Outcome[] = [];
     const reasons: unknown[] = [];
     const watched = lookUp(1_500, (outcome, error) => {
@@ -71,7 +71,7 @@ describe('a source that is asked over HTTP', () => {
     server.behave = json({});
     for (const name of ['c', 'd', 'e', 'f', 'g']) await ask(`${name}.example`, 10_000, watched);
     expect(outcomes).toEqual(['timeout', 'error', 'error', 'error', 'error', 'skipped']);
-    // Each that failed has a reason; those that were not sent have none.
+    // Failed lookups have an error; lookups that were not sent have none.
     expect(reasons).toHaveLength(5);
     for (const reason of reasons) expect((reason as Error).message).not.toBe('');
     expect(watched.isCircuitOpen).toBe(true);
@@ -97,26 +97,26 @@ describe('a source that is asked over HTTP', () => {
     [[], 'source-error'],
     [null, 'source-error'],
     ['BLOCKED', 'source-error'],
-  ])('that answers %j says %s', async (answer, opinion) => {
+  ])('reads the response %j as %s', async (answer, result) => {
     server.behave = json(answer);
-    expect(await ask('evil.example')).toBe(opinion);
+    expect(await ask('evil.example')).toBe(result);
   });
 
   it.each([
-    ['fails', answers(500, {}, '{"status":"BLOCKED"}')],
-    ['wants another key', answers(401)],
+    ['responds with 500', answers(500, {}, '{"status":"BLOCKED"}')],
+    ['responds with 401', answers(401)],
     ['redirects', (request: never, response: never) => answers(307, { location: `${url}/other` })(request, response)],
-    ['sends no JSON', sends('BLOCKED')],
-    ['sends half of its JSON', sends('{"status":"BLO')],
-    ['sends too much', sends(`{"status":"BLOCKED","x":"${'x'.repeat(100_000)}"}`)],
-    ['closes at once', (request: { socket: { destroy(): void } }) => request.socket.destroy()],
-  ] as const)('that %s has failed', async (_, behaviour) => {
+    ['sends text that is not JSON', sends('BLOCKED')],
+    ['sends incomplete JSON', sends('{"status":"BLO')],
+    ['sends more than 64 KiB', sends(`{"status":"BLOCKED","x":"${'x'.repeat(100_000)}"}`)],
+    ['closes the connection at once', (request: { socket: { destroy(): void } }) => request.socket.destroy()],
+  ] as const)('returns source-error if the server %s', async (_, behaviour) => {
     server.behave = behaviour as ListServer['behave'];
     expect(await ask('evil.example')).toBe('source-error');
     expect(server.requests).toHaveLength(1);
   });
 
-  it('has the time that it was given, or what is left of the budget', async () => {
+  it('times out after its timeout or at the deadline of the check, whichever is first', async () => {
     server.behave = () => undefined;
     const started = performance.now();
     expect(await ask('evil.example', 10_000, lookUp(200))).toBe('timeout');
@@ -124,31 +124,31 @@ describe('a source that is asked over HTTP', () => {
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
-  it('is asked once for one asset, however it is written and however many ask at once', async () => {
+  it('sends one request for all spellings of an asset and all concurrent lookups', async () => {
     server.behave = json({ status: 'BLOCKED' });
     const contents = ['evil.example', 'https://EVIL.example/', 'evil.example.', 'hxxp://evil[.]example'];
     expect(await Promise.all(contents.map((content) => ask(content)))).toEqual(contents.map(() => 'BLOCKED'));
     expect(await ask('evil.example')).toBe('BLOCKED');
     expect(server.requests).toHaveLength(1);
-    // A page is another asset than its host, for somebody else at least.
+    // A page is looked up separately from its host.
     expect(await ask('evil.example/page')).toBe('BLOCKED');
     expect(server.requests).toHaveLength(2);
   });
 
-  it('is asked again for what it failed to answer', async () => {
+  it('does not cache failures', async () => {
     server.behave = answers(500);
     expect(await ask('evil.example')).toBe('source-error');
     server.behave = json({ status: 'BLOCKED' });
     expect(await ask('evil.example')).toBe('BLOCKED');
   });
 
-  it('is not asked by more than fifty at once, and nobody waits beyond the budget', async () => {
+  it('sends at most 50 requests at once, and no lookup waits beyond its deadline', async () => {
     const held: (() => void)[] = [];
     const hold: ListServer['behave'] = (request, response) =>
       void held.push(() => json({ status: 'UNKNOWN' })(request, response));
     const askAll = (budget: number, of: LookupSource): Promise<string>[] =>
       Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, budget, of));
-    // Another source on the same server is answered after all that was sent before.
+    // The server handles the request of another source after all requests sent before.
     const everythingHasArrived = async (): Promise<void> => {
       server.behave = json({ status: 'UNKNOWN' });
       expect(await ask('last.example', PATIENCE_MS, lookUp(PATIENCE_MS))).toBe('not-found');
@@ -172,16 +172,16 @@ describe('a source that is asked over HTTP', () => {
     const sent = server.requests.length;
     server.behave = json({ status: 'UNKNOWN' });
     for (const answer of held.splice(0)) answer();
-    // Those that waited behind them are late, and are not sent.
+    // Lookups that waited for a slot past their deadline are not sent.
     expect(await ask('behind.example', PATIENCE_MS, hurried)).toBe('not-found');
     expect(server.requests).toHaveLength(sent + 1);
   });
 });
 
-describe('the breaker', () => {
-  it('opens after five failures in a row, lets one try after a while, and closes when that succeeds', () => {
+describe('CircuitBreaker', () => {
+  it('opens after five consecutive failures, allows one probe after 10 s, and closes when the probe succeeds', () => {
     let now = 0;
-    const breaker = new Breaker(() => now);
+    const breaker = new CircuitBreaker(() => now);
     const fail = (): void => {
       expect(breaker.allows()).toBe(true);
       breaker.report(false);

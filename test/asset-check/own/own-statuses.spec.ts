@@ -14,7 +14,7 @@ import { brief } from '../asking.js';
 
 const CREATED = '2026-03-01T00:00:00Z';
 
-describe('our own statuses in memory', () => {
+describe('OwnStatuses', () => {
   let database: TestDatabase;
   let own: OwnStatuses;
   let news: string[];
@@ -22,8 +22,8 @@ describe('our own statuses in memory', () => {
 
   const ownStatuses = (maxBytes = 1e9): OwnStatuses => {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), 'blogs.example']);
-    const current: Pick<EventLog, 'readStream'> = { readStream: (...given) => log.readStream(...given) };
-    return new OwnStatuses(database.pool, current, suffixes, maxBytes, (sentence) => news.push(sentence));
+    const readAt: Pick<EventLog, 'readStream'> = { readStream: (...given) => log.readStream(...given) };
+    return new OwnStatuses(database.pool, readAt, suffixes, maxBytes, (sentence) => news.push(sentence));
   };
 
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe('our own statuses in memory', () => {
   const entry = (changeId: string, type: string, content: string, status: string, createdAt = CREATED): Sent =>
     sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
 
-  /** Projects what is new in the log, and reads it. */
+  /** Projects new events and refreshes the statuses. */
   const learn = async (events: readonly Sent[]): Promise<InMemoryEventLog> => {
     log = new InMemoryEventLog(recordedInOrder(events));
     await projectToHead(log, database.pool, [assetStatuses]);
@@ -48,13 +48,13 @@ describe('our own statuses in memory', () => {
 
   const ask = (content: string): string => brief(own.ask(parseContent(content).reading!));
 
-  it('have failed as long as they were never read', async () => {
+  it('return source-error until they are read', async () => {
     expect(ask('evil.example')).toBe('source-error');
     await own.refresh();
     expect(ask('evil.example')).toBe('not-found');
   });
 
-  it('inherit from the nearest domain above, but from none where anybody can host and from no registry', async () => {
+  it('inherit from the nearest parent domain, but not from a hosting suffix or a public suffix', async () => {
     await learn([
       entry('1', 'URL', 'evil.example', 'BLOCKED'),
       entry('2', 'URL', 'good.evil.example', 'ALLOWED'),
@@ -70,7 +70,7 @@ describe('our own statuses in memory', () => {
     expect(ask('a.evil.example')).toBe('BLOCKED evil.example parent-domain');
     expect(ask('good.evil.example')).toBe('ALLOWED good.evil.example');
     expect(ask('a.b.good.evil.example')).toBe('ALLOWED good.evil.example parent-domain');
-    // A status of UNKNOWN is no opinion.
+    // An asset with the status UNKNOWN has no own status.
     expect(ask('undecided.evil.example')).toBe('BLOCKED evil.example parent-domain');
     expect(ask('github.io')).toBe('BLOCKED github.io');
     expect(ask('someone.github.io')).toBe('github.io hosting-domain');
@@ -83,7 +83,7 @@ describe('our own statuses in memory', () => {
     expect(ask('@nobody')).toBe('not-found');
   });
 
-  it('follow what changes, and read only that', async () => {
+  it('are refreshed by reading only changed rows', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED')];
     await learn(events);
     expect(ask('one.example')).toBe('BLOCKED one.example');
@@ -96,14 +96,14 @@ describe('our own statuses in memory', () => {
     expect(own.known).toBe(1);
   });
 
-  it('are more than one page, and each of them is read once', async () => {
+  it('are read completely if they fill several pages, each row once', async () => {
     const events = Array.from({ length: 12_345 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
     await learn(events);
     expect(own.known).toBe(12_345);
     expect(ask('site-12344.example')).toBe('BLOCKED site-12344.example');
   });
 
-  it('lose none of many that changed at one position', async () => {
+  it('are read completely if more rows than a page changed at one position', async () => {
     await database.pool.query(`
       insert into read.asset_statuses (asset_hash, asset, status, created_at, position)
       select md5(n::text), 'URL:site-' || n || '.example', 'BLOCKED', 0, 7 from generate_series(1, 12345) n`);
@@ -111,7 +111,7 @@ describe('our own statuses in memory', () => {
     expect(own.known).toBe(12_345);
   });
 
-  it('cover what is under a page or profile and who is at a host', async () => {
+  it('apply to everything under a page or profile, and to mailboxes at a host', async () => {
     await learn([
       entry('1', 'PAGE', 'https://sites.google.com/view/evil', 'BLOCKED'),
       entry('2', 'MEDIUM', '@evil', 'BLOCKED'),
@@ -146,7 +146,7 @@ describe('our own statuses in memory', () => {
       expect({ content, said: ask(content!) }).toEqual({ content, said });
   });
 
-  it('block a payment whose recipient or contract is blocked, and allow one for its recipient alone', async () => {
+  it('block a payment whose recipient or contract is blocked, and allow a payment only by its recipient', async () => {
     const [good, evil, token] = ['1', '2', '3'].map((digit) => `0x${digit.repeat(40)}`);
     await learn([
       entry('1', 'ADDRESS', good!, 'ALLOWED'),
@@ -164,7 +164,7 @@ describe('our own statuses in memory', () => {
     expect(transfer(stranger, good!, '&value=1')).toBe('not-found');
   });
 
-  it('know a profile by its own host, and the posts there', async () => {
+  it('match a profile by its own host, and the posts on that host', async () => {
     await learn([
       entry('1', 'MEDIUM', 'https://medium.com/@evil', 'BLOCKED'),
       entry('2', 'URL', 't.me', 'ALLOWED'),
@@ -177,7 +177,7 @@ describe('our own statuses in memory', () => {
     expect(ask('other.t.me')).toBe('t.me hosting-domain');
   });
 
-  it('say nothing of content made to keep them busy, and within a few milliseconds', async () => {
+  it('return not-found within a few milliseconds for content crafted to be slow', async () => {
     await learn([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
     const blogs: [string, string] = ['labels of a blog', `https://${'a.'.repeat(2_000)}blogs.example/`];
     for (const [name, content] of [blogs, ...hostileContents(4_096)]) {
@@ -193,7 +193,7 @@ describe('our own statuses in memory', () => {
     }
   });
 
-  it('name the entry as upstream wrote it: the one that decides', async () => {
+  it('return the matching entry as upstream wrote it', async () => {
     const events = [entry('1', 'URL', 'https://Evil.example/a?b', 'BLOCKED')];
     await learn(events);
     expect(ask('x.evil.example')).toBe('BLOCKED https://Evil.example/a?b parent-domain');
@@ -203,7 +203,7 @@ describe('our own statuses in memory', () => {
     expect(ask('evil.example')).toBe('BLOCKED hxxps://evil[.]example');
   });
 
-  it('of before a change of the rules are found under the keys of today', async () => {
+  it('are found under current keys if an earlier version stored other keys', async () => {
     await database.pool.query(`
       insert into read.asset_statuses (asset_hash, asset, status, created_at, position) values
         ('1', 'URL:[::ffff:808:808]', 'BLOCKED', 0, 1), ('2', 'PAGE:[::ffff:808:404]/x', 'BLOCKED', 0, 2),
@@ -219,15 +219,15 @@ describe('our own statuses in memory', () => {
     expect(ask('8.8.4.4/x')).toBe('BLOCKED 8.8.4.4/x');
   });
 
-  it('are read whole again after a rebuild and after a parked event was retried', async () => {
+  it('are read completely again after a rebuild and after a parked event was retried', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     const log = await learn(events);
-    // What a rebuild with a mended projection does: the same positions, other rows.
+    // A rebuild with a corrected projection: other rows at the same positions.
     await rebuild({ pool: database.pool, log }, assetStatuses);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
     await own.refresh();
     expect(ask('one.example')).toBe('ALLOWED one.example');
-    // What retrying a parked event does: a row changes at a position that was passed long ago.
+    // A retried parked event changes a row at an earlier position.
     const park = `
       insert into read.parked_events
         (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
@@ -241,7 +241,7 @@ describe('our own statuses in memory', () => {
     expect(ask('two.example')).toBe('ALLOWED two.example');
   });
 
-  /** Read models whose last events a failover lost, and what the log has in their place. */
+  /** Replaces the last events, as a failover does that loses events. */
   const failOver = async (events: readonly Sent[], recordedLater: number): Promise<void> => {
     await database.pool.query(`
       truncate read.asset_statuses, read.asset_status_entries;
@@ -262,7 +262,7 @@ describe('our own statuses in memory', () => {
     ['more events took the places', [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')]],
     ['the last event was sent again, and has its old place', [kept, other, last]],
     ['the last event was sent again, and has an earlier place', [kept, last, other]],
-  ])('agree with the tables after a failover that lost events, if %s', async (_, events) => {
+  ])('equal the read models after a failover that lost events, if %s', async (_, events) => {
     await learn([kept, lost, last]);
     await failOver(events, 60_000);
     await own.refresh();
@@ -274,7 +274,7 @@ describe('our own statuses in memory', () => {
     expect(said[3]).toBe('BLOCKED other.example');
   });
 
-  it('learn of a retried event even if another event was parked meanwhile', async () => {
+  it('include a retried event even if another event was parked meanwhile', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     await learn(events);
     const park = (position: number): string => `
@@ -291,9 +291,9 @@ describe('our own statuses in memory', () => {
     expect(ask('two.example')).toBe('ALLOWED two.example');
   });
 
-  it('do not read all again because an event was parked', async () => {
+  it('are not read completely again when an event is parked', async () => {
     await learn([entry('1', 'URL', 'one.example', 'BLOCKED')]);
-    // What only a reading of all would find.
+    // Only reading all rows would find this change.
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED'`);
     await database.pool.query(`
       update read.checkpoints set position = 5;
@@ -305,7 +305,7 @@ describe('our own statuses in memory', () => {
     expect(ask('one.example')).toBe('BLOCKED one.example');
   });
 
-  it('say that they cannot be read if they need more memory than they may use', async () => {
+  it('report an error if they need more memory than allowed', async () => {
     const events = Array.from({ length: 2_000 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
     await learn(events);
     own = ownStatuses(60_000);
@@ -317,7 +317,7 @@ describe('our own statuses in memory', () => {
     expect(own.bytes).toBeLessThanOrEqual(400_000);
   });
 
-  it('are still answered while the database is unavailable, which is logged once', async () => {
+  it('stay in use while the database is unavailable, which is logged once', async () => {
     await learn([entry('1', 'URL', 'one.example', 'BLOCKED')]);
     await database.pool.query('alter schema read rename to away');
     expect([await own.refresh(), await own.refresh()]).toEqual([false, false]);

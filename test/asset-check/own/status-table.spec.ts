@@ -4,7 +4,9 @@ import { type StoredStatus, StatusTable, TooManyStatuses } from '../../../src/as
 
 const LARGE = 1e9;
 
-/** Few different keys, so that they meet: ASCII, Latin-1, wider characters, lone surrogates, and prefixes of each other. */
+/**
+ * Few distinct keys, so that operations hit equal keys: ASCII, Latin-1, wider characters, lone surrogates and prefixes.
+ */
 const texts = fc.array(fc.constantFrom('a', 'b', '.', 'é', 'ÿ', 'Ā', '漢', '\ud800', '\udfff', '\ufffd', '😀'), {
   maxLength: 4,
 });
@@ -15,8 +17,8 @@ const statuses: fc.Arbitrary<StoredStatus> = fc.record({
   since: fc.option(fc.integer({ min: -8.64e15, max: 8.64e15 }), { nil: undefined }),
 });
 
-describe('a table of statuses', () => {
-  it('holds what a map holds, whatever is set and deleted', () => {
+describe('StatusTable', () => {
+  it('equals a map after any sequence of set and delete', () => {
     const changes = fc.array(fc.tuple(keys, fc.option(statuses, { nil: undefined })), { maxLength: 400 });
     fc.assert(
       fc.property(changes, keys, (all, stranger) => {
@@ -37,7 +39,7 @@ describe('a table of statuses', () => {
     );
   });
 
-  it('takes at most 100 bytes per status, and no more if each changes many times', () => {
+  it('takes at most 100 bytes per status, even if each status changes many times', () => {
     const table = new StatusTable(LARGE);
     const count = 20_000;
     for (let round = 0; round < 5; round += 1)
@@ -52,7 +54,7 @@ describe('a table of statuses', () => {
     expect(table.size).toBe(0);
   });
 
-  it('never takes more bytes than it may, and keeps what it had', () => {
+  it('throws before it exceeds its memory limit, and keeps its content', () => {
     const table = new StatusTable(50_000);
     const fill = (): void => {
       for (let n = 0; n < 10_000; n += 1) {
@@ -68,7 +70,7 @@ describe('a table of statuses', () => {
     expect(table.get('URL:1.other')?.status).toBe('BLOCKED');
   });
 
-  it('tells keys apart whose hashes share a slot', () => {
+  it('distinguishes keys whose hashes share a slot', () => {
     const table = new StatusTable(LARGE);
     for (let n = 0; n < 5_000; n += 1)
       table.set(`URL:${n}`, { status: n % 2 === 0 ? 'BLOCKED' : 'ALLOWED', match: `m${n}`, since: n });

@@ -33,13 +33,13 @@ describe('Lists that were never read', () => {
     app = await startApp({ env: { DATA_DIR: folder, SOURCES_FILE: join(folder, 'sources.json') } });
     return app;
   };
-  /** Nothing listens there. */
+  /** No server listens on this port. */
   const unreachable = { id: 'far', kind: 'list', format: 'plain', url: 'http://127.0.0.1:9/list.txt' };
   const readable = (): object => ({ id: 'near', kind: 'list', format: 'plain', file: join(folder, 'list.txt') });
 
   const lists = async (service: TestApp): Promise<unknown> => (await service.call('/health/ready')).body.parts['lists'];
 
-  it('degrade the service, which says what its verdicts come from', async () => {
+  it('degrade readiness, and a warning names the remaining sources', async () => {
     const service = await startWith(unreachable);
     expect(await lists(service)).toMatchObject({ state: 'degraded' });
     expect((await service.call('/metrics')).body).toContain(
@@ -48,14 +48,14 @@ describe('Lists that were never read', () => {
     await eventually('it says so', () => warnings.includes(SENTENCE));
   });
 
-  it('degrade it too beside one that was read, without the sentence', async () => {
+  it('degrade readiness without a warning if another list was read', async () => {
     const service = await startWith(unreachable, readable());
     await eventually('the first has failed', () => warnings.some((line) => line.startsWith('List far')));
     expect(await lists(service)).toMatchObject({ state: 'degraded', detail: { near: { entries: 1 } } });
     expect(warnings).not.toContain(SENTENCE);
   });
 
-  it('are none if each was read, or there is none', async () => {
+  it('do not exist if every list was read or no list is configured: readiness is ok', async () => {
     expect(await lists(await startWith(readable()))).toMatchObject({ state: 'ok' });
     await app!.close();
     expect(await lists(await startWith())).toMatchObject({ state: 'ok' });

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { readSourcesFile } from '../../../src/asset-check/sources/sources-file.js';
 import { ConfigError, readConfig } from '../../../src/runtime/config.js';
 
-describe('the sources file', () => {
+describe('The sources file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sources-'));
   const file = join(folder, 'sources.json');
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,7 +18,7 @@ describe('the sources file', () => {
   const list = { id: 'list', kind: 'list', format: 'plain', url: 'https://lists.example/list.txt' };
   const partner = { id: 'partner', kind: 'http', url: 'https://partner.example/check' };
 
-  it('that ships has our own and four public lists, and knows where', () => {
+  it('shipped with the service has the own source and four public lists with their URLs', () => {
     const { sources, budgetMs } = readSourcesFile(readConfig({}));
     expect(budgetMs).toBe(1_500);
     expect(sources).toHaveLength(5);
@@ -32,7 +32,7 @@ describe('the sources file', () => {
     expect(() => read(`\uFEFF\uFEFF${JSON.stringify({ sources: [own] })}`)).toThrow('cannot be read');
   });
 
-  it('is read with its defaults', () => {
+  it('is completed with default values', () => {
     expect(
       read({
         hostingSuffixes: ['pages.dev', '*.deep.example'],
@@ -67,7 +67,7 @@ describe('the sources file', () => {
     });
   });
 
-  it('takes variables of the environment into headers, and asks for them only if the source is asked', () => {
+  it('substitutes environment variables in headers, and requires them only for enabled sources', () => {
     const headers = { 'X-API-KEY': '${PARTNER_KEY}', Authorization: 'Bearer ${A}-${B}' };
     const { sources } = read({ sources: [own, { ...partner, headers }] }, { PARTNER_KEY: 'secret', A: 'a', B: 'b' });
     expect(sources[1]).toMatchObject({ headers: { 'x-api-key': 'secret', authorization: 'Bearer a-b' } });
@@ -119,7 +119,7 @@ describe('the sources file', () => {
     [{ sources: [own, { ...partner, headers: { 'a b': 'x' } }] }, 'sources[1].headers.a b is not a valid header name'],
     [{ sources: [own, { ...partner, headers: { a: 7 } }] }, 'sources[1].headers.a must be a string'],
     [{ sources: [own, { ...partner, url: 7 }] }, 'sources[1].url must be an http:// or https:// URL'],
-  ])('that is wrong stops the start and names the place: %j', (content, sentence) => {
+  ])('stops the start with the path of the invalid field: %j', (content, sentence) => {
     let said: unknown;
     try {
       read(content);
@@ -131,7 +131,7 @@ describe('the sources file', () => {
     expect((said as Error).message).toContain(sentence);
   });
 
-  it('that is not there stops the start', () => {
+  it('stops the start if it is missing', () => {
     expect(() => readSourcesFile(readConfig({ SOURCES_FILE: join(folder, 'none.json') }))).toThrow(ConfigError);
   });
 });

@@ -20,18 +20,19 @@ const validatorOf = (declaration: UpstreamDeclaration) => {
   return validator.compile({ $schema: DIALECT, ...dataSchema(declaration) });
 };
 
-const takes = (type: UpstreamEvent['type'], data: unknown): boolean =>
+const isAccepted = (type: UpstreamEvent['type'], data: unknown): boolean =>
   parseEvent(type, data, LATEST).event !== undefined;
 
 describe.each(declarations)('%s: parser and JSON Schema', (type, declaration) => {
   const schema = dataSchema(declaration);
   const isValid = validatorOf(declaration);
 
-  it('agree on the example, without and with each awkward value in each of its places', () => {
-    expect([type, takes(type, declaration.example), isValid(declaration.example)]).toEqual([type, true, true]);
+  it('agree on the example, and on the example with each field removed or replaced by edge-case values', () => {
+    expect([type, isAccepted(type, declaration.example), isValid(declaration.example)]).toEqual([type, true, true]);
     let refused = 0;
     for (const data of eachAwkward(declaration.example, schema)) {
-      if (takes(type, data) !== isValid(data)) expect({ data, parser: takes(type, data) }).toBe('as the schema says');
+      if (isAccepted(type, data) !== isValid(data))
+        expect({ data, parser: isAccepted(type, data) }).toBe('as the schema says');
       if (!isValid(data)) refused += 1;
     }
     expect(refused).toBeGreaterThan(100);
@@ -40,27 +41,27 @@ describe.each(declarations)('%s: parser and JSON Schema', (type, declaration) =>
   it('agree on random values', () => {
     fc.assert(
       fc.property(nearly(schema), (data) => {
-        expect({ data, valid: isValid(data) }).toEqual({ data, valid: takes(type, data) });
+        expect({ data, valid: isValid(data) }).toEqual({ data, valid: isAccepted(type, data) });
       }),
       { numRuns: 50 },
     );
   });
 
-  it('agree that data is an object', () => {
+  it('both require data to be an object', () => {
     for (const data of [null, [], [declaration.example], '', 'a', 0, true])
-      expect([data, isValid(data), takes(type, data)]).toEqual([data, false, false]);
+      expect([data, isValid(data), isAccepted(type, data)]).toEqual([data, false, false]);
   });
 
-  it('are described to the last field', () => {
+  it('describe every field', () => {
     expect(declaration.description).toMatch(/^[A-Z].*\.$/);
     for (const [name, field] of Object.entries(schema['properties'] as Record<string, JsonSchema>))
       expect([name, field['description']]).toEqual([name, expect.stringMatching(/^[A-Z].*\.$/)]);
-    // The example shows every field there is.
+    // The example has every field.
     expect(Object.keys(declaration.example)).toEqual(Object.keys(declaration.fields));
   });
 });
 
-describe('What JSON Schema cannot say of an instant', () => {
+describe('Instants that only the parser rejects', () => {
   const verdicts = (deletedAt: string, latest = LATEST) => {
     const data = { organization: 'acme', reportId: 'r-1', deletedAt };
     const [, deleted] = UPSTREAM;
@@ -70,13 +71,13 @@ describe('What JSON Schema cannot say of an instant', () => {
     };
   };
 
-  it('is that an offset carries it over the first or the last day', () => {
+  it('have an offset that moves them before 1970 or after 9999', () => {
     expect(verdicts('1970-01-01T00:30:00+01:00')).toEqual({ schema: true, parser: false });
     expect(verdicts('1969-12-31T23:30:00-01:00')).toEqual({ schema: false, parser: true });
     expect(verdicts('9999-12-31T23:30:00-01:00')).toEqual({ schema: true, parser: false });
   });
 
-  it('and that it is too far in the future', () => {
+  it('are too far in the future', () => {
     expect(verdicts(AT, Date.parse(AT) - 1)).toEqual({ schema: true, parser: false });
   });
 });

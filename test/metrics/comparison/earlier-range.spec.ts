@@ -2,16 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Invalid } from '../../../src/errors.js';
 import { EARLIEST, LATEST, MS_PER_DAY } from '../../../src/events/instant.js';
-import { type Earlier, earlierRange } from '../../../src/metrics/comparison/earlier-range.js';
+import { type ComparisonWindow, earlierRange } from '../../../src/metrics/comparison/earlier-range.js';
 
 const at = (text: string): number => Date.parse(text);
-const earlier = (from: string, to: string, by: Earlier): string[] => {
+const earlier = (from: string, to: string, by: ComparisonWindow): string[] => {
   const range = earlierRange({ from: at(from), to: at(to) }, by);
   return [new Date(range.from).toISOString(), new Date(range.to).toISOString()];
 };
 
-describe('The window before another', () => {
-  it('is as long, to the millisecond, and ends where that one begins', () => {
+describe('The previous window', () => {
+  it('has the same length to the millisecond, and ends where the window begins', () => {
     expect(earlier('2026-03-01T00:00:00.000Z', '2026-03-31T23:59:59.999Z', 'previous')).toEqual([
       '2026-01-29T00:00:00.000Z',
       '2026-02-28T23:59:59.999Z',
@@ -22,12 +22,12 @@ describe('The window before another', () => {
     ]);
   });
 
-  it('is empty before an empty one', () => {
+  it('is empty if the window is empty', () => {
     const { from, to } = earlierRange({ from: 1_000, to: 5 }, 'previous');
     expect(to).toBe(from - 1);
   });
 
-  it('cannot begin before the year 1', () => {
+  it('is rejected if it would begin before year 1', () => {
     for (const range of [
       { from: EARLIEST, to: EARLIEST },
       { from: 0, to: LATEST },
@@ -45,13 +45,13 @@ describe('The window a year earlier', () => {
     ['2024-02-28T12:00:00.000Z', '2024-02-29T06:00:00.000Z', '2023-02-28T12:00:00.000Z', '2023-02-28T23:59:59.999Z'],
     ['2024-02-29T06:00:00.000Z', '2024-02-29T12:00:00.000Z', '2023-02-28T06:00:00.000Z', '2023-02-28T12:00:00.000Z'],
     ['2000-02-29T10:00:00.000Z', '2000-12-31T23:59:59.999Z', '1999-02-28T10:00:00.000Z', '1999-12-31T23:59:59.999Z'],
-  ])('of %s to %s has the same dates, the leap day becoming the 28th', (from, to, start, end) => {
+  ])('of %s to %s has the same dates, with 28 February instead of the leap day', (from, to, start, end) => {
     expect(earlier(from, to, 'year')).toEqual([start, end]);
   });
 });
 
 describe('An earlier window', () => {
-  // Two in three begin or end within three days of the end of some February.
+  // Two thirds of the instants are within three days of the end of February.
   const instant = fc
     .record({
       year: fc.integer({ min: 10, max: 9_998 }),
@@ -63,7 +63,7 @@ describe('An earlier window', () => {
     .tuple(instant, fc.oneof(fc.integer({ min: 0, max: 3 * MS_PER_DAY }), fc.nat({ max: 800 * MS_PER_DAY })))
     .map(([from, length]) => ({ from, to: from + length }));
 
-  it('begins before the window, never ends before it begins, and holds all of an earlier one within the window', () => {
+  it('begins before the window, does not end before it begins, and includes the earlier window of any shorter window', () => {
     fc.assert(
       fc.property(window, fc.constantFrom('previous' as const, 'year' as const), fc.nat(), (range, by, cut) => {
         const before = earlierRange(range, by);

@@ -1,9 +1,9 @@
 /**
- * Makes a function of a text remember its last two results, because each reader of a content asks for the same things
- * of the text as sent and of the text without what copying left in it.
- * @param of pure
+ * Memoizes the last two results of a function. Two are enough: parsing one content calls the function repeatedly with
+ * the text as sent and with the cleaned text.
+ * @param of a pure function
  */
-export const remembered = <T>(of: (text: string) => T): ((text: string) => T) => {
+export const memoizeLastTwo = <T>(of: (text: string) => T): ((text: string) => T) => {
   let text: string | undefined;
   let result: T;
   let textBefore: string | undefined;

@@ -1,8 +1,8 @@
-/** A link carried in another notation: what copying a link from a page, a message or a document leaves around it. */
+/** Patterns for links in markup, such as Markdown, HTML and BBCode. */
 const TARGET = String.raw`((?:[^\s<>()]|\([^\s<>()]*\))+)`;
 const WEB = String.raw`h[tx*_]{2}ps?(?::|\[:|%)`;
-const NOTATIONS: readonly RegExp[] = [
-  // Markdown: [text](https://…), also of an image. Whatever the text says, the target is opened.
+const MARKUP_PATTERNS: readonly RegExp[] = [
+  // Markdown: [text](https://…), also for images. Only the target matters.
   new RegExp(String.raw`^[^\p{L}\p{N}[]{0,16}\[[^]*?\]\(\s*<?${TARGET}`, 'u'),
   // Markdown: [label]: https://…
   new RegExp(String.raw`^\[[^\]]*\]:\s*<?(${WEB}[^\s<>]+)`, 'i'),
@@ -21,26 +21,26 @@ const NOTATIONS: readonly RegExp[] = [
   // Mail: text <https://…>
   new RegExp(String.raw`^[^<>]*<(?:url:)?(${WEB}[^\s<>]+)>`, 'i'),
 ];
-const MAY_BE_NOTATION = /[[<]|^[\s("'\u201c]{0,16}ur[li]:/i;
-/** What a target must have to be one: `[.](` is a defanged dot. */
+const MAY_BE_MARKUP = /[[<]|^[\s("'\u201c]{0,16}ur[li]:/i;
+/** Whether a matched text can be a target; excludes the defanged dot `[.](`. */
 const isTarget = (text: string): boolean => text.includes('%') || (/[.:]/.test(text) && /[\p{L}\p{N}]/u.test(text));
 
-/** The link in a copied text that has such a notation. */
-export const inNotation = (sent: string): string | undefined => {
-  if (!MAY_BE_NOTATION.test(sent)) return undefined;
-  for (const notation of NOTATIONS) {
+/** Returns the target of the link if the text is a link in markup. */
+export const linkInMarkup = (sent: string): string | undefined => {
+  if (!MAY_BE_MARKUP.test(sent)) return undefined;
+  for (const notation of MARKUP_PATTERNS) {
     const link = notation.exec(sent)?.[1];
     if (link !== undefined && isTarget(link)) return link;
   }
   return undefined;
 };
 
-/** A link that is percent-encoded as a whole, up to as often as is followed. */
-export const ENCODED =
+/** A link that is percent-encoded as a whole, up to seven times. */
+export const ENCODED_LINK =
   /^(?:[a-z][a-z0-9+.*_-]{0,63}(?:%(?:25){0,6}3a|:\/?%(?:25){0,6}2f)|%(?:25){0,6}2f|(?:https?:\/\/)?[\w.-]{1,253}%(?:25){0,6}(?:2f|3a))/i;
 
-/** Decodes once. A broken escape leaves those beyond ASCII as they are. */
-export const decoded = (text: string): string => {
+/** Percent-decodes once. If an escape is invalid, only escapes of ASCII characters are decoded. */
+export const decodeOnce = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch {

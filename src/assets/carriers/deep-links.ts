@@ -1,10 +1,11 @@
 import { pathOf, queryOf } from '../location.js';
 
 /**
- * Deep links of wallets and browsers that open another link: a host or an app's scheme, and where in the rest the link
- * is. `{link}` at the end of a path is everything after it; `*` is any segment.
+ * Deep links of wallets and browsers that open another link. Each line has hosts or app schemes, then patterns for the
+ * path and query. `{link}` marks the position of the link: at the end of a path it matches the rest of the path; `*`
+ * matches any segment.
  */
-const FORMS = `
+const DEEP_LINKS = `
   metamask.app.link metamask-alternate.app.link metamask.test-app.link link.metamask.io metamask: dapp/{link}
   metamask: browser/{link}
   dapp: {link}
@@ -44,32 +45,32 @@ const FORMS = `
   git+https: git+http: git+ssh: {link}
 `;
 
-interface Form {
-  /** Lower-case segments of the path; `*` is any. */
+interface DeepLink {
+  /** Segments of the path in lower case; `*` matches any segment. */
   readonly segments: readonly string[];
-  /** Lower-case name of the parameter with the link; undefined if the link follows the path. */
+  /** Name of the parameter with the link, in lower case; undefined if the link follows the path. */
   readonly parameter: string | undefined;
 }
 
-const formOf = (text: string): Form => {
+const parseDeepLink = (text: string): DeepLink => {
   const [path, query] = text.split('?') as [string, string?];
   const segments = path.split('/').filter((segment) => segment !== '' && segment !== '{link}');
   return { segments, parameter: query?.replace('={link}', '') };
 };
 
-const BY_CARRIER = new Map<string, readonly Form[]>();
-for (const line of FORMS.trim().split('\n')) {
+const BY_CARRIER = new Map<string, readonly DeepLink[]>();
+for (const line of DEEP_LINKS.trim().split('\n')) {
   const words = line.trim().split(' ');
-  const forms = words.filter((word) => word.includes('{link}')).map(formOf);
+  const forms = words.filter((word) => word.includes('{link}')).map(parseDeepLink);
   for (const word of words)
     if (!word.includes('{link}')) BY_CARRIER.set(word, [...(BY_CARRIER.get(word) ?? []), ...forms]);
 }
 
 const HAS_SCHEME = /^(?:[a-z][a-z0-9+-]*(?::|%(?:25)*3a)|[a-z][a-z0-9+.-]*:\/\/)/i;
-/** A browser opens a host without a scheme over HTTPS. */
-const asOpened = (link: string): string => (HAS_SCHEME.test(link) ? link : `https://${link}`);
+/** Adds `https://` to a link without a scheme, as a browser does. */
+const withScheme = (link: string): string => (HAS_SCHEME.test(link) ? link : `https://${link}`);
 
-const matchForm = ({ segments, parameter }: Form, path: string, rest: string): readonly string[] => {
+const matchDeepLink = ({ segments, parameter }: DeepLink, path: string, rest: string): readonly string[] => {
   let at = 0;
   for (const segment of segments) {
     while (path[at] === '/') at += 1;
@@ -82,25 +83,25 @@ const matchForm = ({ segments, parameter }: Form, path: string, rest: string): r
     while (path[at] === '/') at += 1;
     const query = rest.search(/[?#]/);
     const link = path.slice(at) + (query === -1 ? '' : rest.slice(query));
-    return /[.:%]/.test(path.slice(at)) ? [asOpened(link)] : [];
+    return /[.:%]/.test(path.slice(at)) ? [withScheme(link)] : [];
   }
   const values = new Set<string>();
   for (const [name, value] of queryOf(rest))
-    if (name.toLowerCase() === parameter && value !== '') values.add(asOpened(value));
+    if (name.toLowerCase() === parameter && value !== '') values.add(withScheme(value));
   return [...values];
 };
 
 /**
- * The links that a known carrier opens: more than one if a parameter is repeated.
- * @param carrier a host, or an app's scheme with its colon
- * @param rest what follows, as in a `Location`
+ * Returns the links that a known deep link opens; several if a parameter is repeated.
+ * @param carrier a host, or the scheme of an app including the colon
+ * @param rest path, query and fragment, as in `Location`
  */
-export const byForm = (carrier: string, rest: string): readonly string[] => {
+export const linksOfDeepLink = (carrier: string, rest: string): readonly string[] => {
   const forms = BY_CARRIER.get(carrier);
   if (forms === undefined) return [];
   const path = pathOf(rest);
   for (const form of forms) {
-    const links = matchForm(form, path, rest);
+    const links = matchDeepLink(form, path, rest);
     if (links.length > 0) return links;
   }
   return [];

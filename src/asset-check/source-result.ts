@@ -1,0 +1,51 @@
+import type { AssetStatus } from '../events/types/asset-statuses.js';
+
+/** Why a source or the whole check has its status. The API reference documents each reason. */
+export const REASONS = [
+  'not-found',
+  'unsupported-type',
+  'source-error',
+  'timeout',
+  'parent-domain',
+  'hosting-domain',
+  'external-source',
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+/** Why a check has no verdict. */
+export const CODES = ['parse-error', 'internal-scheme', 'internal-error'] as const;
+export type Code = (typeof CODES)[number];
+
+export const MODES = ['ENABLED', 'DISABLED'] as const;
+export type Mode = (typeof MODES)[number];
+
+/** The result of one source for one asset. */
+export interface SourceResult {
+  readonly status: AssetStatus;
+  /** Present if the status is UNKNOWN or inherited. */
+  readonly reason?: Reason;
+  /** The matching entry, as the source wrote it. */
+  readonly match?: string;
+  /** True if the asset imitates the matching entry (a fuzzy match) instead of being equal to it. */
+  readonly isImitation?: boolean;
+  /**
+   * Number of characters of host and path in the entry that the status is inherited from; a longer match is nearer to
+   * the asset. Absent if the source does not return the matching entry.
+   */
+  readonly matchedLength?: number;
+  /** Since when the source has the status, in ms; absent if unknown. */
+  readonly since?: number;
+}
+
+export const NOT_FOUND: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'not-found' });
+export const UNSUPPORTED: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'unsupported-type' });
+export const FAILED: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'source-error' });
+export const TIMED_OUT: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'timeout' });
+/** The source is disabled. */
+export const NOT_QUERIED: SourceResult = Object.freeze({ status: 'UNKNOWN' });
+
+/** The result for an asset below a listed domain under which anybody can publish. */
+export const hosted = (match?: string): SourceResult => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+
+/** Whether the status is inherited from a parent domain, page or profile. */
+export const isInherited = ({ reason }: SourceResult): boolean => reason === 'parent-domain';
