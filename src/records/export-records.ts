@@ -8,7 +8,7 @@ import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/answers/send-counted.js';
 import { kindOf } from '../events/kinds.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
-import { ExportPool, EXPORT_PATIENCE_MS } from '../read-models/pools.js';
+import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
 import { FirstFill } from './first-fill.js';
 import { readPage } from './list-records.js';
 import type { Send } from './record-queries.js';
@@ -35,7 +35,7 @@ const MAX_MS = 600_000;
 export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
   readonly maxRows = MAX_ROWS;
   /** How long a reader may leave a part of a table. ms */
-  readonly patience = EXPORT_PATIENCE_MS;
+  readonly patience = EXPORT_READ_TIMEOUT_MS;
   /** Organizations with an export under way. */
   private readonly exporting = new Set<string>();
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HeldLanes, Lease } from '../../../src/read-models/leases/lease.js';
-import { TAKE_LEASE } from '../../../src/read-models/leases/statements.js';
+import { ACQUIRE_LEASE } from '../../../src/read-models/leases/statements.js';
 import { READ_CLOCK } from '../../../src/postgres/statements.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -230,7 +230,7 @@ describe('the leases of several lanes', () => {
     await at('wanted', now - 1, now + 60_000);
     await at('wanted in vain', now - 60_000, now + 60_000);
     const take = async (lane: string, hasOther: boolean): Promise<boolean> =>
-      (await TAKE_LEASE.run(database.pool, { lane, owner: 'us', holdsMs: 3_000, hasOther }))[0]!.isHeld;
+      (await ACQUIRE_LEASE.run(database.pool, { lane, owner: 'us', ttlMs: 3_000, hasOther }))[0]!.isHeld;
     expect(await take('unwanted', true)).toBe(true);
     expect(await take('wanted', true)).toBe(false);
     expect(await take('wanted', false)).toBe(true);
