@@ -10,7 +10,7 @@ interface Cell {
   n: number;
 }
 
-/** Changes of one table of counts, summed by key, so that each row is updated at most once or twice per batch. */
+/** Changes of one table of counts, summed by key, so that each row is updated at most once per batch. */
 class TableChanges<Values> {
   private readonly cells = new Map<string, Cell>();
 
