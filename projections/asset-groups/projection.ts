@@ -7,7 +7,8 @@ import { DELETE_EXPIRED_RESPONSES, STORE_RESPONSES, STORE_ASSETS, STORE_GROUPS, 
 
 /**
  * The groups of each organization, the number of assets in each group, and the responses to requests with an
- * `Idempotency-Key`. The assets and the count of a deleted group are kept but never shown, because group ids are not reused.
+ * `Idempotency-Key`. The assets and the count of a deleted group are kept but never shown, because group ids are not
+ * reused.
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',

@@ -46,7 +46,10 @@ export const assetStatuses: Projection<StatusEvent> = {
   },
 };
 
-/** Applies events one by one in the order of the log, so that positions do not depend on how the log is split into batches. */
+/**
+ * Applies events one by one in the order of the log, so that positions do not depend on how the log is split into
+ * batches.
+ */
 const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
   const changeIds = [...new Set(incoming.map(({ entry }) => entry.changeId))];
   const entries = new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));

@@ -17,7 +17,9 @@ const PAGE_SIZE = 2_000;
 const MAX_CATCH_UP_MS = 500;
 const RETRY_DELAY_MS = 50;
 
-/** Copies what `create table like` does not: storage parameters, and the names of indexes, which migrations refer to. */
+/**
+ * Copies what `create table like` does not: storage parameters, and the names of indexes, which migrations refer to.
+ */
 const copyTableOptions = async (pool: Pool, schema: string, table: string): Promise<void> => {
   const options = await STORAGE_PARAMETERS.run(pool, { table });
   if (options.length > 0)
@@ -27,8 +29,8 @@ const copyTableOptions = async (pool: Pool, schema: string, table: string): Prom
 };
 
 /**
- * Creates a schema with empty copies of the tables of a projection. Drops the schema first if an interrupted run left one.
- * The copies have the same index names as the live tables, so that they can replace the live tables.
+ * Creates a schema with empty copies of the tables of a projection. Drops the schema first if an interrupted run left
+ * one. The copies have the same index names as the live tables, so that they can replace the live tables.
  */
 const createShadowSchema = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
   await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
@@ -54,8 +56,9 @@ export interface Target {
  * Creates empty shadow tables of projections, runs `work`, and drops the shadow tables. An advisory lock prevents
  * concurrent runs.
  * @param what the name of the work, which begins the error message: `A rebuild`
- * @param work receives the connection that holds the lock. Rows are committed without waiting for the disk. If the server
- *   crashes, it loses rows and also this connection, so `work` must use this connection for everything that relies on the rows
+ * @param work receives the connection that holds the lock. Rows are committed without waiting for the disk. If the
+ *   server crashes, it loses rows and also this connection, so `work` must use this connection for everything that
+ *   relies on the rows
  * @throws if another run for one of the projections is in progress
  */
 export const withShadowTables = async <Result>(

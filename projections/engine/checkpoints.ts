@@ -94,8 +94,8 @@ export interface CheckpointMove {
 }
 
 /**
- * Moves checkpoints by compare-and-set. This is the first statement of the transaction, so a second writer waits here and
- * then finds that the position has changed.
+ * Moves checkpoints by compare-and-set. This is the first statement of the transaction, so a second writer waits here
+ * and then finds that the position has changed.
  * @param asOf the rows will include everything that was acknowledged before this instant (ms, by the database's clock);
  *   undefined: leaves the stored instant unchanged
  * @throws CheckpointMoved if another projector has moved a checkpoint; the caller must roll back

@@ -22,9 +22,9 @@ const upstreamIssue = ({ id, type, stream, metadata }: RecordedEvent): string | 
   const expected = eventIdOf(source, sourceId, type, stream);
   const issue = issueOfId(source) ?? issueOfId(sourceId);
   if (id === expected && issue === undefined) return undefined;
-  // Before version 2.1, type and stream were not part of the id. Existing events keep their ids, because checkpoints and
-  // the order of equal versions depend on them. The endpoint does not create such ids any more, so no organization can
-  // use the event id of another one.
+  // Before version 2.1, type and stream were not part of the id. Existing events keep their ids, because checkpoints
+  // and the order of equal versions depend on them. The endpoint does not create such ids any more, so no organization
+  // can use the event id of another one.
   if (id === legacyEventIdOf(source, sourceId)) return undefined;
   return issue === undefined
     ? `the event id must be ${expected}, the UUIDv5 of its source, id, type and stream`

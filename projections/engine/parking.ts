@@ -39,7 +39,9 @@ const reviewersIn = (data: unknown): string[] => {
   return [...new Set(named.filter(isSlug))];
 };
 
-/** The entry and the organizations of an event about the asset status history, which may concern several organizations. */
+/**
+ * The entry and the organizations of an event about the asset status history, which may concern several organizations.
+ */
 const ownersOf = ({ type, data }: FailedEvent) =>
   (ENTRY_TYPES as readonly string[]).includes(type)
     ? { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersIn(data)) }
@@ -78,8 +80,8 @@ const failedEvent = (event: ProjectedEvent, reason: string): FailedEvent => {
 };
 
 /**
- * Checks that the tables of a projection can be written, and locks them until the transaction ends. If a later statement
- * of the transaction fails, the tables are not the cause.
+ * Checks that the tables of a projection can be written, and locks them until the transaction ends. If a later
+ * statement of the transaction fails, the tables are not the cause.
  * @throws the error of the database if they cannot be written
  */
 const probeTables = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
@@ -87,9 +89,9 @@ const probeTables = async ({ connection }: ProjectorTransaction, { tables }: Pro
 };
 
 /**
- * SQLSTATE classes of errors that the data of a statement causes: cardinality, data, integrity, limits. An error without
- * SQLSTATE was thrown by the projection because of an event. Other errors, such as a missing table, would occur for every
- * event, so events must not be parked for them.
+ * SQLSTATE classes of errors that the data of a statement causes: cardinality, data, integrity, limits. An error
+ * without SQLSTATE was thrown by the projection because of an event. Other errors, such as a missing table, would occur
+ * for every event, so events must not be parked for them.
  */
 const DATA_ERROR = /^(21|22|23|44|54|P0)/;
 

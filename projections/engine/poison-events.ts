@@ -30,9 +30,9 @@ export class ApplyError extends Error {
 
 /**
  * Distinguishes an outage from a poison event: both can cause a statement timeout, a lock timeout or a lost connection.
- * Events that fail twice at the same position are bisected, with a transaction for each half, until one event is isolated.
- * The isolated event is parked after three failures. An outage also affects the connection, the checkpoint, the probe or
- * the commit; such failures are not counted here.
+ * Events that fail twice at the same position are bisected, with a transaction for each half, until one event is
+ * isolated. The isolated event is parked after three failures. An outage also affects the connection, the checkpoint,
+ * the probe or the commit; such failures are not counted here.
  */
 export class PoisonEventIsolation {
   private suspects: { readonly upTo: bigint; readonly size: number; readonly failures: number } | undefined;
@@ -97,8 +97,8 @@ export class PoisonEventIsolation {
   }
 
   /**
-   * Returns an object if `events` is the isolated event. The caller must then probe the tables first. If `reason` is set, the
-   * event must be parked instead of retried.
+   * Returns an object if `events` is the isolated event. The caller must then probe the tables first. If `reason` is
+   * set, the event must be parked instead of retried.
    */
   suspectIn(projection: string, events: readonly { readonly id: string }[]): { readonly reason?: string } | undefined {
     const isolated = this.isolated.get(projection);

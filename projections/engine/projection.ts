@@ -16,8 +16,8 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
 }
 
 /**
- * Writes a prepared batch. Called at most once. Table names have no schema: the search_path selects the live tables or the
- * shadow tables.
+ * Writes a prepared batch. Called at most once. Table names have no schema: the search_path selects the live tables or
+ * the shadow tables.
  */
 export type Write = (transaction: ProjectorTransaction) => Promise<void>;
 
@@ -28,15 +28,15 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
   /** The tables that the projection writes and a rebuild replaces. */
   readonly tables: readonly (keyof Tables)[];
   /**
-   * Must be incremented when the same events result in different rows. Rows of an earlier version are rebuilt at the next
-   * start. Default: 1.
+   * Must be incremented when the same events result in different rows. Rows of an earlier version are rebuilt at the
+   * next start. Default: 1.
    */
   readonly version?: number;
   /** The event types it receives. */
   readonly types: readonly Event['type'][];
   /**
-   * Prepares a batch while the previous batch is being written. The resulting rows must not depend on the order of events,
-   * on repeated events, or on how the log is split into batches.
+   * Prepares a batch while the previous batch is being written. The resulting rows must not depend on the order of
+   * events, on repeated events, or on how the log is split into batches.
    */
   prepare(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
 }

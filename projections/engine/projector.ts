@@ -31,14 +31,15 @@ const MAX_BACKOFF_MS = 5_000;
 /** The statement timeout while a poison event is isolated. Shorter, because all other events wait. */
 export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
 /**
- * How long a transaction may wait for its next statement. As long as a lease is valid: a projector that stalls holds the
- * locks of the checkpoints, and the next projector of the lane waits for them.
+ * How long a transaction may wait for its next statement. As long as a lease is valid: a projector that stalls holds
+ * the locks of the checkpoints, and the next projector of the lane waits for them.
  */
 const IDLE_TIMEOUT_MS = 3_000;
 
 /**
  * Follows the log and maintains the read models. Each batch is one transaction with the rows and the checkpoints of all
- * projections, so that a crash cannot leave them inconsistent. A batch with too many facts for one transaction is split.
+ * projections, so that a crash cannot leave them inconsistent. A batch with too many facts for one transaction is
+ * split.
  */
 export class Projector {
   private readonly isolation = new PoisonEventIsolation();
@@ -158,8 +159,8 @@ const applyAll = async (transaction: ProjectorTransaction, { prepared }: Project
 };
 
 /**
- * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types that
- * are after its checkpoint.
+ * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types
+ * that are after its checkpoint.
  */
 export const dispatchBatch = async (
   projections: readonly Projection[],

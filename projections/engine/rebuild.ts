@@ -11,12 +11,15 @@ const LOCK_TIMEOUT_MS = 500;
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 const MAX_ATTEMPTS = 60;
-/** SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. After a lost connection, rows may be lost. */
+/**
+ * SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. After a lost connection, rows may be
+ * lost.
+ */
 const LOCK_CONFLICTS: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
 /**
- * Rebuilds a projection in shadow tables, and then replaces the live tables atomically: readers see either all old rows or
- * all new rows. The live projector may be running, behind or stopped.
+ * Rebuilds a projection in shadow tables, and then replaces the live tables atomically: readers see either all old rows
+ * or all new rows. The live projector may be running, behind or stopped.
  * @param onProgress called with the position reached
  * @param stop aborts the rebuild and leaves the live tables unchanged
  * @throws if another rebuild of the same projection is running; the reason of `stop`
@@ -96,8 +99,8 @@ const findOutdated = async (pool: Pool, projections: readonly Projection[]): Pro
 };
 
 /**
- * Rebuilds projections whose rows are of an earlier version, while the old rows are served. Never rejects: after a failure
- * the old rows stay in use, and the next start retries.
+ * Rebuilds projections whose rows are of an earlier version, while the old rows are served. Never rejects: after a
+ * failure the old rows stay in use, and the next start retries.
  */
 export const rebuildOutdated = async (
   source: Source,

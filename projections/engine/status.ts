@@ -10,7 +10,9 @@ export interface ProjectionStatus {
   readonly lag: string;
   /** The unit of `lag`. Positions of EventStoreDB are byte offsets. */
   readonly lagUnit: 'events' | 'bytes';
-  /** Age of the rows (ms): they include everything that was acknowledged before. Null: no event has been projected yet. */
+  /**
+   * Age of the rows (ms): they include everything that was acknowledged before. Null: no event has been projected yet.
+   */
   readonly ageMs: number | null;
   readonly parked: number;
   /** Number of events that were skipped because their type is unknown. */

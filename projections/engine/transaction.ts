@@ -7,8 +7,8 @@ export interface ProjectorTransaction {
 }
 
 /**
- * Forces plans that access rows by key. The planner's statistics may be from when the tables were empty, so each statement
- * is planned for the current batch, without scans of whole tables.
+ * Forces plans that access rows by key. The planner's statistics may be from when the tables were empty, so each
+ * statement is planned for the current batch, without scans of whole tables.
  */
 const SETTINGS = [
   'synchronous_commit = off',
@@ -33,8 +33,8 @@ interface Timeouts {
 }
 
 /**
- * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: a crash can only
- * lose rows together with their checkpoint, and the events are still in the log.
+ * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: a crash can
+ * only lose rows together with their checkpoint, and the events are still in the log.
  */
 export const transact = <Result>(
   pool: Pool,

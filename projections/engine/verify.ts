@@ -17,8 +17,8 @@ export interface Difference {
 export const MAX_SHOWN = 100;
 
 /**
- * Rebuilds projections in shadow tables up to the live checkpoints, and compares every cell with the live tables. The live
- * projector waits only while the last events are applied, not during the comparison.
+ * Rebuilds projections in shadow tables up to the live checkpoints, and compares every cell with the live tables. The
+ * live projector waits only while the last events are applied, not during the comparison.
  * @returns the differences, at most 100 per table and side
  * @throws if another verification of one of the projections is running
  */
@@ -68,9 +68,9 @@ const compare = async (
 };
 
 /**
- * Starts a transaction on the lock connection with a snapshot of live tables and shadow tables at the same position. Meanwhile,
- * another connection locks the checkpoint. The transaction locks the live tables, so that no rebuild can replace them before
- * they have been compared.
+ * Starts a transaction on the lock connection with a snapshot of live tables and shadow tables at the same position.
+ * Meanwhile, another connection locks the checkpoint. The transaction locks the live tables, so that no rebuild can
+ * replace them before they have been compared.
  */
 const takeSnapshot = (
   source: Source,

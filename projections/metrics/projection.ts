@@ -16,8 +16,8 @@ interface NewState extends RecordState {
 }
 
 /**
- * Returns the newest state of each record among these events, sorted by organization, so that neighbouring rows are written
- * together.
+ * Returns the newest state of each record among these events, sorted by organization, so that neighbouring rows are
+ * written together.
  */
 const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
@@ -84,8 +84,8 @@ const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<
 };
 
 /**
- * Writes a batch. The previous facts of known records are read from the table. No other process can write between reading
- * and writing, because this transaction holds the lock of the checkpoint.
+ * Writes a batch. The previous facts of known records are read from the table. No other process can write between
+ * reading and writing, because this transaction holds the lock of the checkpoint.
  */
 const write = async (
   states: readonly NewState[],

@@ -13,7 +13,9 @@ type RecordEvent = OwnedEvent | EntryEvent;
 const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<EntryEvent> =>
   projected.event.type === 'AssetStatusChanged' || projected.event.type === 'AssetStatusChangeDeleted';
 
-/** Keeps the newest state of each record, but all states of entries, because each may concern different organizations. */
+/**
+ * Keeps the newest state of each record, but all states of entries, because each may concern different organizations.
+ */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];

@@ -27,7 +27,9 @@ export const STORE_RECORDS = storeNewest(
   },
 );
 
-/** The order forces a scan of the primary key, as in `READ_VERDICTS`. An index by brand would read many more entries. */
+/**
+ * The order forces a scan of the primary key, as in `READ_VERDICTS`. An index by brand would read many more entries.
+ */
 export const DELETE_BRAND_RECORDS = statement(
   'records-delete-of-brands',
   { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
@@ -79,8 +81,9 @@ export const READ_ENTRIES = statement(
 );
 
 /**
- * Reads verdicts by key. The query selects the first row from the key on, because only the primary key provides this order.
- * For a plain equality, the planner may use any index that begins with the organization, and read all of its verdicts.
+ * Reads verdicts by key. The query selects the first row from the key on, because only the primary key provides this
+ * order. For a plain equality, the planner may use any index that begins with the organization, and read all of its
+ * verdicts.
  */
 export const READ_VERDICTS = statement(
   'records-read-verdicts',

@@ -23,7 +23,9 @@ export interface EntryState {
   /** ms */
   readonly storedAt: number;
   readonly hash: string;
-  /** The view of each organization, with its own brands only. Brands are sorted, so that their order reveals nothing. */
+  /**
+   * The view of each organization, with its own brands only. Brands are sorted, so that their order reveals nothing.
+   */
   readonly views: ReadonlyMap<string, RecordView>;
 }
 
@@ -42,9 +44,10 @@ export const entryStateOf = ({ event, id: eventId, position, recordedAt }: Proje
 };
 
 /**
- * Stores the newest states of entries, and determines which verdicts change. If the view of an organization is unchanged, its
- * verdict keeps its position in the feed, so that the organization does not learn of changes for others. Events are applied
- * one by one in the order of the log, so that the result does not depend on how the log is split into batches.
+ * Stores the newest states of entries, and determines which verdicts change. If the view of an organization is
+ * unchanged, its verdict keeps its position in the feed, so that the organization does not learn of changes for others.
+ * Events are applied one by one in the order of the log, so that the result does not depend on how the log is split
+ * into batches.
  * @returns the rows to store
  */
 export const foldVerdicts = async (states: readonly EntryState[], connection: PoolClient): Promise<readonly Row[]> => {

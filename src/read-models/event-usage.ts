@@ -5,7 +5,10 @@ import { ADD_EVENT_USAGE, DELETE_OLD_EVENT_USAGE } from './statements.js';
 export const OUTCOMES = ['accepted', 'duplicate', 'rejected'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** How many events of one owner, UTC day, type and outcome were received. The log does not contain rejected events and duplicates. */
+/**
+ * How many events of one owner, UTC day, type and outcome were received. The log does not contain rejected events and
+ * duplicates.
+ */
 export interface EventUsage {
   /** An organization, or the id of a key that belongs to no organization. */
   readonly owner: string;

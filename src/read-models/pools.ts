@@ -4,9 +4,9 @@ import type { Settings } from '../postgres/settings.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
- * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another: requests
- * (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), and polling of the read models (2).
- * Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 34.
+ * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another:
+ * requests (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), and polling of the read
+ * models (2). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 34.
  */
 
 /** For metrics queries, whose cost depends on the range that an organization requests. */
@@ -68,8 +68,8 @@ const EXPORTS: PoolOptions = {
 };
 
 /**
- * Creates a pool whose statements throw `Unavailable` if the database is unavailable. Statements of Kysely are converted
- * in `kysely.ts`.
+ * Creates a pool whose statements throw `Unavailable` if the database is unavailable. Statements of Kysely are
+ * converted in `kysely.ts`.
  */
 const createApiPool = (url: string, options: PoolOptions): Pool => {
   const pool = createPool(url, undefined, options);

@@ -2,8 +2,8 @@ import { CLOCK } from '../postgres/statements.js';
 import { statement } from '../postgres/statement.js';
 
 /**
- * The checkpoint of each projection. Its rows include everything that was acknowledged before `asOf` (ms, by the database's
- * clock).
+ * The checkpoint of each projection. Its rows include everything that was acknowledged before `asOf` (ms, by the
+ * database's clock).
  */
 export const READ_CHECKPOINTS = statement(
   'checkpoints-read',

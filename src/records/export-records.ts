@@ -47,7 +47,8 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
   /**
    * @throws Unprocessable if the selection has more rows than an export may have
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
-   * @throws TooManyRequests if an export of the organization is in progress, Unavailable if too many exports are in progress
+   * @throws TooManyRequests if an export of the organization is in progress, Unavailable if too many exports are in
+   *   progress
    * @throws Unavailable if the database is unavailable, or the initial backfill is not complete
    */
   async execute({ selection: requested }: ExportRecords): Promise<AsOf<Readable>> {

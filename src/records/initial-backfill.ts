@@ -12,8 +12,8 @@ const RETRY_AFTER_SECONDS = 5;
 const PROGRESS_TTL_MS = 500;
 
 /**
- * After an upgrade, the tables are filled while the service runs. Requests are rejected until the tables contain all events
- * from before the upgrade, because incomplete lists would look complete.
+ * After an upgrade, the tables are filled while the service runs. Requests are rejected until the tables contain all
+ * events from before the upgrade, because incomplete lists would look complete.
  */
 @Injectable()
 export class InitialBackfill {

@@ -45,8 +45,8 @@ interface ReadPage {
 }
 
 /**
- * The content of a cursor: the last instant of the range and the position of the log when the first page was read, and the
- * negated instant and the id of the last key. Instants in ms.
+ * The content of a cursor: the last instant of the range and the position of the log when the first page was read, and
+ * the negated instant and the id of the last key. Instants in ms.
  */
 type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string];
 const CURSOR_SHAPE: CursorPosition = [0, 0, 0, ''];

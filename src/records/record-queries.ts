@@ -14,7 +14,10 @@ export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promi
 /** Reads from one server, a replica or the primary. All statements go to the same server. */
 export type AnswerFrom<Result> = (send: Send, connection: Connection, isReplica: boolean) => Promise<Result>;
 
-/** @throws TooOld if the replica is behind what this client has already seen, so that the query is retried on the primary */
+/**
+ * @throws TooOld if the replica is behind what this client has already seen, so that the query is retried on the
+ *   primary
+ */
 export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
   if (isReplica && (upTo ?? -1) < (seen ?? -1))
     throw new TooOld('This replica is behind what the client has already seen');
@@ -45,7 +48,10 @@ export class RecordQueries {
     private readonly replicas: Replicas = NO_REPLICAS,
   ) {}
 
-  /** As `run`, with separate limits for the feed, because a change wakes many waiting requests of an organization at once. */
+  /**
+   * As `run`, with separate limits for the feed, because a change wakes many waiting requests of an organization at
+   * once.
+   */
   runFeed<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
     return this.runIn(this.feedTurns, organization, key, read, minPosition);
   }
@@ -54,7 +60,8 @@ export class RecordQueries {
    * Waits until the organization may run another query, and then calls `read`.
    * @param key concurrent calls with the same key share one result
    * @param minPosition the position of the log that the result must include
-   * @throws Unavailable if the database is unavailable, the initial backfill is not complete, or the query takes too long
+   * @throws Unavailable if the database is unavailable, the initial backfill is not complete, or the query takes too
+   *   long
    * @throws TooManyRequests if too many of the organization's queries are waiting
    */
   run<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {

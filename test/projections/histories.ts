@@ -8,7 +8,9 @@ const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'TELEGRAM', 'DISCORD', 'NEW_
 const THREAT_STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED', 'NEWER'];
 const TAKEDOWN_STATUSES = ['TODO', 'COMPLETED', 'COMPLETED', 'CANCELED', 'RETRACTION_SENT', 'RETRACTED', 'NEWER'];
 
-/** Midnights at which calendar errors are likely: the turn of the year, around the leap day, 1970, and an ordinary one. */
+/**
+ * Midnights at which calendar errors are likely: the turn of the year, around the leap day, 1970, and an ordinary one.
+ */
 const MIDNIGHTS = [
   '2024-01-01',
   '2024-02-29',

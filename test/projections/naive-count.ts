@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { SOURCE, type Sent } from '../support/upstream.js';
 
 /**
- * A naive implementation of the metrics that shares no code with the service: it folds every record to its newest state,
- * and then checks all records for each number.
+ * A naive implementation of the metrics that shares no code with the service: it folds every record to its newest
+ * state, and then checks all records for each number.
  */
 
 const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
@@ -30,7 +30,10 @@ const recordKey = ({ type, data }: Sent): string => {
   return `entry ${data['changeId']}`;
 };
 
-/** The contents in these histories are hosts and names, which equal their keys. The key of a page without a path is its host. */
+/**
+ * The contents in these histories are hosts and names, which equal their keys. The key of a page without a path is its
+ * host.
+ */
 const keyOf = ({ type, content }: { type: string; content: string }): string =>
   `${type === 'PAGE' ? 'URL' : type}:${content}`;
 

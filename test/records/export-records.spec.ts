@@ -7,7 +7,9 @@ import { eventually } from '../support/eventually.js';
 import { projectToHead } from '../support/projecting.js';
 
 const ORGANIZATIONS = ['acme', 'b', 'c', 'd', 'e'];
-/** About 16 MB per organization: more than socket buffers hold, so that an export that nobody reads stays in progress. */
+/**
+ * About 16 MB per organization: more than socket buffers hold, so that an export that nobody reads stays in progress.
+ */
 const ROWS = 8_000;
 
 let app: TestApp;

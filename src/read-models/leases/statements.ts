@@ -5,8 +5,8 @@ import { statement } from '../../postgres/statement.js';
 const SECOND_LANE_DELAY_MS = 1_500;
 
 /**
- * Acquires the lease of a lane if it has expired, or renews it. Otherwise, a projector without a lane marks the lease as
- * wanted.
+ * Acquires the lease of a lane if it has expired, or renews it. Otherwise, a projector without a lane marks the lease
+ * as wanted.
  */
 export const ACQUIRE_LEASE = statement(
   'lease-take',

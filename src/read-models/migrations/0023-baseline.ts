@@ -20,9 +20,9 @@ const TOO_OLD =
 /**
  * Creates all tables, or converts those of version 2.0.0.
  *
- * An operator can drop the schema `read` at any time, and it is rebuilt from the log. The schema `service` then remains,
- * because it cannot be rebuilt. This migration therefore accepts each schema in any state, and a later migration that
- * changes `service` must be repeatable (`add column if not exists`).
+ * An operator can drop the schema `read` at any time, and it is rebuilt from the log. The schema `service` then
+ * remains, because it cannot be rebuilt. This migration therefore accepts each schema in any state, and a later
+ * migration that changes `service` must be repeatable (`add column if not exists`).
  * @throws ConfigError if the tables are of a version before 2.0.0
  */
 export const up = async (db: Kysely<unknown>): Promise<void> => {

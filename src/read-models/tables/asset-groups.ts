@@ -3,7 +3,9 @@ export interface AssetGroupTables {
   /** The progress of the projection for each organization. */
   asset_group_streams: {
     organization: string;
-    /** Last applied revision of the stream `assetGroups-{organization}`; -1 if only events about assets were applied. */
+    /**
+     * Last applied revision of the stream `assetGroups-{organization}`; -1 if only events about assets were applied.
+     */
     revision: number;
     /** The highest group id ever assigned, including deleted groups. */
     last_group_id: number;

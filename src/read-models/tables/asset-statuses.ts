@@ -15,12 +15,16 @@ export interface AssetStatusTables {
     /** `organization:brand` of each review. Null: deleted, or written before this column existed. */
     reviews: string[] | null;
   };
-  /** The current status of each asset. Rows are never deleted, so that processes that poll by position see every change. */
+  /**
+   * The current status of each asset. Rows are never deleted, so that processes that poll by position see every change.
+   */
   asset_statuses: {
     asset_hash: string;
     /** The normalised key. */
     asset: string;
-    /** As reported by the entry that determines the status. Null: there is none, or written before this column existed. */
+    /**
+     * As reported by the entry that determines the status. Null: there is none, or written before this column existed.
+     */
     content: string | null;
     status: string;
     /** When the entry that determines the status was created (ms). Null: there is none. */

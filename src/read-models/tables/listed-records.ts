@@ -31,7 +31,10 @@ export interface ListedRecordTables {
     kind: number;
     id: string;
     brand: string;
-    /** The instant at which the metrics of the brand count the record (ms): the last change of a takedown, otherwise the creation. */
+    /**
+     * The instant at which the metrics of the brand count the record (ms): the last change of a takedown, otherwise the
+     * creation.
+     */
     at: number;
     status: string | null;
     type: string | null;

@@ -38,7 +38,10 @@ export interface ProjectingTables {
     organization: string | null;
     /** The key that sent the event. Null: unknown. */
     key_id: string | null;
-    /** Whether the event is invalid, so that its sender may see the reason. Null: parked by a version that did not store this. */
+    /**
+     * Whether the event is invalid, so that its sender may see the reason. Null: parked by a version that did not store
+     * this.
+     */
     unreadable: boolean | null;
     /** The entry of the asset status history that the event is about. Null: the event is about something else. */
     change_id: string | null;

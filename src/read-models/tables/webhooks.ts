@@ -47,7 +47,9 @@ export interface WebhookDeliveryTables {
     requested_at: number;
     /** ms. Null: the test is pending. */
     answered_at: number | null;
-    /** `{ webhookId, status?, error?, answer?, took }`; `took` is in ms, and `error` is absent if the test succeeded. */
+    /**
+     * `{ webhookId, status?, error?, answer?, took }`; `took` is in ms, and `error` is absent if the test succeeded.
+     */
     result: unknown;
   };
 }

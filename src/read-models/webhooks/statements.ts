@@ -8,8 +8,9 @@ export const MAX_KEPT_ATTEMPTS = 100;
 
 /**
  * Stores attempts and the resulting progress of their endpoints, if the epoch of the lease is unchanged. The statement
- * locks the row of the lease until it is committed, so a process that lost the lease writes nothing. Tests have an attempt
- * but no progress. Progress without an attempt means that only records which the endpoint's filter excludes were skipped.
+ * locks the row of the lease until it is committed, so a process that lost the lease writes nothing. Tests have an
+ * attempt but no progress. Progress without an attempt means that only records which the endpoint's filter excludes
+ * were skipped.
  */
 export const STORE_PROGRESS = statement(
   'webhooks-store-progress',
@@ -63,7 +64,9 @@ export const REWIND_TO_END = statement(
     where progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2`,
 );
 
-/** Deletes the progress and the attempts of deleted endpoints. Endpoints that a rebuild has not restored yet are kept. */
+/**
+ * Deletes the progress and the attempts of deleted endpoints. Endpoints that a rebuild has not restored yet are kept.
+ */
 export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
   'webhooks-forget-deleted',
   {},
@@ -100,8 +103,8 @@ export const COMPLETE_TEST = statement(
 );
 
 /**
- * Lists all endpoints that are not deleted (at most ten per organization) with their revisions. Returns no rows until the
- * projection has reached a position in the log, because later events may delete an endpoint or change its URL.
+ * Lists all endpoints that are not deleted (at most ten per organization) with their revisions. Returns no rows until
+ * the projection has reached a position in the log, because later events may delete an endpoint or change its URL.
  */
 export const LIST_ENDPOINTS = statement(
   'webhooks-list-living',

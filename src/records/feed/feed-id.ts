@@ -8,8 +8,8 @@ export interface Place {
   /** The first 8 hexadecimal digits of the id of the event at the position. They differ after a restore. */
   readonly event: string;
   /**
-   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, its change
-   * appears at its own position, which the client has already passed. The changed checksum reveals this.
+   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, its
+   * change appears at its own position, which the client has already passed. The changed checksum reveals this.
    */
   readonly parked: number;
 }

@@ -44,8 +44,8 @@ interface Waiter {
 }
 
 /**
- * Wakes requests that wait for the feed. One poll of the read models serves all waiting requests, so that a waiting request
- * needs no query and no connection.
+ * Wakes requests that wait for the feed. One poll of the read models serves all waiting requests, so that a waiting
+ * request needs no query and no connection.
  */
 @Injectable()
 export class FeedWatch {

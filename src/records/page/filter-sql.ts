@@ -6,7 +6,9 @@ import type { Selection } from '../selection.js';
 export interface PageRequest {
   /** The last key of the previous page: the negated instant (ms) and the id. */
   readonly after: readonly [newest: number, id: string];
-  /** The position of the log when the first page was read. Later changes are not shown. Null: this is the first page. */
+  /**
+   * The position of the log when the first page was read. Later changes are not shown. Null: this is the first page.
+   */
   readonly upTo: number | null;
   /** Maximum number of rows. Callers request one more than they show, to know whether there is another page. */
   readonly limit: number;

@@ -89,8 +89,9 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
 };
 
 /**
- * Builds the query for a page of a list, newest first, with the checkpoint of its snapshot. Each combination of filter values
- * is a slice of an index in this order. The slices are merged, so that the query reads only as many keys as it returns.
+ * Builds the query for a page of a list, newest first, with the checkpoint of its snapshot. Each combination of filter
+ * values is a slice of an index in this order. The slices are merged, so that the query reads only as many keys as it
+ * returns.
  */
 export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
   const builder = new StatementBuilder();
