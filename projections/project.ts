@@ -10,12 +10,12 @@ import type { Tell } from '../src/runtime/log-line.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
-/** A batch may take longer than a request. ms */
-const LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
+/** A batch may take longer than a request. Milliseconds. */
+const TIMEOUTS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
-interface Means {
+interface Dependencies {
   readonly pool: Pool;
-  /** For what needs one connection throughout. */
+  /** Not through a pooler: for rebuilds, which need one session for their whole duration. */
   readonly direct: Pool;
   readonly log: EventLog;
   readonly say: Tell;
@@ -23,25 +23,25 @@ interface Means {
   readonly lanes: Lanes;
 }
 
-/** Projects a lane whenever this process holds its lease, until `stop` aborts. */
+/** Runs the projections of a lane while this process holds the lease, until `stop` aborts. */
 const projectLane = async (
   { name, projections }: Lane,
   lease: Lease,
-  { pool, direct, log, say, warn, lanes }: Means,
+  { pool, direct, log, say, warn, lanes }: Dependencies,
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
     if ((await lease.acquire(stop, () => lanes.turned(name, false))) === undefined) break;
-    const onTurn = (): void => lanes.turned(name, true);
-    onTurn();
+    const onHeartbeat = (): void => lanes.turned(name, true);
+    onHeartbeat();
     say(`Lease acquired; projecting ${name}`);
-    const turn = new AbortController();
-    const signal = AbortSignal.any([stop, turn.signal]);
-    const endTurn = (): void => turn.abort();
-    // Whichever ends first, by losing the lease or by an error, ends the other.
+    const term = new AbortController();
+    const signal = AbortSignal.any([stop, term.signal]);
+    const endTerm = (): void => term.abort();
+    // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
     await Promise.all([
-      lease.hold(endTurn, signal).finally(endTurn),
-      new Projector(log, pool, projections, warn, undefined, say, onTurn).run(signal).finally(endTurn),
+      lease.hold(endTerm, signal).finally(endTerm),
+      new Projector(log, pool, projections, warn, undefined, say, onHeartbeat).run(signal).finally(endTerm),
       rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal),
     ]);
     await lease.release().catch(() => {});
@@ -49,15 +49,15 @@ const projectLane = async (
   }
 };
 
-/** Projects in every lane that no other projector works in; an error in one ends them all. */
-const project = async (means: Means, asked: AbortSignal): Promise<void> => {
+/** Runs all lanes whose leases this process can acquire. An error in one lane stops all of them. */
+const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Promise<void> => {
   const held = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
-  const stop = AbortSignal.any([asked, failed.signal]);
+  const stop = AbortSignal.any([stopSignal, failed.signal]);
   await Promise.all(
     LANES.map(async (lane) => {
-      const lease = new Lease(means.pool, lane.name, means.warn, held, means.say);
-      await projectLane(lane, lease, means, stop).finally(() => failed.abort());
+      const lease = new Lease(dependencies.pool, lane.name, dependencies.warn, held, dependencies.say);
+      await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());
     }),
   );
 };
@@ -67,16 +67,16 @@ await runWorker({
   name: 'The projector',
   unbegun: 'projected',
   port: 'PROJECTOR_OPS_PORT',
-  work: async ({ config, url, log, ops, tell: say }, asked) => {
+  work: async ({ config, url, log, ops, tell: say }, stopSignal) => {
     const warn = (line: string): void => say(line, 'warn');
-    const open = (at: string): Pool =>
-      createPool(at, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);
-    const pool = open(url);
-    const direct = config.databaseDirectUrl === undefined ? pool : open(config.databaseDirectUrl);
+    const openPool = (at: string): Pool =>
+      createPool(at, ({ message }) => warn(`A database connection was lost: ${message}`), TIMEOUTS);
+    const pool = openPool(url);
+    const direct = config.databaseDirectUrl === undefined ? pool : openPool(config.databaseDirectUrl);
     const watchPool = createWatchPool(url);
     try {
       ops.begin(log, watchPool, 'projections');
-      await project({ pool, direct, log, say, warn, lanes: ops.lanes }, asked);
+      await project({ pool, direct, log, say, warn, lanes: ops.lanes }, stopSignal);
     } finally {
       await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));
     }

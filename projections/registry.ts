@@ -7,13 +7,13 @@ import { takedowns } from './takedowns/projection.js';
 import { webhooks } from './webhooks/projection.js';
 import type { Projection } from './engine/projection.js';
 
-/** Projections that move together. Each lane has its own lease, so that none waits for another. */
+/** Projections that share transactions. Each lane has its own lease, so that lanes can run in different processes. */
 export interface Lane {
   readonly name: string;
   readonly projections: readonly Projection[];
 }
 
-/** A projector that has to give one to another keeps the first. */
+/** In order of preference: a projector that gives up a lane for another projector keeps the first one. */
 export const LANES: readonly Lane[] = [
   { name: 'counts', projections: [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns, webhooks] },
   { name: 'records', projections: [records] },

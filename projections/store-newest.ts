@@ -1,6 +1,6 @@
 import { type Declarations, type Statement, statement } from '../src/postgres/statement.js';
 
-/** A list of names is sent as PostgreSQL's text of one (`nameArray`): `unnest` flattens an array of arrays. */
+/** A value of type `text[]` is sent as text (`nameArray`), because `unnest` flattens an array of arrays. */
 type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint' | 'jsonb';
 type Columns = Readonly<Record<string, Column>>;
 type Arrays<Of extends Columns> = {
@@ -9,17 +9,17 @@ type Arrays<Of extends Columns> = {
 
 interface Rule<Of extends Columns, Returned extends Declarations> {
   readonly key: readonly (keyof Of & string)[];
-  /** The columns, of PostgreSQL, that say which of two rows is the newer. Default: version, then event id. */
+  /** The columns that determine which of two rows is newer. Default: version, then event id. */
   readonly by?: string;
-  /** What a column is called, if not as its parameter in snake case. */
+  /** Names of columns. Default: the name of the parameter in snake case. */
   readonly names?: { readonly [Name in keyof Of]?: string };
-  /** What is returned of each row that was stored. Default: nothing. */
+  /** The columns that are returned of each stored row. Default: none. */
   readonly returning?: Returned;
 }
 
 /**
- * A statement that stores rows unless the table has newer ones.
- * @param columns the parameters: an array of each
+ * Creates a statement that stores rows unless the table has newer ones.
+ * @param columns the types of the columns; each parameter of the statement is an array
  */
 export const storeNewest = <const Of extends Columns, const Returned extends Declarations = Record<never, never>>(
   name: string,

@@ -29,7 +29,7 @@ export interface Group {
   readonly revision: bigint;
 }
 
-export interface Answer extends IdempotentRequest {
+export interface IdempotentResponse extends IdempotentRequest {
   readonly organization: string;
   readonly groupId: number | null;
   readonly answeredAt: number;
@@ -51,11 +51,11 @@ export interface GroupedAsset {
 
 const UNGROUPED = { groupId: null, type: null, content: null };
 
-/** The newest state of everything that a batch is about. */
+/** The newest state of all groups, assets and responses in a batch. */
 export class NewestGroups {
   readonly streams = new Map<string, Stream>();
   readonly groups = new Map<string, Group>();
-  readonly answers = new Map<string, Answer>();
+  readonly responses = new Map<string, IdempotentResponse>();
   readonly assets = new Map<string, GroupedAsset>();
 
   add({ event, id, revision, metadata }: ProjectedEvent<GroupEvent>): void {
@@ -64,27 +64,27 @@ export class NewestGroups {
     switch (event.type) {
       case 'AssetGroupCreated': {
         const { groupId, name, createdAt } = event.data;
-        reach(stream, revision, createdAt);
+        advance(stream, revision, createdAt);
         this.group({ organization, groupId, name, revision });
         stream.lastGroupId = Math.max(stream.lastGroupId, groupId);
-        this.answer(metadata, { organization, groupId, answeredAt: createdAt, revision });
+        this.response(metadata, { organization, groupId, answeredAt: createdAt, revision });
         return;
       }
       case 'AssetGroupRenamed': {
         const { groupId, name, updatedAt } = event.data;
-        reach(stream, revision, updatedAt);
+        advance(stream, revision, updatedAt);
         this.group({ organization, groupId, name, revision });
         return;
       }
       case 'AssetGroupDeleted': {
         const { groupId, deletedAt } = event.data;
-        reach(stream, revision, deletedAt);
+        advance(stream, revision, deletedAt);
         this.group({ organization, groupId, name: null, revision });
         return;
       }
       case 'AssetGroupRefused':
-        reach(stream, revision, event.data.createdAt);
-        this.answer(metadata, { organization, groupId: null, answeredAt: event.data.createdAt, revision });
+        advance(stream, revision, event.data.createdAt);
+        this.response(metadata, { organization, groupId: null, answeredAt: event.data.createdAt, revision });
         return;
       case 'AssetGrouped':
       case 'AssetUngrouped': {
@@ -110,12 +110,12 @@ export class NewestGroups {
     if (!before || before.revision < group.revision) this.groups.set(key, group);
   }
 
-  private answer(metadata: unknown, answer: Omit<Answer, keyof IdempotentRequest>): void {
+  private response(metadata: unknown, response: Omit<IdempotentResponse, keyof IdempotentRequest>): void {
     const request = idempotentRequestOf(metadata);
     if (!request) return;
-    const key = `${answer.organization}:${request.idempotencyKeyHash}`;
-    const before = this.answers.get(key);
-    if (!before || before.revision < answer.revision) this.answers.set(key, { ...request, ...answer });
+    const key = `${response.organization}:${request.idempotencyKeyHash}`;
+    const before = this.responses.get(key);
+    if (!before || before.revision < response.revision) this.responses.set(key, { ...request, ...response });
   }
 
   private asset(asset: GroupedAsset): void {
@@ -123,7 +123,7 @@ export class NewestGroups {
   }
 }
 
-const reach = (stream: Stream, revision: bigint, at: number): void => {
+const advance = (stream: Stream, revision: bigint, at: number): void => {
   if (revision > stream.revision) stream.revision = revision;
   stream.latestAt = Math.max(stream.latestAt, at);
 };

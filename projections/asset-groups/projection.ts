@@ -3,11 +3,12 @@ import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';
-import { FORGET_ANSWERS, STORE_ANSWERS, STORE_ASSETS, STORE_GROUPS, STORE_STREAMS } from './statements.js';
+import { DELETE_EXPIRED_RESPONSES, STORE_RESPONSES, STORE_ASSETS, STORE_GROUPS, STORE_STREAMS } from './statements.js';
 
 /**
- * Each organization's groups, their asset counts, and the answers to requests with an `Idempotency-Key`. A deleted
- * group keeps its assets and count, which are never shown: ids are not reused, so no event can bring them back.
+ * The groups of each organization, the number of assets in each group, and the responses to requests with an
+ * `Idempotency-Key`. The assets and the count of a deleted group are kept but never shown, because group ids are not
+ * reused.
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',
@@ -21,14 +22,14 @@ export const assetGroups: Projection<GroupEvent> = {
   },
 };
 
-const write = async ({ streams, groups, answers, assets }: NewestGroups, connection: PoolClient): Promise<void> => {
-  // Every organization of the batch, so that any change of its rows also changes its row here.
+const write = async ({ streams, groups, responses, assets }: NewestGroups, connection: PoolClient): Promise<void> => {
+  // This updates the row of every organization in the batch, so that the row shows that other rows have changed.
   await STORE_STREAMS.runEach(connection, [...streams.values()]);
   await STORE_GROUPS.runEach(connection, [...groups.values()]);
-  await STORE_ANSWERS.runEach(connection, [...answers.values()]);
-  // By event time, not by the clock, so that a rebuild expires the same answers.
-  if (groups.size + answers.size > 0)
-    await FORGET_ANSWERS.run(connection, { organizations: [...streams.keys()], keptMs: IDEMPOTENCY_TTL_MS });
-  // A group that does not exist yet is counted too.
+  await STORE_RESPONSES.runEach(connection, [...responses.values()]);
+  // Expiry uses the time of events instead of the clock, so that a rebuild deletes the same responses.
+  if (groups.size + responses.size > 0)
+    await DELETE_EXPIRED_RESPONSES.run(connection, { organizations: [...streams.keys()], keptMs: IDEMPOTENCY_TTL_MS });
+  // Assets are counted even if their group does not exist yet.
   await STORE_ASSETS.runEach(connection, [...assets.values()]);
 };

@@ -21,7 +21,7 @@ export const STORE_GROUPS = storeNewest(
   { key: ['organization', 'groupId'], by: 'revision' },
 );
 
-export const STORE_ANSWERS = storeNewest(
+export const STORE_RESPONSES = storeNewest(
   'asset-groups-store-answers',
   'asset_group_requests',
   {
@@ -35,7 +35,7 @@ export const STORE_ANSWERS = storeNewest(
   { key: ['organization', 'idempotencyKeyHash'], by: 'revision', names: { idempotencyKeyHash: 'key_hash' } },
 );
 
-export const FORGET_ANSWERS = statement(
+export const DELETE_EXPIRED_RESPONSES = statement(
   'asset-groups-forget-answers',
   { organizations: 'text[]', keptMs: 'bigint' },
   {},
@@ -46,8 +46,8 @@ export const FORGET_ANSWERS = statement(
 );
 
 /**
- * Whether an asset is known, and in which group it is, is read once by key and carried along: a join of what was stored
- * with what was read would be a nested loop over both, and so cost the square of the batch.
+ * Stores assets and updates the counts of their groups. The previous group of each asset is read once by key. A join of
+ * stored rows with previous rows would be a nested loop, whose cost grows with the square of the batch size.
  */
 export const STORE_ASSETS = statement(
   'asset-groups-store-assets',

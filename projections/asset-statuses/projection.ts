@@ -9,7 +9,7 @@ import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/
 
 type StatusEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
-/** A deleted entry has no status and no reviews; each of these is `organization:brand`. */
+/** Reviews have the form `organization:brand`. A deleted entry has neither a status nor reviews. */
 type Entry = RowOf<typeof READ_ENTRIES>;
 
 interface Incoming {
@@ -32,8 +32,8 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
 });
 
 /**
- * Each asset's status: its newest entry that is not deleted. Also the position of its last event, so that processes
- * that keep the statuses in memory can read only the changes.
+ * The status of each asset, which is that of its newest entry that is not deleted, and the position of its last event.
+ * Processes that keep statuses in memory use the position to read only changes.
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
@@ -46,24 +46,27 @@ export const assetStatuses: Projection<StatusEvent> = {
   },
 };
 
-/** One event at a time, in the log's order, so that positions do not depend on how the log is cut into batches. */
+/**
+ * Applies events one by one in the order of the log, so that positions do not depend on how the log is split into
+ * batches.
+ */
 const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
   const changeIds = [...new Set(incoming.map(({ entry }) => entry.changeId))];
   const entries = new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));
   const changed = new Map<string, Entry>();
-  const concerned = new Map<string, { readonly asset: string; readonly position: bigint }>();
-  const concern = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
-    const known = concerned.get(hash);
-    if (!known || known.position < position) concerned.set(hash, { asset, position });
+  const touched = new Map<string, { readonly asset: string; readonly position: bigint }>();
+  const touch = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
+    const known = touched.get(hash);
+    if (!known || known.position < position) touched.set(hash, { asset, position });
   };
   for (const { entry, position } of incoming) {
     const known = entries.get(entry.changeId);
-    if (known) concern(known, position);
-    concern(entry, position);
+    if (known) touch(known, position);
+    touch(entry, position);
     if (lastWriterWins(entries, entry.changeId, entry)) changed.set(entry.changeId, entry);
   }
   const rows = [...changed.values()].map((entry) => ({ ...entry, reviews: entry.reviews && nameArray(entry.reviews) }));
   await STORE_ENTRIES.runEach(connection, rows);
-  const statuses = [...concerned].map(([assetHash, asset]) => ({ assetHash, ...asset }));
+  const statuses = [...touched].map(([assetHash, asset]) => ({ assetHash, ...asset }));
   await STORE_STATUSES.runEach(connection, statuses);
 };

@@ -8,7 +8,7 @@ export const READ_ENTRIES = statement(
     changeId: 'text',
     assetHash: 'text',
     asset: 'text',
-    /** Null: written by a version that did not store it. */
+    /** Null: written before this column existed. */
     content: nullable('text'),
     status: nullable('text'),
     version: 'bigint',

@@ -23,14 +23,14 @@ const changeOf = ({ id, event }: ProjectedEvent<SettingEvent>): Change => {
   return { organization, slug, version, eventId: id, ...state };
 };
 
-/** The newest change per brand or flag. */
+/** Returns the newest change of each brand or flag. */
 const newest = (changes: readonly Change[]): Change[] => {
   const byKey = new Map<string, Change>();
   for (const change of changes) lastWriterWins(byKey, `${change.organization}\n${change.slug}`, change);
   return [...byKey.values()];
 };
 
-/** Each organization's brands and feature flags. */
+/** The brands and feature flags of each organization. */
 export const brandsAndFlags: Projection<SettingEvent> = {
   name: 'brands-and-flags',
   tables: ['brands', 'feature_flags'],

@@ -4,42 +4,43 @@ import { type Patience, readPatiently } from '../../src/event-log/read-patiently
 import { pause } from '../../src/flow/retry.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
-import { applyByHalves, applyShare } from './parking.js';
+import { applyByBisection, applyOrPark } from './parking.js';
 import { livePosition } from './checkpoints.js';
 import type { Projection } from './projection.js';
-import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
-import { INDEXES_BESIDE, OPTIONS_OF_TABLE, TRY_LOCK, UNLOCK_ALL } from './statements.js';
-import { NotApplied, Suspicion } from './suspicion.js';
-import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
+import { dispatchBatch, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
+import { SHADOW_INDEXES, STORAGE_PARAMETERS, TRY_LOCK, UNLOCK_ALL } from './statements.js';
+import { ApplyError, PoisonEventIsolation } from './poison-events.js';
+import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 
-const PAGE = 2_000;
-/** What is applied while the live projector waits must take no longer. ms */
-const LEFT_FOR_HOLD_MS = 500;
-/** Pause before a retry. */
-const PAUSE_MS = 50;
+const PAGE_SIZE = 2_000;
+/** The live projector waits while the last events are applied, which must take no longer than this. */
+const MAX_CATCH_UP_MS = 500;
+const RETRY_DELAY_MS = 50;
 
-/** What `like` leaves out: the storage parameters, and the names of the indexes, by which migrations know them. */
-const likenTable = async (pool: Pool, schema: string, table: string): Promise<void> => {
-  const options = await OPTIONS_OF_TABLE.run(pool, { table });
+/**
+ * Copies what `create table like` does not: storage parameters, and the names of indexes, which migrations refer to.
+ */
+const copyTableOptions = async (pool: Pool, schema: string, table: string): Promise<void> => {
+  const options = await STORAGE_PARAMETERS.run(pool, { table });
   if (options.length > 0)
     await pool.query(`alter table "${schema}"."${table}" set (${options.map(({ option }) => option).join(', ')})`);
-  for (const { name, live } of await INDEXES_BESIDE.run(pool, { schema, table }))
+  for (const { name, live } of await SHADOW_INDEXES.run(pool, { schema, table }))
     if (name !== live) await pool.query(`alter index "${schema}"."${name}" rename to "${live}"`);
 };
 
 /**
- * Creates a schema with empty copies of a projection's tables, replacing what an interrupted run left. They can take the
- * place of the live ones: a schema has names of its own for indexes.
+ * Creates a schema with empty copies of the tables of a projection. Drops the schema first if an interrupted run left
+ * one. The copies have the same index names as the live tables, so that they can replace the live tables.
  */
-const createSchemaBeside = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
+const createShadowSchema = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
   await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
   for (const table of [...projection.tables, 'parked_events']) {
     await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
-    await likenTable(pool, schema, table);
+    await copyTableOptions(pool, schema, table);
   }
 };
 
-/** Where rows are made, and of what. `onWait` and `stop` are for the times when the log is unavailable. */
+/** The log to read and the database to write. `onWait` and `stop` apply while the log is unavailable. */
 export interface Source extends Patience {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -52,40 +53,43 @@ export interface Target {
 }
 
 /**
- * Does work with empty tables of projections beside the live ones, which only one may do at a time, and drops them.
- * @param what the work, as a sentence begins with it
- * @param work with the connection that holds the lock. Rows are committed without waiting for the disk; a server that
- *   may have lost them has lost this connection too, so what depends on them all is done on it
- * @throws if somebody else is at it
+ * Creates empty shadow tables of projections, runs `work`, and drops the shadow tables. An advisory lock prevents
+ * concurrent runs.
+ * @param what the name of the work, which begins the error message: `A rebuild`
+ * @param work receives the connection that holds the lock. Rows are committed without waiting for the disk. If the
+ *   server crashes, it loses rows and also this connection, so `work` must use this connection for everything that
+ *   relies on the rows
+ * @throws if another run for one of the projections is in progress
  */
-export const withTablesBeside = async <Result>(
+export const withShadowTables = async <Result>(
   pool: Pool,
   targets: readonly Target[],
   what: string,
-  work: (guard: PoolClient) => Promise<Result>,
+  work: (lockConnection: PoolClient) => Promise<Result>,
 ): Promise<Result> => {
-  const guard = await pool.connect();
-  const mine: string[] = [];
-  let broken: unknown;
+  const lockConnection = await pool.connect();
+  const locked: string[] = [];
+  let connectionError: unknown;
   try {
     for (const { projection, schema } of targets) {
-      const [row] = await TRY_LOCK.run(guard, { lock: schema });
-      if (!row!.locked) throw new Error(`${what} of "${projection.name}" is already running; wait until it has ended`);
-      mine.push(schema);
+      const [row] = await TRY_LOCK.run(lockConnection, { lock: schema });
+      if (!row!.locked)
+        throw new Error(`${what} of "${projection.name}" is already running; wait until it has finished`);
+      locked.push(schema);
     }
-    for (const { projection, schema } of targets) await createSchemaBeside(pool, schema, projection);
-    return await work(guard);
+    for (const { projection, schema } of targets) await createShadowSchema(pool, schema, projection);
+    return await work(lockConnection);
   } catch (error) {
-    if (isReadOnly(error)) broken = error;
+    if (isReadOnly(error)) connectionError = error;
     throw error;
   } finally {
-    // What cannot be dropped now the next run replaces.
-    for (const schema of mine) await pool.query(`drop schema if exists "${schema}" cascade`).catch(() => {});
-    await UNLOCK_ALL.run(guard, {}).catch((error: unknown) => {
-      broken = error;
+    // If a schema cannot be dropped now, the next run drops it.
+    for (const schema of locked) await pool.query(`drop schema if exists "${schema}" cascade`).catch(() => {});
+    await UNLOCK_ALL.run(lockConnection, {}).catch((error: unknown) => {
+      connectionError = error;
     });
-    // A connection that does not answer, or whose server takes no writes, is not reused.
-    guard.release(broken !== undefined);
+    // A connection that failed, or whose server is read-only, must not return to the pool.
+    lockConnection.release(connectionError !== undefined);
   }
 };
 
@@ -94,12 +98,12 @@ interface Piece extends Pick<Batch, 'events' | 'position'> {
 }
 
 /**
- * Applies the log, read once, to projections' tables in other schemas. Waits for a log that is unavailable.
- * @param after the position reached before
- * @param upTo the last position to apply; undefined: the head as of now
+ * Reads the log once and applies it to the shadow tables of projections. Waits while the log is unavailable.
+ * @param after the last position that has been applied
+ * @param upTo the last position to apply; undefined: the current end of the log
  * @returns the position reached
  * @throws Unavailable if the log stays unavailable for 60 s
- * @throws NotApplied, naming the position, if an event could not be applied
+ * @throws ApplyError, naming the position, if an event could not be applied
  */
 export const applyLog = async (
   { pool, log, ...patience }: Source,
@@ -110,33 +114,33 @@ export const applyLog = async (
     onProgress,
   }: { after?: bigint; upTo?: bigint; onProgress?: (position: bigint) => void } = {},
 ): Promise<bigint> => {
-  const suspicion = new Suspicion();
+  const isolation = new PoisonEventIsolation();
   let position = after;
   while (upTo === undefined || position < upTo) {
-    const page = await readPatiently(() => log.readAll(position, PAGE), patience);
+    const page = await readPatiently(() => log.readAll(position, PAGE_SIZE), patience);
     const events = upTo === undefined ? page : page.filter((event) => event.position <= upTo);
     const last = events.at(-1);
     if (!last) break;
-    for (const piece of suspicion.cut({ events, position: last.position })) {
+    for (const piece of isolation.split({ events, position: last.position })) {
       try {
-        await applyPiece(pool, targets, { ...piece, after: position }, suspicion);
+        await applyPiece(pool, targets, { ...piece, after: position }, isolation);
       } catch (error) {
-        if (!(error instanceof NotApplied) || !suspicion.failed(piece, error)) throw error;
-        await pause(PAUSE_MS);
+        if (!(error instanceof ApplyError) || !isolation.failed(piece, error)) throw error;
+        await pause(RETRY_DELAY_MS);
         break;
       }
-      suspicion.passed(piece);
+      isolation.succeeded(piece);
       ({ position } = piece);
       onProgress?.(position);
     }
-    if (position === last.position && (page.length < PAGE || events.length < page.length)) break;
+    if (position === last.position && (page.length < PAGE_SIZE || events.length < page.length)) break;
   }
   return position;
 };
 
 /**
- * Applies the log as far as the live tables have it: never further, for they may stay behind.
- * @returns the position reached, shortly before theirs
+ * Applies the log up to the checkpoint of the live tables, and repeats this until the rest is small.
+ * @returns the position reached, at most the position of the live tables
  */
 export const applyUpToLive = async (
   source: Source,
@@ -148,10 +152,10 @@ export const applyUpToLive = async (
   for (let position = after; ;) {
     const upTo = await livePosition(live, target.projection);
     if (position >= upTo) return position;
-    const began = performance.now();
+    const startedAt = performance.now();
     await applyLog(source, [target], { after: position, upTo, onProgress });
     position = upTo;
-    if (performance.now() - began < LEFT_FOR_HOLD_MS) return position;
+    if (performance.now() - startedAt < MAX_CATCH_UP_MS) return position;
   }
 };
 
@@ -159,17 +163,20 @@ const applyPiece = async (
   pool: Pool,
   targets: readonly Target[],
   { events, position, after }: Piece,
-  suspicion: Suspicion,
+  isolation: PoisonEventIsolation,
 ): Promise<void> => {
   const projections = targets.map(({ projection }) => projection);
   const checkpoints = projections.map(({ name }) => ({ projection: name, position: after }));
-  const shares = await dispatchBatch(projections, checkpoints, { events, position });
-  const statementMs = events.length > 1 && suspicion.isAt(events[0]!.position) ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
-  for (const [index, share] of shares.entries()) {
-    const { projection, events: own, prepared, unreadable, dropped } = share;
+  const batches = await dispatchBatch(projections, checkpoints, { events, position });
+  const statementMs =
+    events.length > 1 && isolation.isActiveAt(events[0]!.position)
+      ? ISOLATION_STATEMENT_TIMEOUT_MS
+      : STATEMENT_TIMEOUT_MS;
+  for (const [index, batch] of batches.entries()) {
+    const { projection, events: own, prepared, unreadable, dropped } = batch;
     if (own.length + unreadable.length + dropped.length === 0) continue;
     const work = (transaction: ProjectorTransaction): Promise<unknown> =>
-      applyShare(transaction, share, suspicion, () => applyByHalves(transaction, projection, own, prepared));
+      applyOrPark(transaction, batch, isolation, () => applyByBisection(transaction, projection, own, prepared));
     await transact(pool, targets[index]!.schema, work, { statementMs });
   }
 };

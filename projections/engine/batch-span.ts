@@ -4,10 +4,10 @@ import type { Span, Tracing } from '../../src/tracing/tracing.js';
 import { isSampled, traceparentOf } from '../../src/tracing/traceparent.js';
 import type { Projection } from './projection.js';
 
-/** Traces that a batch is linked to: as many as OpenTelemetry keeps. */
+/** Maximum number of links of a span. OpenTelemetry keeps as many by default. */
 const MAX_LINKS = 128;
 
-/** Where the recorded traces have stored events, each once. */
+/** The distinct sampled traces that appended these events. */
 const tracesOf = (events: readonly RecordedEvent[]): string[] => {
   const traces = new Set<string>();
   for (const { metadata } of events) {
@@ -19,8 +19,9 @@ const tracesOf = (events: readonly RecordedEvent[]): string[] => {
 };
 
 /**
- * Begins to trace a batch, if this process traces: linked to each recorded trace that stored events of it, and part of
- * the first, whose sampling it shares.
+ * Starts a span for a batch. The span is linked to all sampled traces that appended its events, and is a child of the
+ * first one.
+ * @returns undefined if tracing is disabled or the batch is empty
  */
 export const batchSpan = (
   tracer: Tracing | undefined,

@@ -4,17 +4,17 @@ import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-lo
 import { createReadModels } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
-import { ENTER_CHECKPOINTS, MOVE_CHECKPOINTS } from './statements.js';
+import { INSERT_CHECKPOINTS, MOVE_CHECKPOINTS } from './statements.js';
 
 export interface Checkpoint {
   readonly projection: string;
   readonly position: bigint;
 }
 
-/** Another instance moved a checkpoint: this one's view is outdated. */
+/** Another projector has moved a checkpoint, so the position known here is outdated. */
 export class CheckpointMoved extends Error {}
 
-/** The read models were filled from another log, or from a longer one. */
+/** The read models were filled from another log, or from events that the log no longer has. */
 export class ForeignCheckpoint extends Error {}
 
 /**
@@ -28,7 +28,7 @@ export const readCheckpoints = async (
 ): Promise<Checkpoint[]> => {
   const names = projections.map(({ name }) => name);
   const logId = await log.id();
-  await ENTER_CHECKPOINTS.run(pool, {
+  await INSERT_CHECKPOINTS.run(pool, {
     projections: names,
     versions: projections.map(versionOf),
     logId,
@@ -55,14 +55,14 @@ export const readCheckpoints = async (
     if (last_stream === null || last_revision === null) continue;
     // A log restored to an earlier state may have grown past the checkpoint with other events.
     const [last] = await log.readStream(last_stream, BigInt(last_revision), 1);
-    // If positions are bytes, a checkpoint may be at another application's event, further on.
+    // If positions are bytes, the checkpoint may be at a later event of another application.
     const isElsewhere =
       log.positionUnit === 'events'
         ? last?.position !== BigInt(position)
         : last === undefined || last.position > BigInt(position);
     if (last?.id !== last_event_id || isElsewhere)
       throw new ForeignCheckpoint(
-        `The read model of "${projection}" has counted up to event ${last_event_id} at position ${position}, but that event ` +
+        `The read model of "${projection}" has been filled up to event ${last_event_id} at position ${position}, but that event ` +
           `${last?.id === last_event_id ? `is at position ${last.position} now` : 'is no longer in the log'}: the log was ` +
           'restored to an earlier state and continued differently. Drop the read models (schema "read") to rebuild them.',
       );
@@ -71,8 +71,8 @@ export const readCheckpoints = async (
 };
 
 /**
- * A projection's position in the live tables.
- * @param lock it stays there until the transaction ends
+ * Reads the position of a projection in the live tables.
+ * @param lock locks the checkpoint until the transaction ends
  */
 export const livePosition = async (
   live: Kysely<Tables>,
@@ -84,25 +84,25 @@ export const livePosition = async (
   return row ? BigInt(row.position) : BEGINNING;
 };
 
-export interface Move {
+export interface CheckpointMove {
   readonly checkpoint: Checkpoint;
   readonly to: bigint;
-  /** The last event counted by it; undefined if only time has passed. */
+  /** The last applied event; undefined if there was none. */
   readonly last: RecordedEvent | undefined;
   /** Events skipped because of an unknown type. */
   readonly unknown: number;
 }
 
 /**
- * Moves checkpoints by compare-and-set, first in the transaction: a second writer waits here and then finds that the
- * position has changed.
- * @param asOf everything acknowledged before this instant (ms, by the database's clock) is counted then; undefined: it
- *   stays as it is
- * @throws CheckpointMoved if another instance was faster; the transaction must be rolled back
+ * Moves checkpoints by compare-and-set. This is the first statement of the transaction, so a second writer waits here
+ * and then finds that the position has changed.
+ * @param asOf the rows will include everything that was acknowledged before this instant (ms, by the database's clock);
+ *   undefined: leaves the stored instant unchanged
+ * @throws CheckpointMoved if another projector has moved a checkpoint; the caller must roll back
  */
 export const moveCheckpoints = async (
   connection: PoolClient,
-  moves: readonly Move[],
+  moves: readonly CheckpointMove[],
   asOf: number | undefined,
 ): Promise<void> => {
   const moved = await MOVE_CHECKPOINTS.run(connection, {

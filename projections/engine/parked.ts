@@ -5,29 +5,29 @@ import { newEvent } from '../../src/event-log/new-event.js';
 import { OPERATIONS_STREAM } from '../../src/events/streams.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
-import { applyByHalves, unpark } from './parking.js';
+import { applyByBisection, unpark } from './parking.js';
 import type { Projection } from './projection.js';
 import { decodeEvent } from './decode-event.js';
 import { transact } from './transaction.js';
 
-/** `parked_at` in ms. */
+/** A row of `parked_events`. */
 export type Parked = Readonly<Selectable<Tables['parked_events']>>;
 
-/** @param eventId undefined: all */
+/** Lists parked events. @param eventId restricts the list to one event */
 export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {
   const parked = createReadModels(pool).selectFrom('parked_events').selectAll();
-  // Compared as text: an operator's input may not be a UUID, and is then not found.
-  const asked =
+  // The id is compared as text, because the input of an operator may not be a UUID.
+  const selected =
     eventId === undefined ? parked : parked.where((eb) => eb(eb.cast<string>('event_id', 'text'), '=', eventId));
-  return asked.orderBy('position').orderBy('projection').execute();
+  return selected.orderBy('position').orderBy('projection').execute();
 };
 
-/** A manual retry may take longer than a batch; the live projector waits for it too. */
-const RETRY_LIMIT_MS = 120_000;
+/** Statement timeout of a manual retry. The live projector waits until the retry has finished. */
+const RETRY_TIMEOUT_MS = 120_000;
 
 /**
- * Retries a parked event. Projections do not depend on the order, so it is never too late.
- * @returns why it stays parked; undefined if it was applied
+ * Retries a parked event. This is possible at any time, because projections do not depend on the order of events.
+ * @returns why the event stays parked; undefined if it was applied
  */
 export const retryParked = (pool: Pool, projection: Projection, parked: Parked): Promise<string | undefined> =>
   transact(
@@ -35,7 +35,7 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
     'read',
     async (transaction) => {
       const live = readModelsOver(transaction.connection);
-      // The live projector waits, as for another instance of itself.
+      // The lock makes the live projector wait.
       await live.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
       const result = decodeEvent({
         ...parked,
@@ -46,8 +46,8 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
       });
       let reason: string | undefined;
       if (result.kind === 'read') {
-        const [refused] = await applyByHalves(transaction, projection, [result.projected]);
-        reason = refused?.reason;
+        const [failed] = await applyByBisection(transaction, projection, [result.projected]);
+        reason = failed?.reason;
       } else {
         reason = result.kind === 'unknown' ? `the type ${parked.type} is unknown` : result.reason;
       }
@@ -61,11 +61,11 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
           .execute();
       return reason;
     },
-    { statementMs: RETRY_LIMIT_MS },
+    { statementMs: RETRY_TIMEOUT_MS },
   );
 
 /**
- * Records in the log that parked events are not to be applied; the projector then removes them, and so does a rebuild.
+ * Records in the log that parked events are dropped. The projector then removes them, and a rebuild skips them.
  */
 export const dropParked = async (log: EventLog, parked: readonly Parked[], reason: string): Promise<void> => {
   const createdAt = Date.now();

@@ -7,11 +7,11 @@ import { isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { readModelsOver } from '../../src/read-models/kysely.js';
 import { PARK } from './statements.js';
-import { NotApplied, type Suspicion } from './suspicion.js';
+import { ApplyError, type PoisonEventIsolation } from './poison-events.js';
 import type { ProjectorTransaction } from './transaction.js';
 
-/** An event that a projection could not apply, and why. */
-export interface Refused {
+/** An event that a projection could not apply, and the reason. */
+export interface FailedEvent {
   readonly id: string;
   readonly position: bigint;
   readonly stream: string;
@@ -21,17 +21,17 @@ export interface Refused {
   readonly metadata: unknown;
   readonly recordedAt: number;
   readonly reason: string;
-  /** Whether the event itself is at fault, so that the reason is for its sender too. */
+  /** Whether the event is invalid, so that its sender may see the reason. */
   readonly unreadable: boolean;
 }
 
-/** A string property; undefined unless it is like that. */
+/** Returns a property if it is a string that matches the pattern. */
 const textIn = (json: unknown, name: string, pattern: RegExp): string | undefined => {
   const value = (json as Record<string, unknown> | null | undefined)?.[name];
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
 };
 
-/** The organizations that the reviews of an entry's event name, each once. */
+/** The distinct organizations in the reviews of an entry. */
 const reviewersIn = (data: unknown): string[] => {
   const reviews = (data as { brandReviews?: unknown } | null | undefined)?.brandReviews;
   if (!Array.isArray(reviews)) return [];
@@ -39,15 +39,17 @@ const reviewersIn = (data: unknown): string[] => {
   return [...new Set(named.filter(isSlug))];
 };
 
-/** Whose parked event it is. An entry of the asset status history belongs to every organization that it names. */
-const ownersOf = ({ type, data }: Refused) =>
+/**
+ * The entry and the organizations of an event about the asset status history, which may concern several organizations.
+ */
+const ownersOf = ({ type, data }: FailedEvent) =>
   (ENTRY_TYPES as readonly string[]).includes(type)
     ? { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersIn(data)) }
     : { changeId: undefined, organizations: undefined };
 
-/** Parks events for an operator. An event that comes again stays parked as it was. */
-const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
-  const rows = refused.map((event) => ({
+/** Parks events. An event that is already parked is left unchanged. */
+const park = async (connection: PoolClient, projection: string, failed: readonly FailedEvent[]): Promise<void> => {
+  const rows = failed.map((event) => ({
     ...event,
     data: JSON.stringify(event.data) ?? 'null',
     metadata: JSON.stringify(event.metadata) ?? 'null',
@@ -58,7 +60,7 @@ const park = async (connection: PoolClient, projection: string, refused: readonl
   await PARK.runEach(connection, rows, { projection });
 };
 
-/** Removes parked events: they were applied, or an operator dropped them (which is in the log, for rebuilds). */
+/** Removes parked events that have been applied, or that an operator has dropped. */
 export const unpark = async (
   { connection }: ProjectorTransaction,
   projection: string,
@@ -72,81 +74,82 @@ export const unpark = async (
     .execute();
 };
 
-const refuse = (event: ProjectedEvent, reason: string): Refused => {
+const failedEvent = (event: ProjectedEvent, reason: string): FailedEvent => {
   const { type } = event.event;
   return { ...event, type, data: toJson(event.event), reason, unreadable: false };
 };
 
 /**
- * Checks that a projection's tables can be written, and takes the locks for it until the transaction ends. Failures
- * after this are not the tables' fault.
- * @throws the database's error if they cannot be written
+ * Checks that the tables of a projection can be written, and locks them until the transaction ends. If a later
+ * statement of the transaction fails, the tables are not the cause.
+ * @throws the error of the database if they cannot be written
  */
-const probe = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
+const probeTables = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
   for (const table of tables) await connection.query(`delete from "${table}" where false`);
 };
 
 /**
- * SQLSTATE classes caused by a statement's data: cardinality, data, integrity, limits. An error without a SQLSTATE was
- * thrown by the projection itself over an event. Anything else (no such table or function, out of memory) would fail
- * for any event, so parking would park the whole log.
+ * SQLSTATE classes of errors that the data of a statement causes: cardinality, data, integrity, limits. An error
+ * without SQLSTATE was thrown by the projection because of an event. Other errors, such as a missing table, would occur
+ * for every event, so events must not be parked for them.
  */
 const DATA_ERROR = /^(21|22|23|44|54|P0)/;
 
-export const blamesData = (error: unknown): error is Error => {
+/** Whether an event caused the error, so that the event can be parked. */
+export const isDataError = (error: unknown): error is Error => {
   if (!(error instanceof Error) || isTransient(error)) return false;
   const { code } = error as { code?: string };
   return code === undefined || DATA_ERROR.test(code);
 };
 
-/** What of a batch one projection receives. */
-export interface Share {
+/** The events of a batch for one projection. */
+export interface ProjectionEvents {
   readonly projection: Projection;
   readonly events: readonly ProjectedEvent[];
-  readonly unreadable: readonly Refused[];
+  readonly unreadable: readonly FailedEvent[];
   /** Ids of parked events that an operator has dropped. */
   readonly dropped: readonly string[];
 }
 
 /**
- * Applies a share, and parks what of it cannot be applied.
- * @param apply applies its events
- * @returns what was parked
- * @throws NotApplied
+ * Applies the events for one projection, and parks events that cannot be applied.
+ * @param apply applies the events and returns those that failed
+ * @returns the parked events
+ * @throws ApplyError if events cannot be applied now, but may succeed later
  */
-export const applyShare = async (
+export const applyOrPark = async (
   transaction: ProjectorTransaction,
-  { projection, events, unreadable, dropped }: Share,
-  suspicion: Suspicion,
-  apply: () => Promise<readonly Refused[]>,
-): Promise<Refused[]> => {
-  const refused = [...unreadable];
-  const charge = suspicion.against(projection.name, events);
-  if (charge) await probe(transaction, projection);
-  if (charge?.reason !== undefined) refused.push(refuse(events[0]!, charge.reason));
+  { projection, events, unreadable, dropped }: ProjectionEvents,
+  isolation: PoisonEventIsolation,
+  apply: () => Promise<readonly FailedEvent[]>,
+): Promise<FailedEvent[]> => {
+  const failed = [...unreadable];
+  const suspect = isolation.suspectIn(projection.name, events);
+  if (suspect) await probeTables(transaction, projection);
+  if (suspect?.reason !== undefined) failed.push(failedEvent(events[0]!, suspect.reason));
   else if (events.length > 0)
-    refused.push(
+    failed.push(
       ...(await apply().catch((error: unknown) => {
-        throw new NotApplied(projection.name, events, error);
+        throw new ApplyError(projection.name, events, error);
       })),
     );
-  await park(transaction.connection, projection.name, refused);
+  await park(transaction.connection, projection.name, failed);
   await unpark(transaction, projection.name, dropped);
-  return refused;
+  return failed;
 };
 
 /**
- * Applies events by halves until the ones that cannot be applied are isolated.
- * @param prepared all of them, if already prepared
- * @returns the parked ones; all others have been applied
- * @throws errors that are not the events' fault
+ * Applies events. If this fails, bisects them until the events that cannot be applied are isolated.
+ * @param prepared the prepared events, if they have been prepared before
+ * @returns the events that cannot be applied; all others have been applied
+ * @throws errors that the events did not cause
  */
-export const applyByHalves = async (
+export const applyByBisection = async (
   transaction: ProjectorTransaction,
   projection: Projection,
   events: readonly ProjectedEvent[],
   prepared?: Promise<Write>,
-): Promise<Refused[]> => {
+): Promise<FailedEvent[]> => {
   const { connection } = transaction;
   await connection.query('savepoint half');
   try {
@@ -155,14 +158,14 @@ export const applyByHalves = async (
     await connection.query('release savepoint half');
     return [];
   } catch (error) {
-    if (!blamesData(error)) throw error;
+    if (!isDataError(error)) throw error;
     await connection.query('rollback to savepoint half; release savepoint half');
     const [event] = events;
-    if (events.length === 1 && event) return [refuse(event, error.message)];
+    if (events.length === 1 && event) return [failedEvent(event, error.message)];
     const middle = events.length >> 1;
     return [
-      ...(await applyByHalves(transaction, projection, events.slice(0, middle))),
-      ...(await applyByHalves(transaction, projection, events.slice(middle))),
+      ...(await applyByBisection(transaction, projection, events.slice(0, middle))),
+      ...(await applyByBisection(transaction, projection, events.slice(middle))),
     ];
   }
 };

@@ -3,7 +3,7 @@ import { isLater } from '../../src/events/record.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import type { ProjectorTransaction } from './transaction.js';
 
-/** A decoded event with its place in the log. */
+/** A decoded event with its position in the log. */
 export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly event: Event;
   readonly id: string;
@@ -11,32 +11,32 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly stream: string;
   readonly revision: bigint;
   readonly metadata: unknown;
-  /** When the log took it, by its clock. ms */
+  /** When the log stored the event, by the clock of the log. ms */
   readonly recordedAt: number;
 }
 
 /**
- * Writes a prepared batch, once. Table names have no schema: the search_path selects the live tables or those of a
- * rebuild.
+ * Writes a prepared batch. Called at most once. Table names have no schema: the search_path selects the live tables or
+ * the shadow tables.
  */
 export type Write = (transaction: ProjectorTransaction) => Promise<void>;
 
-/** Code that turns events into rows. The engine owns the transaction, so none can forget the checkpoint. */
+/** Turns events into rows. The engine owns the transaction and moves the checkpoint in it. */
 export interface Projection<Event extends DomainEvent = DomainEvent> {
-  /** The name of its checkpoint and parked events, and the argument of `projections rebuild`. */
+  /** Identifies the checkpoint and the parked events, and is the argument of `projections rebuild`. */
   readonly name: string;
-  /** The tables it writes, which a rebuild fills again. */
+  /** The tables that the projection writes and a rebuild replaces. */
   readonly tables: readonly (keyof Tables)[];
   /**
-   * Raised when the same events give other rows; rows of an earlier version are rebuilt at the next start. 1 unless
-   * given.
+   * Must be incremented when the same events result in different rows. Rows of an earlier version are rebuilt at the
+   * next start. Default: 1.
    */
   readonly version?: number;
   /** The event types it receives. */
   readonly types: readonly Event['type'][];
   /**
-   * Works out what a batch means, while the batch before is still being written. It must end in the same rows whatever
-   * the order of the events, however often one comes and however the log was cut into batches.
+   * Prepares a batch while the previous batch is being written. The resulting rows must not depend on the order of
+   * events, on repeated events, or on how the log is split into batches.
    */
   prepare(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
 }
@@ -44,8 +44,8 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
 export const versionOf = ({ version = 1 }: Projection): number => version;
 
 /**
- * Keeps the later of the state that is known under a key and this one; arrival order plays no part.
- * @returns whether it is this one
+ * Stores a state under a key unless a newer one is stored. The order of calls does not matter.
+ * @returns whether the state was stored
  */
 export const lastWriterWins = <State extends { readonly version: number; readonly eventId: string }>(
   states: Map<string, State>,

@@ -2,159 +2,165 @@ import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { Backoff, pause } from '../../src/flow/retry.js';
-import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
-import { applyByHalves, applyShare, blamesData, type Refused, type Share } from './parking.js';
+import {
+  type Checkpoint,
+  CheckpointMoved,
+  type CheckpointMove,
+  moveCheckpoints,
+  readCheckpoints,
+} from './checkpoints.js';
+import { applyByBisection, applyOrPark, isDataError, type FailedEvent, type ProjectionEvents } from './parking.js';
 import { PipelinedWriter } from './pipelined-writer.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
-import { NotApplied, Suspicion } from './suspicion.js';
+import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
-import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
+import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 import { asSpan, tracing } from '../../src/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
-/** A batch as seen by one projection. */
-interface ProjectionBatch extends Share {
-  readonly move: Move;
-  /** Its error is thrown on use, where events can be parked. */
+/** The part of a batch for one projection. */
+interface ProjectionBatch extends ProjectionEvents {
+  readonly move: CheckpointMove;
+  /** If this rejects, the error is handled when the batch is written, where events can be parked. */
   readonly prepared: Promise<Write>;
 }
 
-const FIRST_BACK_OFF_MS = 50;
-const MAX_BACK_OFF_MS = 5_000;
-/** The statement timeout once events have failed twice: everything else waits while the bad one is isolated. */
-export const SUSPECT_LIMIT_MS = 5_000;
+const MIN_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 5_000;
+/** The statement timeout while a poison event is isolated. Shorter, because all other events wait. */
+export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
 /**
- * How long a transaction may wait for its next statement, as long as a lease lasts: one that stands still holds the
- * checkpoints, and whoever takes over its lane would wait for them. ms
+ * How long a transaction may wait for its next statement. As long as a lease is valid: a projector that stalls holds
+ * the locks of the checkpoints, and the next projector of the lane waits for them.
  */
-const IDLE_LIMIT_MS = 3_000;
+const IDLE_TIMEOUT_MS = 3_000;
 
 /**
- * Follows the log and maintains the read models. One transaction per batch contains every projection's rows and
- * checkpoint, so that a crash at any point leaves both before or both after the batch. A batch with more facts than a
- * transaction may write is split.
+ * Follows the log and maintains the read models. Each batch is one transaction with the rows and the checkpoints of all
+ * projections, so that a crash cannot leave them inconsistent. A batch with too many facts for one transaction is
+ * split.
  */
 export class Projector {
-  private readonly suspicion = new Suspicion();
-  private isWaiting = false;
+  private readonly isolation = new PoisonEventIsolation();
+  private isFailing = false;
 
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
     private readonly projections: readonly Projection[],
-    /** Called for everything that keeps the read models from advancing. */
-    private readonly onTrouble: (sentence: string, error: unknown) => void,
-    private readonly backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS),
-    /** Called when they advance again. */
+    /** Called when the read models cannot advance, and for each parked event. */
+    private readonly onError: (sentence: string, error: unknown) => void,
+    private readonly backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS),
+    /** Called when the read models advance again. */
     private readonly onRecovery: (sentence: string) => void = () => {},
-    /** Called with each batch, each piece of it that is written, and each trouble. */
-    private readonly onTurn: () => void = () => {},
+    /** Called for each batch, each transaction and each error, as a sign that the loop is alive. */
+    private readonly onHeartbeat: () => void = () => {},
   ) {}
 
   /**
-   * Runs until `signal` aborts; the batch under way is finished first.
-   * @throws ForeignCheckpoint, and errors that neither time nor parking can fix
+   * Runs until `signal` aborts. The batch in flight is completed.
+   * @throws ForeignCheckpoint, and errors that neither a retry nor parking can fix
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         let checkpoints = await readCheckpoints(this.pool, this.log, this.projections);
-        const behind = checkpoints.reduce(
+        const lowest = checkpoints.reduce(
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
         );
-        const writer = new PipelinedWriter<{ shares: ProjectionBatch[]; piece: Batch }>(
-          ({ shares, piece }, onBegun) => {
-            // Not before: a batch that was prepared for nothing would leave it open.
+        const writer = new PipelinedWriter<{ parts: ProjectionBatch[]; piece: Batch }>(
+          ({ parts, piece }, onStarted) => {
+            // The span starts here, because a prepared batch may never be written.
             const span = batchSpan(tracing, this.log, this.projections, piece);
-            return asSpan(tracing, span, () => this.apply(shares, piece, onBegun));
+            return asSpan(tracing, span, () => this.apply(parts, piece, onStarted));
           },
           signal,
         );
         const onBatch = async (batch: Batch): Promise<void> => {
-          this.onTurn();
-          for (const { events, position, isLast } of this.suspicion.cut(batch)) {
-            // The whole batch is counted only after the last piece.
+          this.onHeartbeat();
+          for (const { events, position, isLast } of this.isolation.split(batch)) {
+            // The read models are current as of the batch only after its last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : undefined };
-            const shares = await dispatchBatch(this.projections, checkpoints, piece);
-            checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
-            await writer.push({ shares, piece });
+            const parts = await dispatchBatch(this.projections, checkpoints, piece);
+            checkpoints = parts.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
+            await writer.push({ parts, piece });
             if (signal.aborted) return;
           }
         };
         try {
-          await this.log.subscribe(behind, onBatch, signal);
+          await this.log.subscribe(lowest, onBatch, signal);
         } finally {
           await writer.finish();
         }
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
-        if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
-        this.isWaiting = true;
-        this.onTurn();
-        this.onTrouble(`The read models are waiting: ${error instanceof Error ? error.message : String(error)}`, error);
+        if (!isTransient(error instanceof ApplyError ? error.cause : error)) throw error;
+        this.isFailing = true;
+        this.onHeartbeat();
+        this.onError(`The read models are waiting: ${error instanceof Error ? error.message : String(error)}`, error);
         await pause(this.backoff.next(), signal);
       }
     }
   }
 
-  private async apply(shares: readonly ProjectionBatch[], piece: Batch, onBegun: () => void): Promise<void> {
+  private async apply(parts: readonly ProjectionBatch[], piece: Batch, onStarted: () => void): Promise<void> {
     try {
-      await this.write(shares, piece, applyAtOnce, onBegun).catch((error: unknown) => {
-        if (!(error instanceof NotApplied) || !blamesData(error.cause)) throw error;
-        // Again from the start, slowly: the good events of the batch must not wait for the bad one.
-        return this.write(shares, piece, (transaction, { projection, events }) =>
-          applyByHalves(transaction, projection, events),
+      await this.write(parts, piece, applyAll, onStarted).catch((error: unknown) => {
+        if (!(error instanceof ApplyError) || !isDataError(error.cause)) throw error;
+        // An event of the batch is invalid: apply the others, and park it.
+        return this.write(parts, piece, (transaction, { projection, events }) =>
+          applyByBisection(transaction, projection, events),
         );
       });
-      this.suspicion.passed(piece);
+      this.isolation.succeeded(piece);
       this.backoff.reset();
-      if (this.isWaiting) this.onRecovery('The read models advance again');
-      this.isWaiting = false;
+      if (this.isFailing) this.onRecovery('The read models advance again');
+      this.isFailing = false;
     } catch (error) {
-      if (error instanceof NotApplied) this.suspicion.failed(piece, error);
+      if (error instanceof ApplyError) this.isolation.failed(piece, error);
       throw error;
     }
   }
 
   private async write(
-    shares: readonly ProjectionBatch[],
+    parts: readonly ProjectionBatch[],
     { events: all, asOf }: Batch,
-    apply: (transaction: ProjectorTransaction, share: ProjectionBatch) => Promise<Refused[]>,
-    onBegun: () => void = () => {},
+    apply: (transaction: ProjectorTransaction, part: ProjectionBatch) => Promise<FailedEvent[]>,
+    onStarted: () => void = () => {},
   ): Promise<void> {
-    const { suspicion } = this;
-    const isSuspect = all.length > 1 && suspicion.isAt(all[0]!.position);
-    const work = async (transaction: ProjectorTransaction): Promise<Refused[]> => {
+    const { isolation } = this;
+    const isIsolating = all.length > 1 && isolation.isActiveAt(all[0]!.position);
+    const work = async (transaction: ProjectorTransaction): Promise<FailedEvent[]> => {
       await moveCheckpoints(
         transaction.connection,
-        shares.map(({ move }) => move),
+        parts.map(({ move }) => move),
         asOf,
       );
-      onBegun();
-      this.onTurn();
-      const parked: Refused[] = [];
-      for (const share of shares)
-        parked.push(...(await applyShare(transaction, share, suspicion, () => apply(transaction, share))));
+      onStarted();
+      this.onHeartbeat();
+      const parked: FailedEvent[] = [];
+      for (const part of parts)
+        parked.push(...(await applyOrPark(transaction, part, isolation, () => apply(transaction, part))));
       return parked;
     };
-    const statementMs = isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
-    const parked = await transact(this.pool, 'read', work, { statementMs, idleMs: IDLE_LIMIT_MS });
+    const statementMs = isIsolating ? ISOLATION_STATEMENT_TIMEOUT_MS : STATEMENT_TIMEOUT_MS;
+    const parked = await transact(this.pool, 'read', work, { statementMs, idleMs: IDLE_TIMEOUT_MS });
     for (const { id, type, stream, reason } of parked)
-      this.onTrouble(`Parked event ${id} (${type} in ${stream}): ${reason}`, undefined);
+      this.onError(`Parked event ${id} (${type} in ${stream}): ${reason}`, undefined);
   }
 }
 
-const applyAtOnce = async (transaction: ProjectorTransaction, { prepared }: ProjectionBatch): Promise<Refused[]> => {
+const applyAll = async (transaction: ProjectorTransaction, { prepared }: ProjectionBatch): Promise<FailedEvent[]> => {
   const write = await prepared;
   await write(transaction);
   return [];
 };
 
 /**
- * Decodes a batch once and dispatches its events: each projection gets those of its types after its checkpoint,
- * prepared for writing.
+ * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types
+ * that are after its checkpoint.
  */
 export const dispatchBatch = async (
   projections: readonly Projection[],
@@ -162,17 +168,17 @@ export const dispatchBatch = async (
   batch: Pick<Batch, 'events' | 'position'>,
 ): Promise<ProjectionBatch[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
-  const read: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
+  const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
   for await (const few of chunksYielding(batch.events))
-    for (const recorded of few) read.push({ recorded, result: decodeEvent(recorded) });
-  const shares = projections.map((projection): ProjectionBatch => {
+    for (const recorded of few) decoded.push({ recorded, result: decodeEvent(recorded) });
+  const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);
     const events: ProjectedEvent[] = [];
-    const unreadable: Refused[] = [];
+    const unreadable: FailedEvent[] = [];
     const dropped: string[] = [];
     let unknown = 0;
-    for (const { recorded, result } of read) {
+    for (const { recorded, result } of decoded) {
       if (recorded.position <= checkpoint.position) continue;
       if (result.kind === 'unknown') unknown += 1;
       else if (result.kind === 'unreadable') {
@@ -190,6 +196,6 @@ export const dispatchBatch = async (
     const prepared = projection.prepare(events);
     return { projection, move: { checkpoint, to, last, unknown }, events, prepared, unreadable, dropped };
   });
-  await Promise.allSettled(shares.map(({ prepared }) => prepared));
-  return shares;
+  await Promise.allSettled(parts.map(({ prepared }) => prepared));
+  return parts;
 };

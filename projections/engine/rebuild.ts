@@ -3,22 +3,25 @@ import { BEGINNING } from '../../src/event-log/event-log.js';
 import { Backoff, pause } from '../../src/flow/retry.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import { type Projection, versionOf } from './projection.js';
-import { applyLog, applyUpToLive, type Source, type Target, withTablesBeside } from './apply-log.js';
+import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 
-/** How long the switch waits for readers of the live tables before it lets them go on, and tries again. */
+/** Lock timeout for replacing the live tables. New readers of the tables wait as long; then the switch is retried. */
 const LOCK_TIMEOUT_MS = 500;
-const FIRST_BACK_OFF_MS = 100;
-const MAX_BACK_OFF_MS = 5_000;
-const MAX_TRIES = 60;
-/** Somebody holds a table. Not a lost connection, after which rows may be lost too. */
-const CONTENDED: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
+const MIN_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
+const MAX_ATTEMPTS = 60;
+/**
+ * SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. After a lost connection, rows may be
+ * lost.
+ */
+const LOCK_CONFLICTS: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
 /**
- * Fills a projection's tables next to the live ones, then switches atomically: readers see either the old rows or the
- * new ones, complete. The live projector may be at work, behind or stopped.
+ * Rebuilds a projection in shadow tables, and then replaces the live tables atomically: readers see either all old rows
+ * or all new rows. The live projector may be running, behind or stopped.
  * @param onProgress called with the position reached
- * @param stop ends it with the live tables as they are
+ * @param stop aborts the rebuild and leaves the live tables unchanged
  * @throws if another rebuild of the same projection is running; the reason of `stop`
  */
 export const rebuild = (
@@ -28,20 +31,20 @@ export const rebuild = (
   stop?: AbortSignal,
 ): Promise<void> => {
   const target = { projection, schema: `read_next_${projection.name}` };
-  const told = (position: bigint): void => {
+  const reportProgress = (position: bigint): void => {
     stop?.throwIfAborted();
     onProgress?.(position);
   };
-  return withTablesBeside(source.pool, [target], 'A rebuild', async (guard) => {
-    const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+  return withShadowTables(source.pool, [target], 'A rebuild', async (lockConnection) => {
+    const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
     let position = BEGINNING;
     for (let attempt = 1; ; attempt += 1) {
-      position = await applyUpToLive(source, target, position, told);
+      position = await applyUpToLive(source, target, position, reportProgress);
       try {
-        position = await switchOver(source, target, guard, position);
+        position = await switchOver(source, target, lockConnection, position);
         break;
       } catch (error) {
-        if (attempt === MAX_TRIES || !CONTENDED.has((error as { code?: unknown }).code)) throw error;
+        if (attempt === MAX_ATTEMPTS || !LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
       }
       await pause(backoff.next(), stop);
       stop?.throwIfAborted();
@@ -51,35 +54,42 @@ export const rebuild = (
 };
 
 /** @returns the position at which the tables were switched */
-const switchOver = async (source: Source, target: Target, guard: PoolClient, position: bigint): Promise<bigint> => {
+const switchOver = async (
+  source: Source,
+  target: Target,
+  lockConnection: PoolClient,
+  position: bigint,
+): Promise<bigint> => {
   const { projection, schema } = target;
-  const live = readModelsOver(guard).withSchema('read');
+  const live = readModelsOver(lockConnection).withSchema('read');
   try {
-    await guard.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
-    // From here on the live projector waits, so that the new tables can reach exactly its position.
+    await lockConnection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
+    // The lock makes the live projector wait, so that the new tables can reach exactly its position.
     const upTo = await livePosition(live, projection, { lock: true });
     if (position > upTo)
-      throw new Error(`The checkpoint of "${projection.name}" went back from ${position} to ${upTo}: rebuild it again`);
-    // Committed before the switch, so that no reader can find the new tables without the last events.
+      throw new Error(
+        `The checkpoint of "${projection.name}" moved back from ${position} to ${upTo}; start the rebuild again`,
+      );
+    // These events are committed before the switch, so that readers never see new tables without them.
     await applyLog(source, [target], { after: position, upTo });
     for (const table of projection.tables)
-      await guard.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+      await lockConnection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
     await live
       .updateTable('checkpoints')
       .set({ version: versionOf(projection) })
       .where('projection', '=', projection.name)
       .execute();
     await live.deleteFrom('parked_events').where('projection', '=', projection.name).execute();
-    await guard.query(`insert into read.parked_events select * from "${schema}".parked_events`);
-    await guard.query('commit');
+    await lockConnection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
+    await lockConnection.query('commit');
     return upTo;
   } catch (error) {
-    await guard.query('rollback').catch(() => {});
+    await lockConnection.query('rollback').catch(() => {});
     throw error;
   }
 };
 
-/** Those of the projections whose rows were made by other rules than today's. */
+/** The projections whose rows were written by an earlier version of the projection. */
 const findOutdated = async (pool: Pool, projections: readonly Projection[]): Promise<Projection[]> => {
   const rows = await createReadModels(pool).selectFrom('checkpoints').select(['projection', 'version']).execute();
   const versions = new Map(rows.map(({ projection, version }) => [projection, version]));
@@ -89,8 +99,8 @@ const findOutdated = async (pool: Pool, projections: readonly Projection[]): Pro
 };
 
 /**
- * Rebuilds the rows of an earlier version, beside the live ones and while they are served. Never rejects: the old rows
- * stay in use, and the next start tries again.
+ * Rebuilds projections whose rows are of an earlier version, while the old rows are served. Never rejects: after a
+ * failure the old rows stay in use, and the next start retries.
  */
 export const rebuildOutdated = async (
   source: Source,
@@ -105,6 +115,9 @@ export const rebuildOutdated = async (
       say(`Rebuilt the read model of "${projection.name}"`);
     }
   } catch (error) {
-    if (!stop.aborted) warn(`A read model was not rebuilt: ${error instanceof Error ? error.message : String(error)}`);
+    if (!stop.aborted)
+      warn(
+        `A read model could not be rebuilt; the next start retries: ${error instanceof Error ? error.message : String(error)}`,
+      );
   }
 };

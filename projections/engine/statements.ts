@@ -2,7 +2,7 @@ import { CLOCK } from '../../src/postgres/statements.js';
 import { nullable, statement } from '../../src/postgres/statement.js';
 
 /** Creates checkpoints of new projections. */
-export const ENTER_CHECKPOINTS = statement(
+export const INSERT_CHECKPOINTS = statement(
   'checkpoints-enter',
   { projections: 'text[]', versions: 'integer[]', logId: 'text', position: 'bigint' },
   {},
@@ -18,7 +18,7 @@ export const MOVE_CHECKPOINTS = statement(
     projection: 'text[]',
     from: 'bigint[]',
     to: 'bigint[]',
-    /** Null: only part of what the log had at that instant. */
+    /** Null: the batch is incomplete, so the stored instant is unchanged. */
     asOf: nullable('bigint'),
     unknown: 'bigint[]',
     stream: 'text[]',
@@ -37,7 +37,7 @@ export const MOVE_CHECKPOINTS = statement(
     returning c.projection`,
 );
 
-/** An event that comes again stays parked as it was. */
+/** Parks events. An event that is already parked is left unchanged. */
 export const PARK = statement(
   'parked-events-park',
   {
@@ -55,7 +55,7 @@ export const PARK = statement(
     keyId: 'text[]',
     unreadable: 'boolean[]',
     changeId: 'text[]',
-    /** Of each, a PostgreSQL array. */
+    /** A PostgreSQL array as text for each event. */
     organizations: 'text[]',
   },
   {},
@@ -90,8 +90,8 @@ export const COLUMNS_OF_TABLE = statement(
     where table_schema = 'read' and table_name = $1::text order by ordinal_position`,
 );
 
-/** A table's storage parameters, each as `with` takes it. */
-export const OPTIONS_OF_TABLE = statement(
+/** The storage parameters of a table, in the syntax of `with (…)`. */
+export const STORAGE_PARAMETERS = statement(
   'rebuild-options-of-table',
   { table: 'text' },
   { option: 'text' },
@@ -100,8 +100,8 @@ export const OPTIONS_OF_TABLE = statement(
     where relnamespace = 'read'::regnamespace and relname = $1::text`,
 );
 
-/** The indexes of a table beside the live one, and what the live ones of the same definition are called. */
-export const INDEXES_BESIDE = statement(
+/** The indexes of a shadow table, and the names of the live indexes with the same definition. */
+export const SHADOW_INDEXES = statement(
   'rebuild-indexes-beside',
   { schema: 'text', table: 'text' },
   { name: 'text', live: 'text' },

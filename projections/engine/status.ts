@@ -4,16 +4,18 @@ import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints/s
 
 export interface ProjectionStatus {
   readonly projection: string;
-  /** A string: a position may exceed the integers that JSON readers keep exact. */
+  /** A string, because a position may exceed the safe integers of JSON parsers. */
   readonly position: string;
   readonly head: string;
   readonly lag: string;
-  /** The unit of `lag`: on EventStoreDB a position is an offset in a file. */
+  /** The unit of `lag`. Positions of EventStoreDB are byte offsets. */
   readonly lagUnit: 'events' | 'bytes';
-  /** Everything acknowledged longer ago than this is in the rows. ms; null if nothing was projected yet. */
+  /**
+   * Age of the rows (ms): they include everything that was acknowledged before. Null: no event has been projected yet.
+   */
   readonly ageMs: number | null;
   readonly parked: number;
-  /** Events skipped because of an unknown type. */
+  /** Number of events that were skipped because their type is unknown. */
   readonly unknown: number;
 }
 

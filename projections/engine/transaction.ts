@@ -7,8 +7,8 @@ export interface ProjectorTransaction {
 }
 
 /**
- * Batches access rows by key, whatever the planner assumes about tables it last saw empty: each statement is planned
- * for the current batch and table sizes, and never scans a whole table.
+ * Forces plans that access rows by key. The planner's statistics may be from when the tables were empty, so each
+ * statement is planned for the current batch, without scans of whole tables.
  */
 const SETTINGS = [
   'synchronous_commit = off',
@@ -17,35 +17,35 @@ const SETTINGS = [
   'enable_hashjoin = off',
   'enable_mergejoin = off',
   'enable_material = off',
-  // Disabled plan nodes count as very expensive, and expensive statements would be JIT-compiled.
+  // Disabled plan nodes have very high costs, which would trigger JIT compilation.
   'jit = off',
 ].map((setting) => `set local ${setting}`);
 
-/** Statement timeout: a transaction writes so few facts that statements take milliseconds. */
-export const STATEMENT_LIMIT_MS = 15_000;
+/** Default statement timeout. Statements usually take milliseconds, because a transaction writes few facts. */
+export const STATEMENT_TIMEOUT_MS = 15_000;
 
-/** What a transaction may take; ms. */
-interface Limits {
-  /** A statement of it. A rebuild must not wait forever for one event either. */
+/** Timeouts of a transaction. */
+interface Timeouts {
+  /** Statement timeout. */
   readonly statementMs?: number;
-  /** The time between two statements; absent: as long as the connection says. */
+  /** Maximum time between two statements. Default: the setting of the connection. */
   readonly idleMs?: number;
 }
 
 /**
- * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: rows and
- * checkpoint are lost together, and the log has the events.
+ * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: a crash can
+ * only lose rows together with their checkpoint, and the events are still in the log.
  */
 export const transact = <Result>(
   pool: Pool,
   schema: string,
   work: (transaction: ProjectorTransaction) => Promise<Result>,
-  { statementMs = STATEMENT_LIMIT_MS, idleMs }: Limits = {},
+  { statementMs = STATEMENT_TIMEOUT_MS, idleMs }: Timeouts = {},
 ): Promise<Result> => {
-  const limits = [
+  const timeouts = [
     `set local statement_timeout = ${statementMs}`,
     ...(idleMs === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${idleMs}`]),
   ];
-  const begin = ['begin', ...limits, `set local search_path = "${schema}"`, ...SETTINGS].join('; ');
+  const begin = ['begin', ...timeouts, `set local search_path = "${schema}"`, ...SETTINGS].join('; ');
   return inTransaction(pool, (connection) => work({ connection }), begin);
 };

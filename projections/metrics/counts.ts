@@ -10,13 +10,13 @@ interface Cell {
   n: number;
 }
 
-/** Count differences, netted by key, so that a busy day's row is touched once per batch. */
-class Differences<Values> {
+/** Changes of one table of counts, summed by key, so that each row is updated at most once per batch. */
+class TableChanges<Values> {
   private readonly cells = new Map<string, Cell>();
 
   constructor(
-    private readonly table: Readonly<Record<'add' | 'take', { query(values: Values): QueryConfig }>>,
-    /** The statements' parameters: the key's columns and the numbers. */
+    private readonly table: Readonly<Record<'add' | 'subtract', { query(values: Values): QueryConfig }>>,
+    /** Returns the parameters of a statement for the columns of the key and the numbers. */
     private readonly valuesOf: (key: readonly string[], n: string) => Values,
   ) {}
 
@@ -27,13 +27,13 @@ class Differences<Values> {
     else this.cells.set(text, { key, n });
   }
 
-  /** Sorted by key, so that two writers cannot deadlock. */
+  /** Rows are sorted by key, so that two writers cannot deadlock. */
   *statements(): Generator<QueryConfig> {
     const cells = [...this.cells].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cell]) => cell);
-    const more = cells.filter(({ n }) => n > 0);
-    if (more.length > 0) yield this.table.add.query(this.valuesFor(more));
-    const fewer = cells.filter(({ n }) => n < 0);
-    if (fewer.length > 0) yield this.table.take.query(this.valuesFor(fewer));
+    const increases = cells.filter(({ n }) => n > 0);
+    if (increases.length > 0) yield this.table.add.query(this.valuesFor(increases));
+    const decreases = cells.filter(({ n }) => n < 0);
+    if (decreases.length > 0) yield this.table.subtract.query(this.valuesFor(decreases));
   }
 
   private valuesFor(cells: readonly Cell[]): Values {
@@ -42,16 +42,16 @@ class Differences<Values> {
   }
 }
 
-/** A batch's changes to all counts of facts. */
-export class CountDifferences {
-  private readonly days = new Differences(DAYS, ([organization, brand, measure, day], n) => ({
+/** The changes of a batch to all tables of counts. */
+export class CountChanges {
+  private readonly days = new TableChanges(DAYS, ([organization, brand, measure, day], n) => ({
     organization: organization!,
     brand: brand!,
     measure: measure!,
     day: day!,
     n,
   }));
-  private readonly typeDays = new Differences(TYPE_DAYS, ([organization, brand, day, type], n) => ({
+  private readonly typeDays = new TableChanges(TYPE_DAYS, ([organization, brand, day, type], n) => ({
     organization: organization!,
     brand: brand!,
     day: day!,
@@ -67,7 +67,6 @@ export class CountDifferences {
     }
   }
 
-  /** In execution order. */
   *statements(): Generator<QueryConfig> {
     yield* this.days.statements();
     yield* this.typeDays.statements();

@@ -2,9 +2,9 @@ import type { PoolClient, QueryConfig } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { COUNTED_TYPES, isLater, recordOf, type RecordState } from '../../src/events/record.js';
 import { nameArray, numberArray } from '../../src/postgres/columns.js';
-import { CountDifferences } from './counts.js';
+import { CountChanges } from './counts.js';
 import { type Fact, factsOf, factsWithout } from '../../src/events/facts.js';
-import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
+import { DELETE_FACTS, INSERT_NEW_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
 
@@ -16,7 +16,8 @@ interface NewState extends RecordState {
 }
 
 /**
- * The newest state of each record among these events; sorted by owner, so that neighbouring rows are written together.
+ * Returns the newest state of each record among these events, sorted by organization, so that neighbouring rows are
+ * written together.
  */
 const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
@@ -73,59 +74,59 @@ const recordsOf = (states: readonly NewState[]) => ({
   facts: states.map(({ facts }) => JSON.stringify(facts)),
 });
 
-/** Prepares a batch as if all its records were new, which most are; `write` corrects the others. */
+/** Prepares a batch as if all records were new, which is usual. `write` corrects the counts for known records. */
 const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
-  const differences = new CountDifferences();
-  for await (const few of chunksYielding(states)) for (const { facts } of few) differences.add(facts, 1);
+  const countChanges = new CountChanges();
+  for await (const few of chunksYielding(states)) for (const { facts } of few) countChanges.add(facts, 1);
   const records = recordsOf(states);
-  return ({ connection }) => write(states, records, differences, connection);
+  return ({ connection }) => write(states, records, countChanges, connection);
 };
 
 /**
- * The facts a record counted as are read from the tables, not derived from events. Nobody else can write between read
- * and write: the checkpoint's holder is alone.
+ * Writes a batch. The previous facts of known records are read from the table. No other process can write between
+ * reading and writing, because this transaction holds the lock of the checkpoint.
  */
 const write = async (
   states: readonly NewState[],
   records: ReturnType<typeof recordsOf>,
-  differences: CountDifferences,
+  countChanges: CountChanges,
   connection: PoolClient,
 ): Promise<void> => {
-  const rows = await ENTER_RECORDS.run(connection, records);
+  const rows = await INSERT_NEW_RECORDS.run(connection, records);
   const known = new Map(rows.map((row) => [states[row.ordinal - 1]!, row]));
   const newer: NewState[] = [];
-  const gone = new FactColumns();
-  const come = new FactColumns();
+  const removed = new FactColumns();
+  const added = new FactColumns();
   for (const state of states) {
-    const before = known.get(state);
-    if (!before) come.add(state.facts, state.id);
-    else if (isLater(state, before)) {
+    const previous = known.get(state);
+    if (!previous) added.add(state.facts, state.id);
+    else if (isLater(state, previous)) {
       newer.push(state);
-      gone.add(factsWithout(before.facts, state.facts), state.id);
-      come.add(factsWithout(state.facts, before.facts), state.id);
-      differences.add(before.facts, -1);
-    } else differences.add(state.facts, -1);
+      removed.add(factsWithout(previous.facts, state.facts), state.id);
+      added.add(factsWithout(state.facts, previous.facts), state.id);
+      countChanges.add(previous.facts, -1);
+    } else countChanges.add(state.facts, -1);
   }
-  await sendEach(connection, function* () {
+  await sendPipelined(connection, function* () {
     if (newer.length > 0) yield UPDATE_RECORDS.query(recordsOf(newer));
-    if (gone.length > 0) yield DELETE_FACTS.query(gone.values);
-    if (come.length > 0) yield INSERT_FACTS.query(come.values);
-    yield* differences.statements();
+    if (removed.length > 0) yield DELETE_FACTS.query(removed.values);
+    if (added.length > 0) yield INSERT_FACTS.query(added.values);
+    yield* countChanges.statements();
   });
 };
 
-/** Sends statements one after another; while PostgreSQL works on one, the next one's values are serialised. */
-const sendEach = async (connection: PoolClient, statements: () => Iterable<QueryConfig>): Promise<void> => {
-  let answer: Promise<unknown> = Promise.resolve();
+/** Sends statements one by one. While PostgreSQL executes one, the values of the next one are serialised. */
+const sendPipelined = async (connection: PoolClient, statements: () => Iterable<QueryConfig>): Promise<void> => {
+  let result: Promise<unknown> = Promise.resolve();
   for (const statement of statements()) {
-    await answer;
-    answer = connection.query(statement);
+    await result;
+    result = connection.query(statement);
   }
-  await answer;
+  await result;
 };
 
-/** Reports, threats, watchlist and takedowns of organizations and brands, as facts and as counts. */
+/** Facts and counts of the reports, threats and takedowns of organizations and brands. */
 export const metrics = {
   name: 'metrics',
   tables: ['records', 'facts', 'days', 'type_days'],

@@ -3,8 +3,8 @@ import type { Fact } from '../../src/events/facts.js';
 
 type ArrayType = 'text[]' | 'smallint[]' | 'integer[]';
 
-/** Inserts new records, and returns what is stored for the others. */
-export const ENTER_RECORDS = statement(
+/** Inserts new records, and returns the stored rows of known ones. */
+export const INSERT_NEW_RECORDS = statement(
   'metrics-enter-records',
   { organization: 'text[]', kind: 'text[]', id: 'text[]', version: 'bigint[]', eventId: 'uuid[]', facts: 'text[]' },
   { ordinal: 'bigint', version: 'bigint', eventId: 'uuid', facts: json<readonly Fact[]>() },
@@ -58,9 +58,9 @@ export const INSERT_FACTS = statement(
 );
 
 /**
- * Statements that add positive numbers to a table of counts, and that subtract them. Adding is an upsert, which uses the
- * key whatever the planner assumes. An upsert cannot subtract, because the proposed row must satisfy the table's check;
- * that is a merge, in which subtracting from a missing row fails the check.
+ * Creates the statements that add to a table of counts and subtract from it. Adding is an upsert, which always uses the
+ * primary key. Subtracting is a merge, because the negative row of an upsert would violate the check of the table.
+ * Subtracting from a missing row inserts a negative row and thereby fails the check.
  */
 const countsIn = <const Key extends Readonly<Record<string, ArrayType>>>(table: string, key: Key) => {
   const columns = Object.keys(key);
@@ -76,7 +76,7 @@ const countsIn = <const Key extends Readonly<Record<string, ArrayType>>>(table: 
         insert into ${table} as t (${columns.join(', ')}, n) select * from ${rows}
         on conflict (${columns.join(', ')}) do update set n = t.n + excluded.n`,
     ),
-    take: statement(
+    subtract: statement(
       `metrics-take-from-${table}`,
       parameters,
       {},

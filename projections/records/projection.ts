@@ -5,21 +5,23 @@ import { chunksYielding } from '../../src/flow/yielder.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
-import { DELETE_OF_BRANDS, INSERT_OF_BRANDS, STORE_RECORDS } from './statements.js';
+import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_RECORDS } from './statements.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
 type RecordEvent = OwnedEvent | EntryEvent;
 
-const isOfEntry = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<EntryEvent> =>
+const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<EntryEvent> =>
   projected.event.type === 'AssetStatusChanged' || projected.event.type === 'AssetStatusChangeDeleted';
 
-/** A batch's newest state of each record; of entries every state, because each may concern other organizations. */
+/**
+ * Keeps the newest state of each record, but all states of entries, because each may concern different organizations.
+ */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
   for await (const few of chunksYielding(events))
     for (const event of few) {
-      if (isOfEntry(event)) {
+      if (isEntryEvent(event)) {
         states.push(entryStateOf(event));
         continue;
       }
@@ -35,37 +37,37 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
 const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
   const keys = await STORE_RECORDS.runEach(
     connection,
-    rows.map(({ shown, ...row }) => ({
+    rows.map(({ view, ...row }) => ({
       ...row,
-      createdAt: shown?.createdAt,
-      status: shown?.status,
-      type: shown?.asset?.type,
-      item: shown?.item,
+      createdAt: view?.createdAt,
+      status: view?.status,
+      type: view?.asset?.type,
+      item: view?.item,
     })),
   );
   const stored = new Set(keys.map(keyOf));
-  await storeOfBrands(
+  await storeBrandRecords(
     rows.filter((row) => row.kind !== LISTED_KIND.threat && stored.has(keyOf(row))),
     connection,
   );
 };
 
-/** Of records that have changed: which brands they are listed under now. Threats carry no brand. */
-const storeOfBrands = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
-  await DELETE_OF_BRANDS.runEach(connection, rows);
-  const ofBrands = rows.flatMap(({ shown, ...row }) =>
-    (shown?.brands ?? []).map((brand) => ({
+/** Replaces the rows that list changed records under their brands. Threats have no brand. */
+const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
+  await DELETE_BRAND_RECORDS.runEach(connection, rows);
+  const brandRecords = rows.flatMap(({ view, ...row }) =>
+    (view?.brands ?? []).map((brand) => ({
       ...row,
       brand,
-      at: shown!.brandAt,
-      status: shown!.status,
-      type: shown!.asset?.type,
+      at: view!.brandAt,
+      status: view!.status,
+      type: view!.asset?.type,
     })),
   );
-  await INSERT_OF_BRANDS.runEach(connection, ofBrands);
+  await INSERT_BRAND_RECORDS.runEach(connection, brandRecords);
 };
 
-/** Each record as lists and the feed show it. */
+/** The records of lists and of the feed. */
 export const records = {
   name: 'records',
   version: KEY_VERSION + ITEM_VERSION,

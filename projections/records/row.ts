@@ -9,16 +9,16 @@ import type { ProjectedEvent } from '../engine/projection.js';
 /** Events about a record of one organization. */
 export type OwnedEvent = EventOf<(typeof OWNED_TYPES)[number]>;
 
-/** What lists and the feed show of a record, and what they find it by. */
-export interface Shown {
-  /** As `kinds.ts` declares it, in JSON. */
+/** A record as lists and the feed show it, and the values for filters. */
+export interface RecordView {
+  /** The item as JSON, as declared in `kinds.ts`. */
   readonly item: string;
   /** ms */
   readonly createdAt: number;
   readonly status?: string;
   readonly asset?: Asset;
   readonly brands: readonly string[];
-  /** What the metrics of its brands date it by. ms */
+  /** The instant at which the metrics of brands count the record. ms */
   readonly brandAt: number;
 }
 
@@ -32,16 +32,16 @@ export interface Row {
   readonly position: bigint;
   /** ms */
   readonly storedAt: number;
-  /** Undefined: deleted, or no longer this organization's business. */
-  readonly shown: Shown | undefined;
+  /** Undefined: the record was deleted or no longer concerns the organization. */
+  readonly view: RecordView | undefined;
   /** The asset's hash. */
   readonly hash: string | undefined;
 }
 
-/** @param item its id and the following fields, in the order in which they are shown */
+/** Serialises an item. @param item the fields in the order of the output */
 export const itemJson = <Kind extends ListedKind>(item: ItemOf<Kind>): string => JSON.stringify(item);
 
-const shownOf = (event: OwnedEvent, id: string): Shown | undefined => {
+const viewOf = (event: OwnedEvent, id: string): RecordView | undefined => {
   const { type, data } = event;
   if (type === 'ReportDeleted' || type === 'ThreatDeleted' || type === 'TakedownDeleted') return undefined;
   const createdAt = formatInstant(data.createdAt);
@@ -69,7 +69,7 @@ const shownOf = (event: OwnedEvent, id: string): Shown | undefined => {
 
 export const rowOf = ({ event, id: eventId, position, recordedAt }: ProjectedEvent<OwnedEvent>): Row => {
   const { organization, kind, id, version }: RecordState = recordOf(event);
-  const shown = shownOf(event, id);
+  const view = viewOf(event, id);
   return {
     organization,
     kind: LISTED_KIND[kind as 'report' | 'threat' | 'takedown'],
@@ -78,8 +78,8 @@ export const rowOf = ({ event, id: eventId, position, recordedAt }: ProjectedEve
     eventId,
     position,
     storedAt: recordedAt,
-    shown,
-    hash: shown?.asset && assetHash(shown.asset),
+    view,
+    hash: view?.asset && assetHash(view.asset),
   };
 };
 

@@ -2,7 +2,7 @@ import { nullable, statement } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/kinds.js';
 import { storeNewest } from '../store-newest.js';
 
-/** @returns the keys of the rows that it stored */
+/** Stores records and returns the keys of the stored rows. */
 export const STORE_RECORDS = storeNewest(
   'records-store',
   'listed_records',
@@ -27,8 +27,10 @@ export const STORE_RECORDS = storeNewest(
   },
 );
 
-/** By the order of the primary key, as in `READ_VERDICTS`: an index by brand has equal columns too, far apart. */
-export const DELETE_OF_BRANDS = statement(
+/**
+ * The order forces a scan of the primary key, as in `READ_VERDICTS`. An index by brand would read many more entries.
+ */
+export const DELETE_BRAND_RECORDS = statement(
   'records-delete-of-brands',
   { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
   {},
@@ -44,7 +46,7 @@ export const DELETE_OF_BRANDS = statement(
     where b.ctid = of_record.place`,
 );
 
-export const INSERT_OF_BRANDS = statement(
+export const INSERT_BRAND_RECORDS = statement(
   'records-insert-of-brands',
   {
     organization: 'text[]',
@@ -70,7 +72,7 @@ export const READ_ENTRIES = statement(
     changeId: 'text',
     version: 'bigint',
     eventId: 'uuid',
-    /** All whose verdict it is or was. */
+    /** All organizations that have or had a verdict by this entry. */
     organizations: 'text[]',
   },
   `
@@ -79,8 +81,9 @@ export const READ_ENTRIES = statement(
 );
 
 /**
- * The first row from the key on, if it is the key's. An order can only come from the primary key; to find equal columns
- * the planner may take any index that begins with the organization, and read all of its verdicts each time.
+ * Reads verdicts by key. The query selects the first row from the key on, because only the primary key provides this
+ * order. For a plain equality, the planner may use any index that begins with the organization, and read all of its
+ * verdicts.
  */
 export const READ_VERDICTS = statement(
   'records-read-verdicts',

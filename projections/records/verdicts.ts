@@ -7,14 +7,14 @@ import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/kinds.js';
 import type { ProjectedEvent } from '../engine/projection.js';
-import { itemJson, keyOf, type Row, type Shown } from './row.js';
+import { itemJson, keyOf, type Row, type RecordView } from './row.js';
 import { READ_ENTRIES, READ_VERDICTS, STORE_ENTRIES } from './statements.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
 type Entry = RowOf<typeof READ_ENTRIES>;
 
-/** An entry's state, worked out before the tables are read. */
+/** The state of an entry, as prepared before the tables are read. */
 export interface EntryState {
   readonly changeId: string;
   readonly version: number;
@@ -23,28 +23,31 @@ export interface EntryState {
   /** ms */
   readonly storedAt: number;
   readonly hash: string;
-  /** What each organization sees of it: its own brands, sorted, so that their order says nothing about the others. */
-  readonly shown: ReadonlyMap<string, Shown>;
+  /**
+   * The view of each organization, with its own brands only. Brands are sorted, so that their order reveals nothing.
+   */
+  readonly views: ReadonlyMap<string, RecordView>;
 }
 
 export const entryStateOf = ({ event, id: eventId, position, recordedAt }: ProjectedEvent<EntryEvent>): EntryState => {
   const { id: changeId, version } = recordOf(event);
-  const shown = new Map<string, Shown>();
+  const views = new Map<string, RecordView>();
   if (event.type === 'AssetStatusChanged') {
     const { asset, status, createdAt, brandReviews } = event.data;
     for (const { organization, brand } of brandReviews) {
-      const brands = [...(shown.get(organization)?.brands ?? []), brand].sort();
+      const brands = [...(views.get(organization)?.brands ?? []), brand].sort();
       const item = itemJson<'verdict'>({ id: changeId, asset, status, brands, createdAt: formatInstant(createdAt) });
-      shown.set(organization, { item, createdAt, status, asset, brands, brandAt: createdAt });
+      views.set(organization, { item, createdAt, status, asset, brands, brandAt: createdAt });
     }
   }
-  return { changeId, version, eventId, position, storedAt: recordedAt, hash: assetHash(event.data.asset), shown };
+  return { changeId, version, eventId, position, storedAt: recordedAt, hash: assetHash(event.data.asset), views };
 };
 
 /**
- * Stores the entries' newest states, and works out whose verdicts that changes. A verdict that an organization sees
- * unchanged stays where it stands in the feed: that something else about the entry changed is not its business. One
- * event at a time, in the log's order, so that this does not depend on how the log is cut into batches.
+ * Stores the newest states of entries, and determines which verdicts change. If the view of an organization is
+ * unchanged, its verdict keeps its position in the feed, so that the organization does not learn of changes for others.
+ * Events are applied one by one in the order of the log, so that the result does not depend on how the log is split
+ * into batches.
  * @returns the rows to store
  */
 export const foldVerdicts = async (states: readonly EntryState[], connection: PoolClient): Promise<readonly Row[]> => {
@@ -57,25 +60,28 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
   );
   const verdicts = await READ_VERDICTS.runEach(connection, owned);
   const kind = LISTED_KIND.verdict;
-  const seen = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.item ?? undefined]));
+  const items = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.item ?? undefined]));
   const changed = new Map<string, Row>();
-  const newer = new Map<string, Entry>();
-  for (const { changeId, version, eventId, position, storedAt, hash, shown: all } of states) {
+  const changedEntries = new Map<string, Entry>();
+  for (const { changeId, version, eventId, position, storedAt, hash, views } of states) {
     const entry = entries.get(changeId);
     if (entry && !isLater({ version, eventId }, entry)) continue;
-    const organizations = [...new Set([...(entry?.organizations ?? []), ...all.keys()])].sort();
+    const organizations = [...new Set([...(entry?.organizations ?? []), ...views.keys()])].sort();
     for (const organization of organizations) {
       const key = keyOf({ organization, kind, id: changeId });
-      const shown = all.get(organization);
-      if (seen.has(key) && seen.get(key) === shown?.item) continue;
-      seen.set(key, shown?.item);
-      const place = { organization, kind, id: changeId, version, eventId, position, storedAt };
-      changed.set(key, { ...place, shown, hash: shown && hash });
+      const view = views.get(organization);
+      if (items.has(key) && items.get(key) === view?.item) continue;
+      items.set(key, view?.item);
+      const base = { organization, kind, id: changeId, version, eventId, position, storedAt };
+      changed.set(key, { ...base, view, hash: view && hash });
     }
     entries.set(changeId, { changeId, version, eventId, organizations });
-    newer.set(changeId, entries.get(changeId)!);
+    changedEntries.set(changeId, entries.get(changeId)!);
   }
-  const stored = [...newer.values()].map((entry) => ({ ...entry, organizations: nameArray(entry.organizations) }));
+  const stored = [...changedEntries.values()].map((entry) => ({
+    ...entry,
+    organizations: nameArray(entry.organizations),
+  }));
   await STORE_ENTRIES.runEach(connection, stored);
   return [...changed.values()];
 };

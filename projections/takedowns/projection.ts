@@ -15,14 +15,14 @@ const OUTCOMES: Readonly<Record<string, number>> = {
 
 interface State extends RecordState {
   readonly eventId: string;
-  /** '' = none. */
+  /** '': the takedown has no brand. */
   readonly brand: string;
   readonly type: string;
   /** Null: deleted. */
   readonly outcome: number | null;
   /** ms */
   readonly createdAt: number | null;
-  /** ms; for completed takedowns, the completion. */
+  /** ms. For a completed takedown, this is the completion. */
   readonly updatedAt: number | null;
 }
 
@@ -56,7 +56,7 @@ const prepare = async (events: readonly ProjectedEvent<TakedownEvent>[]): Promis
   return async ({ connection }) => void (await STORE_TAKEDOWNS.run(connection, values));
 };
 
-/** Each takedown's newest state. */
+/** The newest state of each takedown. */
 export const takedowns = {
   name: 'takedowns',
   tables: ['takedowns'],

@@ -7,7 +7,10 @@ const rowOf = (endpoint: Webhook, revision: bigint) => {
   return { organization, id, state, createdAt, requestKeyHash, revision, endpoint };
 };
 
-/** The endpoints of each organization. A deleted one keeps its row, so that no event can bring it back. */
+/**
+ * The webhook endpoints of each organization. The row of a deleted endpoint is kept, so that older events cannot
+ * restore it.
+ */
 export const webhooks: Projection<WebhookEvent> = {
   name: 'webhooks',
   tables: ['webhook_endpoints'],

@@ -4,7 +4,7 @@ import { transact } from '../../projections/engine/transaction.js';
 import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
-import { BY_INDEX } from '../../src/read-models/pools.js';
+import { INDEX_ORDER_SETTINGS } from '../../src/read-models/pools.js';
 import { rawStatements, unexpectedNulls } from '../../test/read-models/every-statement.js';
 import { type Batch, hash, MOST, tables, VALUES } from './values.js';
 
@@ -180,7 +180,7 @@ describe('Ten times the rows', () => {
       const connection = await pool.connect();
       try {
         const settings = ON_RECORDS.test(one.name)
-          ? Object.entries(BY_INDEX)
+          ? Object.entries(INDEX_ORDER_SETTINGS)
               .map(([setting, value]) => `set local ${setting} = ${value}; `)
               .join('')
           : '';

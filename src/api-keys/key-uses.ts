@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
 import { MergedRows } from '../flow/background/merged-rows.js';
-import { type KeyUse, noteKeyUses } from '../read-models/key-uses.js';
+import { type KeyUse, storeKeyUses } from '../read-models/key-uses.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { WatchPool } from '../read-models/pools.js';
 
@@ -21,7 +21,7 @@ export class KeyUses implements BeforeApplicationShutdown {
     this.rows = new MergedRows<KeyUse>({
       keyOf: ({ keyId }) => keyId,
       merge: (known, { lastUsedAt }) => ({ ...known, lastUsedAt }),
-      write: (uses) => noteKeyUses(this.pool, uses),
+      write: (uses) => storeKeyUses(this.pool, uses),
       maximum: 10_000,
       everyMs: MINUTE_MS,
       report: reportFailures('write key uses', registry),

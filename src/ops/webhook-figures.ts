@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { WEBHOOK_FIGURES } from '../read-models/webhooks/statements.js';
+import { READ_WEBHOOK_FIGURES } from '../read-models/webhooks/statements.js';
 import type { WatchPool } from '../read-models/pools.js';
 
 /**
@@ -32,7 +32,7 @@ export const watchWebhooks = (pool: WatchPool, registry: Registry): (() => Promi
   });
   return async () => {
     for (const each of [endpoints, behind, oldest, attempts]) each.reset();
-    const [row] = await WEBHOOK_FIGURES.run(pool, {});
+    const [row] = await READ_WEBHOOK_FIGURES.run(pool, {});
     const { active, failing, disabled, delivered, refused, unanswered } = row!;
     for (const [state, n] of Object.entries({ active, failing, disabled })) endpoints.set({ state }, n);
     for (const [outcome, n] of Object.entries({ delivered, refused, unanswered })) attempts.inc({ outcome }, n);

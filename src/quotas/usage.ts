@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from '../read-models/kysely.js';
-import { ADD_INGEST_USAGE, FORGET_INGEST_USAGE } from '../read-models/statements.js';
+import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from '../read-models/statements.js';
 import type { Config } from '../runtime/config.js';
 
 /**
@@ -25,7 +25,7 @@ export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsa
 
 /** Drops what is older than yesterday, by the database's clock. */
 export const forgetIngestUsage = async (pool: Pool): Promise<void> => {
-  await FORGET_INGEST_USAGE.run(pool, {});
+  await DELETE_OLD_INGEST_USAGE.run(pool, {});
 };
 
 /** The day's sums, of one organization or of all that sent something, the most bytes first. */

@@ -1,13 +1,16 @@
 import type { Pool } from 'pg';
 import { columnsOf } from '../postgres/columns.js';
-import { ADD_EVENT_USAGE, FORGET_EVENT_USAGE } from './statements.js';
+import { ADD_EVENT_USAGE, DELETE_OLD_EVENT_USAGE } from './statements.js';
 
 export const OUTCOMES = ['accepted', 'duplicate', 'rejected'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Events of one owner, UTC day, type and outcome. Not derived from the log, which does not know what was sent twice. */
+/**
+ * How many events of one owner, UTC day, type and outcome were received. The log does not contain rejected events and
+ * duplicates.
+ */
 export interface EventUsage {
-  /** An organization, or a key that has none. */
+  /** An organization, or the id of a key that belongs to no organization. */
   readonly owner: string;
   /** Days since 1970. */
   readonly day: number;
@@ -17,7 +20,7 @@ export interface EventUsage {
   readonly events: number;
 }
 
-/** Today included. */
+/** Number of days that are kept, including today. */
 export const KEPT_DAYS = 90;
 
 /** Adds the counts since the last call. */
@@ -25,7 +28,7 @@ export const addEventUsage = async (pool: Pool, used: readonly EventUsage[]): Pr
   await ADD_EVENT_USAGE.run(pool, columnsOf(used, 'owner', 'day', 'type', 'outcome', 'events'));
 };
 
-/** Drops what is older than the kept days, by the database's clock. */
-export const forgetEventUsage = async (pool: Pool): Promise<void> => {
-  await FORGET_EVENT_USAGE.run(pool, { keptDays: KEPT_DAYS });
+/** Deletes usage that is older than `KEPT_DAYS`, by the database's clock. */
+export const deleteOldEventUsage = async (pool: Pool): Promise<void> => {
+  await DELETE_OLD_EVENT_USAGE.run(pool, { keptDays: KEPT_DAYS });
 };

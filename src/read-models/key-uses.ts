@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
-import { NOTE_KEY_USES } from './statements.js';
+import { STORE_KEY_USES } from './statements.js';
 
 export interface KeyUse {
   readonly keyId: string;
@@ -9,12 +9,12 @@ export interface KeyUse {
   readonly lastUsedAt: number;
 }
 
-/** Notes when keys were last used; what another instance has noted later stays. Not counted from the log. */
-export const noteKeyUses = async (pool: Pool, uses: readonly KeyUse[]): Promise<void> => {
-  await NOTE_KEY_USES.run(pool, columnsOf(uses, 'keyId', 'lastUsedAt'));
+/** Stores when keys were last used, unless another instance has stored a later use. The log does not contain uses. */
+export const storeKeyUses = async (pool: Pool, uses: readonly KeyUse[]): Promise<void> => {
+  await STORE_KEY_USES.run(pool, columnsOf(uses, 'keyId', 'lastUsedAt'));
 };
 
-/** By key id, in ms. */
+/** When each key was last used (ms), by key id. */
 export const readKeyUses = async (pool: Pool): Promise<Map<string, number>> => {
   const rows = await createReadModels(pool).selectFrom('service.key_uses').select(['key_id', 'last_used_at']).execute();
   return new Map(rows.map(({ key_id: id, last_used_at: at }) => [id, at]));

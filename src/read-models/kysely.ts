@@ -5,10 +5,10 @@ import { asUnavailable } from '../postgres/transient-errors.js';
 import type { Tables } from './tables.js';
 
 /**
- * As `pool.query` does it: a connection on which a statement failed is closed, and not given to anybody else. Throws
- * `Unavailable` if the database is away.
+ * Closes a connection on which a statement failed instead of returning it to the pool, as `pool.query` does. Throws
+ * `Unavailable` if the database is unavailable.
  */
-const closingFailed = (pool: Pool): Pick<Pool, 'connect' | 'end'> => {
+const closeOnError = (pool: Pool): Pick<Pool, 'connect' | 'end'> => {
   const connect = async (): Promise<PoolClient> => {
     const connection = await pool.connect().catch((error: unknown) => {
       throw asUnavailable(error);
@@ -27,10 +27,10 @@ const closingFailed = (pool: Pool): Pick<Pool, 'connect' | 'end'> => {
   return { connect, end: () => pool.end() } as Pick<Pool, 'connect' | 'end'>;
 };
 
-/** The read models, by the names in `tables.ts`, for operators' lists; requests use `statement` (`src/postgres/statement.ts`). */
+/** The read models in Kysely, for lists that operators read. Requests use `statement` (`src/postgres/statement.ts`). */
 export const createReadModels = (pool: Pool): Kysely<Tables> =>
-  new Kysely<Tables>({ dialect: new PostgresDialect({ pool: closingFailed(pool) }) }).withSchema('read');
+  new Kysely<Tables>({ dialect: new PostgresDialect({ pool: closeOnError(pool) }) }).withSchema('read');
 
-/** The read models over one connection, whose transaction and search path somebody else set. */
+/** The read models on one connection, in the transaction and with the search path of the caller. */
 export const readModelsOver = (connection: PoolClient): Transaction<Tables> =>
   kyselyOver<Tables>(connection) as Transaction<Tables>;

@@ -3,19 +3,19 @@ import { migrate, missingMigrations, type NumberedMigration } from '../postgres/
 import type { Tell } from '../runtime/log-line.js';
 import * as baseline from './migrations/0023-baseline.js';
 
-/** In order: a migration that has run anywhere is never changed, only followed by another. */
+/** The migrations in order. A released migration is never changed; a new one is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
   '0023-baseline': baseline,
 };
 
 /**
- * Brings the read models' tables to this version.
- * @param tell told if the tables are of a newer version that this one can use, and if another process is at it
- * @param stop ends the waiting for that, with the tables as they are
- * @throws ConfigError if they are of a newer version that it cannot use
+ * Migrates the tables of the read models to this version.
+ * @param tell logs that another process migrates the tables, or that a newer version has extended them
+ * @param stop aborts the waiting for another process, and leaves the tables unchanged
+ * @throws ConfigError if a newer version has changed the tables so that this version cannot use them
  */
 export const migrateReadModels = async (pool: Pool, tell?: Tell, stop?: AbortSignal): Promise<void> => {
-  const onWait = (): void => tell?.('Another process migrates the tables; waiting for it');
+  const onWait = (): void => tell?.('Another process is migrating the tables; waiting until it has finished');
   const newer = await migrate(pool, 'read', MIGRATIONS, { onWait, stop });
   if (newer.length > 0)
     tell?.(
@@ -25,7 +25,8 @@ export const migrateReadModels = async (pool: Pool, tell?: Tell, stop?: AbortSig
 };
 
 /**
- * @returns the migrations of this version that the read models' tables do not have yet
- * @throws ConfigError if they are of a newer version that it cannot use
+ * @returns the migrations of this version that have not run yet
+ * @throws ConfigError if a newer version has changed the tables so that this version cannot use them
  */
-export const missingOfReadModels = (pool: Pool): Promise<string[]> => missingMigrations(pool, 'read', MIGRATIONS);
+export const missingReadModelMigrations = (pool: Pool): Promise<string[]> =>
+  missingMigrations(pool, 'read', MIGRATIONS);

@@ -4,44 +4,44 @@ import type { Settings } from '../postgres/settings.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
- * An API process keeps its database connections apart by who waits for them, so that no flood of one kind delays
- * another: what requests do (`Pool`, 6), metrics queries (8), lists and feed (6), exports (4), and followers and
- * monitoring of the read models (2). With the log's own (`event-log/open-event-log.ts`) that is 34 at most.
+ * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another:
+ * requests (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), and polling of the read
+ * models (2). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 34.
  */
 
-/** For metrics queries alone: the only ones whose cost an organization decides. */
+/** For metrics queries, whose cost depends on the range that an organization requests. */
 export abstract class MetricsPool extends Pool {}
 
 /** For lists of records and the feed. */
 export abstract class RecordsPool extends Pool {}
 
-/** For exports of records, each of which keeps one for minutes. */
+/** For exports of records. An export uses its connection for minutes. */
 export abstract class ExportPool extends Pool {}
 
-/** For followers, health and Prometheus, which ask again and again and must not wait behind requests. */
+/** For health checks, Prometheus and everything else that polls. These queries must not wait behind requests. */
 export abstract class WatchPool extends Pool {}
 
-/** Lead to the replicas. */
+/** Connections to the replicas. */
 export interface ReplicaPools {
   readonly metrics: Pool;
   readonly records: Pool;
 }
 
-/** Answered within 5 s, the wait for a turn (1 s, `metrics/metrics-queries.ts`) included. Milliseconds. */
+/** Metrics are answered within 5 s, including up to 1 s in the queue (`metrics/metrics-queries.ts`). */
 const METRICS: PoolOptions = {
   max: 8,
   connectionTimeoutMillis: 1_000,
   statement_timeout: 2_500,
   query_timeout: 2_800,
-  // One query, one process of the server: what an organization may run is counted in queries.
+  // The limits per organization count queries, so each query uses only one process of the database server.
   settings: { max_parallel_workers_per_gather: '0' },
 };
 
 /**
- * Pages are slices of indexes in their order, whatever the planner assumes about tables it last saw empty: it may neither
- * read more than a page shows nor sort it.
+ * Forces plans that read a page in the order of an index, without reading or sorting more rows than the page has. The
+ * planner's statistics may be from when the tables were empty.
  */
-export const BY_INDEX: Settings = {
+export const INDEX_ORDER_SETTINGS: Settings = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
@@ -55,21 +55,21 @@ export const BY_INDEX: Settings = {
 const RECORDS: PoolOptions = {
   ...METRICS,
   max: 6,
-  settings: { ...METRICS.settings, ...BY_INDEX },
+  settings: { ...METRICS.settings, ...INDEX_ORDER_SETTINGS },
 };
 
-/** A reader of an export who does not take its next part for this long is cut. ms */
-export const EXPORT_PATIENCE_MS = 15_000;
+/** An export is aborted if its client reads nothing for this long. */
+export const EXPORT_READ_TIMEOUT_MS = 15_000;
 
 const EXPORTS: PoolOptions = {
   ...RECORDS,
   max: 4,
-  idle_in_transaction_session_timeout: EXPORT_PATIENCE_MS + 5_000,
+  idle_in_transaction_session_timeout: EXPORT_READ_TIMEOUT_MS + 5_000,
 };
 
 /**
- * A pool whose statements throw `Unavailable` if the database is away, so that no caller can forget to say it. What goes
- * through Kysely does so in `kysely.ts`.
+ * Creates a pool whose statements throw `Unavailable` if the database is unavailable. Statements of Kysely are
+ * converted in `kysely.ts`.
  */
 const createApiPool = (url: string, options: PoolOptions): Pool => {
   const pool = createPool(url, undefined, options);
@@ -92,12 +92,12 @@ export const createExportPool = (url: string): ExportPool => createApiPool(url, 
 export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });
 
 /**
- * With these limits, a read that is repeated on the primary is answered within 5 s, and a request that waits for a turn
- * (1 s) gets one although a replica does not answer the reads before it. ms
+ * Leaves enough time to retry a read on the primary within 5 s. If a replica does not respond, requests in the queue
+ * still start within their limit of 1 s.
  */
-const OF_REPLICA = { connectionTimeoutMillis: 300, statement_timeout: 800, query_timeout: 900 };
+const REPLICA_TIMEOUTS = { connectionTimeoutMillis: 300, statement_timeout: 800, query_timeout: 900 };
 
 export const createReplicaPools = (url: string): ReplicaPools => ({
-  metrics: createReplicaPool(url, { ...METRICS, ...OF_REPLICA }),
-  records: createReplicaPool(url, { ...RECORDS, ...OF_REPLICA }),
+  metrics: createReplicaPool(url, { ...METRICS, ...REPLICA_TIMEOUTS }),
+  records: createReplicaPool(url, { ...RECORDS, ...REPLICA_TIMEOUTS }),
 });

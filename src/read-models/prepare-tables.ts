@@ -1,4 +1,4 @@
-import { migrateReadModels, missingOfReadModels } from './migrate.js';
+import { migrateReadModels, missingReadModelMigrations } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
 import { requireSessions } from '../postgres/require-sessions.js';
@@ -8,15 +8,15 @@ import type { Config } from '../runtime/config.js';
 import type { Tell } from '../runtime/log-line.js';
 import { Backoff, pause } from '../flow/retry.js';
 
-const FIRST_BACK_OFF_MS = 250;
-const MAX_BACK_OFF_MS = 5_000;
-/** How often a process that leaves the tables to `migrate` looks whether they are ready. ms */
-const LOOKS_EVERY_MS = 1_000;
+const MIN_BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 5_000;
+/** How often a process with MIGRATE_ON_START=false checks whether the tables have been migrated. */
+const CHECK_INTERVAL_MS = 1_000;
 
 const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<void> => {
   let hasWaited = false;
   while (!stop?.aborted) {
-    const [first] = await missingOfReadModels(pool);
+    const [first] = await missingReadModelMigrations(pool);
     if (first === undefined) {
       if (hasWaited) tell('The tables are at this version');
       return;
@@ -24,14 +24,14 @@ const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<
     if (!hasWaited)
       tell(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE_ON_START is false)`, 'warn');
     hasWaited = true;
-    await pause(LOOKS_EVERY_MS, stop);
+    await pause(CHECK_INTERVAL_MS, stop);
   }
 };
 
 /**
- * Brings the tables to this version, or waits until they are, however long the database takes to come.
- * @param stop ends the waiting, with the tables as they are
- * @throws ConfigError if the database will not do, however long it is waited for
+ * Migrates the tables to this version, or waits until another process has. Retries while the database is unavailable.
+ * @param stop aborts the waiting, and leaves the tables unchanged
+ * @throws ConfigError if the database or its tables cannot be used by this version
  */
 export const prepareTables = async (
   {
@@ -43,19 +43,19 @@ export const prepareTables = async (
   stop?: AbortSignal,
 ): Promise<void> => {
   const url = databaseUrl!;
-  let wasAway = false;
-  const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+  let wasUnavailable = false;
+  const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
   while (!stop?.aborted) {
     const wait = backoff.next();
     const pool = createPool(url, undefined, { max: 2 });
     try {
       await requireSessions(url, { databaseDirectUrl });
       await (migrates ? migrateReadModels(pool, tell, stop) : awaitTables(pool, tell, stop));
-      if (wasAway) tell('The database is available again');
+      if (wasUnavailable) tell('The database is available again');
       return;
     } catch (error) {
       if (!isTransient(error)) throw asConfigError(error);
-      wasAway = true;
+      wasUnavailable = true;
       tell(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`, 'warn');
     } finally {
       await pool.end();

@@ -37,7 +37,7 @@ const provided = (
     provided(Pool, createRequestPool),
     provided(MetricsPool, createMetricsPool),
     provided(RecordsPool, createRecordsPool),
-    // Each keeps its connection for minutes, which a pooler has not got to spare.
+    // An export uses its connection for minutes, which would exhaust the connections of a pooler.
     provided(ExportPool, createExportPool, ({ databaseDirectUrl, databaseUrl }) => databaseDirectUrl ?? databaseUrl!),
     provided(WatchPool, createWatchPool),
     {
@@ -58,7 +58,7 @@ export class ReadModelsModule implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     this.module.get(DatabaseClock).end();
-    // First: it reads the primary's checkpoints.
+    // Replicas poll the primary through one of the pools, so they end first.
     await this.module.get(Replicas).end();
     await Promise.all(POOLS.map((pool) => this.module.get<Pool>(pool).end()));
   }

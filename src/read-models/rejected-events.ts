@@ -3,9 +3,9 @@ import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
 import { ADD_REJECTIONS } from './statements.js';
 
-/** One of the events that were refused. */
+/** An example of the rejected events. */
 export interface RejectedSample {
-  /** As they were sent, cut. */
+  /** The attributes as they were sent, truncated. */
   readonly id: string | null;
   readonly source: string;
   readonly type: string;
@@ -14,9 +14,9 @@ export interface RejectedSample {
   readonly data: string | null;
 }
 
-/** Rejections by owner, UTC day, key, reason and type. Not derived from the log, which does not have them. */
+/** How many events of one owner, UTC day, key, reason and type were rejected. The log does not contain them. */
 export interface RejectedEvents {
-  /** An organization, or a key that has none. */
+  /** An organization, or the id of a key that belongs to no organization. */
   readonly owner: string;
   /** Days since 1970. */
   readonly day: number;
@@ -27,11 +27,11 @@ export interface RejectedEvents {
   readonly count: number;
   /** ms */
   readonly lastAt: number;
-  /** The first of them. */
+  /** The first rejected event. */
   readonly sample: RejectedSample;
 }
 
-/** The oldest days go first. */
+/** If there are more rows, the oldest days are deleted. */
 export const MAX_ROWS = 10_000;
 
 /** Adds the rejections since the last call. */
@@ -60,7 +60,7 @@ export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedE
     .execute();
 };
 
-/** The newest first. */
+/** Lists rejections, newest first. */
 export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
   createReadModels(pool)
     .selectFrom('service.rejections')
@@ -74,6 +74,6 @@ export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
     .limit(MAX_ROWS)
     .execute();
 
-/** @returns how many rows there were */
+/** Deletes all rejections. @returns the number of deleted rows */
 export const clearRejectedEvents = async (pool: Pool): Promise<number> =>
   Number((await createReadModels(pool).deleteFrom('service.rejections').executeTakeFirstOrThrow()).numDeletedRows);

@@ -1,7 +1,10 @@
 import { CLOCK } from '../postgres/statements.js';
 import { statement } from '../postgres/statement.js';
 
-/** How far each projection has read the log, and up to which instant (ms, by the database's clock) it has everything. */
+/**
+ * The checkpoint of each projection. Its rows include everything that was acknowledged before `asOf` (ms, by the
+ * database's clock).
+ */
 export const READ_CHECKPOINTS = statement(
   'checkpoints-read',
   {},
@@ -9,7 +12,7 @@ export const READ_CHECKPOINTS = statement(
   'select projection, position, as_of as "asOf" from read.checkpoints',
 );
 
-/** Adds to the day's sums, zero included, which is how they are read. */
+/** Adds to the sums of a day and returns them. Adding zero only reads them. */
 export const ADD_INGEST_USAGE = statement(
   'ingest-usage-add',
   { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
@@ -22,16 +25,16 @@ export const ADD_INGEST_USAGE = statement(
     returning organization, events, bytes`,
 );
 
-/** Drops the sums of all days before yesterday. */
-export const FORGET_INGEST_USAGE = statement(
+/** Deletes the sums of all days before yesterday. */
+export const DELETE_OLD_INGEST_USAGE = statement(
   'ingest-usage-forget',
   {},
   {},
   `delete from service.ingest_usage where day < ${CLOCK} / 86400000 - 1`,
 );
 
-/** What another instance has noted later stays. */
-export const NOTE_KEY_USES = statement(
+/** Stores when keys were last used, unless a later use is stored. */
+export const STORE_KEY_USES = statement(
   'key-uses-note',
   { keyId: 'text[]', lastUsedAt: 'bigint[]' },
   {},
@@ -52,8 +55,8 @@ export const ADD_EVENT_USAGE = statement(
     on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
 );
 
-/** Drops what is older than a number of days, today included. */
-export const FORGET_EVENT_USAGE = statement(
+/** Deletes all days but the last `keptDays`, including today. */
+export const DELETE_OLD_EVENT_USAGE = statement(
   'event-usage-forget',
   { keptDays: 'integer' },
   {},
@@ -81,7 +84,7 @@ export const ADD_REJECTIONS = statement(
       set count = r.count + excluded.count, last_at = greatest(r.last_at, excluded.last_at)`,
 );
 
-/** Asks the delivery process for a test, and forgets the tests of before. */
+/** Requests a test from the delivery process, and deletes expired tests. */
 export const ADD_WEBHOOK_TEST = statement(
   'webhook-tests-add',
   { id: 'uuid', organization: 'text', webhookId: 'text', keptMs: 'bigint' },

@@ -8,9 +8,9 @@ import type { RequestTables } from './tables/requests.js';
 import type { WebhookDeliveryTables, WebhookTables } from './tables/webhooks.js';
 
 /**
- * The tables, by the names that queries have for them. Those without a schema are in `read`: what projections write, which
- * can be dropped and is rebuilt from the log. Those in `service` hold what the log does not: where deliveries are, and
- * what requests leave behind.
+ * The columns of all tables. Tables without a schema prefix are in the schema `read`: projections write them, and they
+ * can be rebuilt from the log. Tables in `service` contain data that the log does not: the progress of webhook
+ * deliveries, and usage by requests.
  */
 export interface Tables
   extends

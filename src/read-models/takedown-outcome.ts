@@ -1,6 +1,6 @@
-/** How a takedown has ended, if it has. The numbers are stored in tables, so they are permanent. */
+/** The outcome of a takedown. The numbers are stored in tables, so they must not change. */
 export const OUTCOME = {
-  /** Every status that is none of the others, those that a later version of upstream may add included. */
+  /** Any other status, including statuses that upstream may add later. */
   open: 0,
   completed: 1,
   canceled: 2,

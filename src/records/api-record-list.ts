@@ -12,14 +12,17 @@ import { exampleItem, isFilteredBy, type ListedKind } from '../events/kinds.js';
 import { MAX_ROWS } from './export-records.js';
 import { headerOf, lineOf } from './records-csv.js';
 
-const MOST = MAX_ROWS.toLocaleString('en');
+const MAX_ROWS_TEXT = MAX_ROWS.toLocaleString('en');
 
 const capitalized = (kind: ListedKind): string => kind[0]!.toUpperCase() + kind.slice(1);
 
-const brandOf = (kind: ListedKind): string | null => (isFilteredBy(kind, 'brand') ? 'brand' : null);
+const brandFilterOf = (kind: ListedKind): string | null => (isFilteredBy(kind, 'brand') ? 'brand' : null);
 
-const ApiTooMany = (): MethodDecorator =>
-  ApiUnprocessableEntityResponse({ description: `The table would have more than ${MOST} rows.`, type: ErrorBody });
+const ApiTooManyRows = (): MethodDecorator =>
+  ApiUnprocessableEntityResponse({
+    description: `The table would have more than ${MAX_ROWS_TEXT} rows.`,
+    type: ErrorBody,
+  });
 
 /**
  * Documents a list of records.
@@ -35,11 +38,14 @@ export const ApiRecordList = (kind: ListedKind, description: string): MethodDeco
         'read is on exactly one page; a record that changes in the meantime is on at most one page, and may be missing. ' +
         `With \`Accept: text/csv\` the response is the table of \`${kind}s.csv\`.`,
     }),
-    ApiCounted(`${capitalized(kind)}Page`, {}, brandOf(kind)),
-    ApiTooMany(),
+    ApiCounted(`${capitalized(kind)}Page`, {}, brandFilterOf(kind)),
+    ApiTooManyRows(),
   );
 
-/** Documents one record. @param id an example of an id */
+/**
+ * Documents a single record.
+ * @param id an example of an id
+ */
 export const ApiRecord = (kind: ListedKind, id: string, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `Get one ${kind}`, description }),
@@ -47,14 +53,14 @@ export const ApiRecord = (kind: ListedKind, id: string, description: string): Me
     ApiCounted(`${capitalized(kind)}Item`, {}, kind),
   );
 
-/** Documents the table of a list. */
+/** Documents the CSV export of a list. */
 export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
   applyDecorators(
     ApiOperation({
       operationId: `get${capitalized(kind)}Table`,
       summary: `Export the ${kind}s of the organization as a table`,
       description:
-        `The response is RFC 4180 CSV with all selected records, newest first, at most ${MOST} rows. Each organization ` +
+        `The response is RFC 4180 CSV with all selected records, newest first, at most ${MAX_ROWS_TEXT} rows. Each organization ` +
         'can request one table at a time. If a table cannot be completed, the connection is aborted, so that an ' +
         'incomplete table never looks complete.',
     }),
@@ -65,8 +71,8 @@ export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
         'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, exampleItem(kind)) },
       },
     }),
-    ...(brandOf(kind) === null
+    ...(brandFilterOf(kind) === null
       ? []
       : [ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })]),
-    ApiTooMany(),
+    ApiTooManyRows(),
   );

@@ -8,71 +8,72 @@ import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/answers/send-counted.js';
 import { kindOf } from '../events/kinds.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
-import { ExportPool, EXPORT_PATIENCE_MS } from '../read-models/pools.js';
-import { FirstFill } from './first-fill.js';
+import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
+import { InitialBackfill } from './initial-backfill.js';
 import { readPage } from './list-records.js';
 import type { Send } from './record-queries.js';
 import { headerOf, lineOf } from './records-csv.js';
-import type { AskedSelection, Selection } from './selection.js';
+import type { RequestedSelection, Selection } from './selection.js';
 import { countUpTo } from './page/statements.js';
 import type { ItemRow } from './statements.js';
 
-/** All records of a selection as a table, from one moment. */
+/** Exports all records of a selection as CSV, from one snapshot. */
 export class ExportRecords extends Query<AsOf<Readable>> {
-  constructor(readonly selection: AskedSelection) {
+  constructor(readonly selection: RequestedSelection) {
     super();
   }
 }
 
 export const MAX_ROWS = 1_000_000;
-const ROWS_A_PAGE = 1_000;
-/** Exports under way at once, in this process. */
-const MAX_AT_ONCE = 4;
-/** How long an export may take. ms */
-const MAX_MS = 600_000;
+const PAGE_SIZE = 1_000;
+/** Maximum number of concurrent exports in this process. */
+const MAX_CONCURRENT_EXPORTS = 4;
+const EXPORT_TIMEOUT_MS = 600_000;
 
 @QueryHandler(ExportRecords)
 export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
   readonly maxRows = MAX_ROWS;
-  /** How long a reader may leave a part of a table. ms */
-  readonly patience = EXPORT_PATIENCE_MS;
-  /** Organizations with an export under way. */
+  /** The export is aborted if the client reads nothing for this long. */
+  readonly readTimeoutMs = EXPORT_READ_TIMEOUT_MS;
+  /** Organizations with an export in progress. */
   private readonly exporting = new Set<string>();
 
   constructor(
     private readonly pool: ExportPool,
-    private readonly fill: FirstFill,
+    private readonly backfill: InitialBackfill,
     private readonly slices: TimeSlices,
   ) {}
 
   /**
-   * @throws Unprocessable if there are more rows than a table may have
+   * @throws Unprocessable if the selection has more rows than an export may have
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
-   * @throws TooManyRequests if the organization has an export under way, Unavailable if too many others have
-   * @throws Unavailable if the database is unavailable, or the tables are not filled yet
+   * @throws TooManyRequests if an export of the organization is in progress, Unavailable if too many exports are in
+   *   progress
+   * @throws Unavailable if the database is unavailable, or the initial backfill is not complete
    */
-  async execute({ selection: asked }: ExportRecords): Promise<AsOf<Readable>> {
-    await this.fill.done();
-    const { organization } = asked;
+  async execute({ selection: requested }: ExportRecords): Promise<AsOf<Readable>> {
+    await this.backfill.requireComplete();
+    const { organization } = requested;
     if (this.exporting.has(organization))
       throw new TooManyRequests(5, 'A CSV export of this organization is running; retry when it has finished');
-    if (this.exporting.size >= MAX_AT_ONCE) throw new Unavailable('Too many CSV exports are running; try again', 5);
+    if (this.exporting.size >= MAX_CONCURRENT_EXPORTS)
+      throw new Unavailable('Too many CSV exports are running; try again', 5);
     this.exporting.add(organization);
-    const free = (): void => void this.exporting.delete(organization);
+    const release = (): void => void this.exporting.delete(organization);
     try {
-      return await this.open(asked, free);
+      return await this.open(requested, release);
     } catch (error) {
-      free();
+      release();
       throw asUnavailable(error);
     }
   }
 
-  /** @param free called once, when it has ended, however */
-  private async open(asked: AskedSelection, free: () => void): Promise<AsOf<Readable>> {
-    const selection = { ...asked, range: rangeAt(asked.range, Date.now()) };
+  /** @param release called once when the export has finished or failed */
+  private async open(requested: RequestedSelection, release: () => void): Promise<AsOf<Readable>> {
+    const selection = { ...requested, range: rangeAt(requested.range, Date.now()) };
     const { organization, brand } = selection;
     const connection = await this.pool.connect();
-    // Every page is of the snapshot of the first statement. Closed, not given back: that ends its transaction too.
+    // All pages are read in one transaction. Closing the connection also ends the transaction.
     const close = (): void => connection.release(true);
     const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) =>
       (await connection.query(statement)).rows as Row[];
@@ -86,15 +87,15 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
         throw new Unprocessable(
           `A table has at most ${this.maxRows} rows; narrow the range or the filters, or use the feed to get all records`,
         );
-      const first = await readPage(selection, { after, upTo: null, limit: ROWS_A_PAGE }, send);
+      const first = await readPage(selection, { after, upTo: null, limit: PAGE_SIZE }, send);
       // Destroy the socket: a clean end without Content-Length would look complete.
-      const cut = (): void => void table.destroy(new Error('The reader of a table is too slow'));
-      const table = Readable.from(this.parts(selection, first, send, cut), { objectMode: false });
-      const limit = setTimeout(cut, MAX_MS).unref();
+      const abort = (): void => void table.destroy(new Error('The client reads the export too slowly'));
+      const table = Readable.from(this.csvChunks(selection, first, send, abort), { objectMode: false });
+      const timer = setTimeout(abort, EXPORT_TIMEOUT_MS).unref();
       table.once('close', () => {
-        clearTimeout(limit);
+        clearTimeout(timer);
         close();
-        free();
+        release();
       });
       return { answer: table, asOf: first.asOf, position: first.position };
     } catch (error) {
@@ -103,22 +104,22 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
     }
   }
 
-  private async *parts(
+  private async *csvChunks(
     selection: Selection,
     first: Awaited<ReturnType<typeof readPage>>,
     send: Send,
-    cut: () => void,
+    abort: () => void,
   ): AsyncGenerator<string> {
     const kind = kindOf(selection.kind);
     yield headerOf(kind);
     for (let page = first; ;) {
       const text = await this.slices.run(selection.organization, linesOf(kind, page.rows));
-      const patience = setTimeout(cut, this.patience).unref();
-      // Returns when the reader has taken enough of it.
+      const timer = setTimeout(abort, this.readTimeoutMs).unref();
+      // `yield` returns when the client has read enough of the text.
       if (text !== '') yield text;
-      clearTimeout(patience);
+      clearTimeout(timer);
       if (page.end === undefined) return;
-      page = await readPage(selection, { after: page.end, upTo: null, limit: ROWS_A_PAGE }, send);
+      page = await readPage(selection, { after: page.end, upTo: null, limit: PAGE_SIZE }, send);
     }
   }
 }

@@ -6,13 +6,13 @@ import type { RowOf } from '../postgres/statement.js';
 import { type AnswerFrom, RecordQueries } from './record-queries.js';
 import { FIND_RECORD } from './statements.js';
 
-/** One record, as the JSON that is shown. */
+/** Reads one record as JSON. */
 export class GetRecord extends Query<AsOf<string>> {
   constructor(
     readonly organization: string,
     readonly kind: ListedKind,
     readonly id: string,
-    /** The answer includes at least this position. */
+    /** The response must include the log up to this position. */
     readonly minPosition?: number,
   ) {
     super();
@@ -36,9 +36,9 @@ export class GetRecordHandler implements IQueryHandler<GetRecord> {
    */
   execute({ organization, kind, id, minPosition }: GetRecord): Promise<AsOf<string>> {
     const read: AnswerFrom<AsOf<string>> = async (send) => {
-      // U+0000 is no text for PostgreSQL.
-      const asked = id.includes('\0') ? '' : id;
-      const found = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: asked });
+      // PostgreSQL rejects U+0000 in text. No record has the empty id.
+      const key = id.includes('\0') ? '' : id;
+      const found = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: key });
       const [row] = await send<RowOf<typeof FIND_RECORD>>(found);
       if (row!.item === null) throw new NotFound(`${NAMES[kind]} not found`);
       return { answer: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };

@@ -6,54 +6,54 @@ import { PageCursors } from '../http/answers/page-cursor.js';
 import { type AsOf, momentOf } from '../http/answers/send-counted.js';
 import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
 import { NO_CURSOR } from './records.dto.js';
-import type { AskedSelection, Selection } from './selection.js';
+import type { RequestedSelection, Selection } from './selection.js';
 import type { PageRequest } from './page/filter-sql.js';
 import { type ListedRow, listPage } from './page/statements.js';
 import type { ItemRow } from './statements.js';
 
-/** A page of a list. */
+/** A page of a list as the response shows it. */
 export interface Page {
   readonly rows: readonly ItemRow[];
-  /** Absent: this is the last page. */
+  /** Undefined: this is the last page. */
   readonly nextCursor: string | undefined;
 }
 
-/** A page of records, newest first. */
+/** Lists a page of records, newest first. */
 export class ListRecords extends Query<AsOf<Page>> {
   constructor(
-    readonly selection: AskedSelection,
+    readonly selection: RequestedSelection,
     readonly limit: number,
-    /** From the page before. */
+    /** The `nextCursor` of the previous page. */
     readonly cursor: string | undefined,
-    /** The answer includes at least this position. */
+    /** The response must include the log up to this position. */
     readonly minPosition?: number,
   ) {
     super();
   }
 }
 
-/** A page's rows, and the key it ended with if there are more. */
+/** A page as it was read, with its last key if there are more pages. */
 interface ReadPage {
   readonly rows: readonly (ItemRow & { readonly newest: number })[];
   readonly end: readonly [newest: number, id: string] | undefined;
   /** ms */
   readonly asOf: number;
-  /** The position that the rows have reached. */
+  /** The position of the log that the rows include. */
   readonly position: number;
-  /** The position as of the first page. */
+  /** That position when the first page was read. */
   readonly upTo: number;
 }
 
 /**
- * Where a page ended: the last instant of the range and the position of the log, both as of the first page; the negated
- * instant and the id of the last key. Instants in ms.
+ * The content of a cursor: the last instant of the range and the position of the log when the first page was read, and
+ * the negated instant and the id of the last key. Instants in ms.
  */
-type Place = readonly [to: number, upTo: number, newest: number, id: string];
-const PLACE: Place = [0, 0, 0, ''];
+type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string];
+const CURSOR_SHAPE: CursorPosition = [0, 0, 0, ''];
 
 const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
 
-/** Reads a page. It ends at its limit, at the bytes an answer may have, or after so many keys that are not shown. */
+/** Reads a page, which ends at its limit of rows, of bytes, or of examined keys. */
 export const readPage = async (
   selection: Selection,
   page: PageRequest,
@@ -64,7 +64,7 @@ export const readPage = async (
   const listed = await send<ListedRow>(listPage(selection, { ...page, limit: limit + 1 }));
   const rows = foundIn(listed).slice(0, limit);
   const found = foundIn(listed)[0]?.found ?? 0;
-  // A page goes on where the one before ended.
+  // A replica must have at least the rows of the first page.
   requireReached(isReplica, listed[0]!.upTo, page.upTo);
   const { asOf, upTo } = listed[0]!;
   const moment = { ...momentOf({ asOf, position: upTo }), upTo: page.upTo ?? upTo ?? 0 };
@@ -82,24 +82,26 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
 
   /**
    * @throws as `RecordQueries.run`
-   * @throws Invalid if the cursor is of another selection
+   * @throws Invalid if the cursor belongs to another selection
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
    */
-  async execute({ selection: asked, limit, cursor, minPosition }: ListRecords): Promise<AsOf<Page>> {
-    const { organization, brand } = asked;
+  async execute({ selection: requested, limit, cursor, minPosition }: ListRecords): Promise<AsOf<Page>> {
+    const { organization, brand } = requested;
     const cursors = new PageCursors(await this.log.id(), 'records', NO_CURSOR);
-    const place = cursor === undefined ? undefined : cursors.read(asked, cursor, PLACE);
-    const question = JSON.stringify([asked, limit, cursor, minPosition]);
+    const cursorPosition = cursor === undefined ? undefined : cursors.read(requested, cursor, CURSOR_SHAPE);
+    const key = JSON.stringify([requested, limit, cursor, minPosition]);
     const read: AnswerFrom<AsOf<Page>> = async (send, pool, isReplica) => {
       if (brand !== undefined) await checkBrand(pool, organization, brand);
-      const range = place ? { from: asked.range.from, to: place[0] } : rangeAt(asked.range, Date.now());
-      const selection = { ...asked, range };
-      const [, knownUpTo, ...after] = place ?? ([range.to, null, -range.to, ''] as const);
+      const range = cursorPosition
+        ? { from: requested.range.from, to: cursorPosition[0] }
+        : rangeAt(requested.range, Date.now());
+      const selection = { ...requested, range };
+      const [, knownUpTo, ...after] = cursorPosition ?? ([range.to, null, -range.to, ''] as const);
       const page = { after, upTo: knownUpTo, limit };
       const { rows, end, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
-      const nextCursor = end && cursors.write(asked, [range.to, upTo, ...end]);
+      const nextCursor = end && cursors.write(requested, [range.to, upTo, ...end]);
       return { answer: { rows, nextCursor }, asOf, position };
     };
-    return this.queries.run(organization, question, read, minPosition);
+    return this.queries.run(organization, key, read, minPosition);
   }
 }

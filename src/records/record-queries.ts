@@ -6,21 +6,24 @@ import { OrganizationTurns } from '../flow/organization-turns.js';
 import type { Connection } from '../postgres/statement.js';
 import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
 import { RecordsPool } from '../read-models/pools.js';
-import { FirstFill } from './first-fill.js';
+import { InitialBackfill } from './initial-backfill.js';
 
-/** Sends a statement. */
+/** Sends a statement and returns its rows. */
 export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;
 
-/** Answers from one server, a replica or the primary: all that it sends goes there. */
-export type AnswerFrom<Answer> = (send: Send, connection: Connection, isReplica: boolean) => Promise<Answer>;
+/** Reads from one server, a replica or the primary. All statements go to the same server. */
+export type AnswerFrom<Result> = (send: Send, connection: Connection, isReplica: boolean) => Promise<Result>;
 
-/** @throws TooOld if the replica is behind what this client has already seen, so that the query is retried on the primary */
+/**
+ * @throws TooOld if the replica is behind what this client has already seen, so that the query is retried on the
+ *   primary
+ */
 export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
   if (isReplica && (upTo ?? -1) < (seen ?? -1))
     throw new TooOld('This replica is behind what the client has already seen');
 };
 
-/** Runs the queries of lists and feed of all organizations, within the limits of each. */
+/** Runs the queries of lists and of the feed, with limits per organization. */
 @Injectable()
 export class RecordQueries {
   private readonly turns = new OrganizationTurns({
@@ -41,48 +44,42 @@ export class RecordQueries {
 
   constructor(
     private readonly pool: RecordsPool,
-    private readonly fill: FirstFill,
+    private readonly backfill: InitialBackfill,
     private readonly replicas: Replicas = NO_REPLICAS,
   ) {}
 
-  /** As `run`, in turns of their own: many requests of an organization that wait for the feed are woken at once. */
-  runFeed<Answer>(
-    organization: string,
-    question: string,
-    answer: AnswerFrom<Answer>,
-    minPosition?: number,
-  ): Promise<Answer> {
-    return this.runIn(this.feedTurns, organization, question, answer, minPosition);
+  /**
+   * As `run`, with separate limits for the feed, because a change wakes many waiting requests of an organization at
+   * once.
+   */
+  runFeed<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
+    return this.runIn(this.feedTurns, organization, key, read, minPosition);
   }
 
   /**
-   * Waits for the organization's turn, then calls `answer`.
-   * @param question equal ones share an answer
-   * @param minPosition the position of the log that the answer must include
-   * @throws Unavailable if the database is unavailable, the tables are not filled yet, or the query takes too long
+   * Waits until the organization may run another query, and then calls `read`.
+   * @param key concurrent calls with the same key share one result
+   * @param minPosition the position of the log that the result must include
+   * @throws Unavailable if the database is unavailable, the initial backfill is not complete, or the query takes too
+   *   long
    * @throws TooManyRequests if too many of the organization's queries are waiting
    */
-  run<Answer>(
-    organization: string,
-    question: string,
-    answer: AnswerFrom<Answer>,
-    minPosition?: number,
-  ): Promise<Answer> {
-    return this.runIn(this.turns, organization, question, answer, minPosition);
+  run<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
+    return this.runIn(this.turns, organization, key, read, minPosition);
   }
 
-  private async runIn<Answer>(
+  private async runIn<Result>(
     turns: OrganizationTurns,
     organization: string,
-    question: string,
-    answer: AnswerFrom<Answer>,
+    key: string,
+    read: AnswerFrom<Result>,
     minPosition: number | undefined,
-  ): Promise<Answer> {
-    await this.fill.done();
-    return turns.runInTurn(organization, question, async () => {
+  ): Promise<Result> {
+    await this.backfill.requireComplete();
+    return turns.runInTurn(organization, key, async () => {
       try {
-        const ask = (connection: Connection, isReplica: boolean): Promise<Answer> =>
-          answer(
+        const readFrom = (connection: Connection, isReplica: boolean): Promise<Result> =>
+          read(
             async <Row extends QueryResultRow>(statement: QueryConfig) => {
               const { rows } = await connection.query(statement);
               return rows as Row[];
@@ -90,7 +87,7 @@ export class RecordQueries {
             connection,
             isReplica,
           );
-        return await this.replicas.read('records', this.pool, ask, minPosition);
+        return await this.replicas.read('records', this.pool, readFrom, minPosition);
       } catch (error) {
         if (isTimeLimit(error))
           throw new Unavailable(

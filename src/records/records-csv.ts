@@ -1,7 +1,7 @@
 import { fieldsOf, KIND_NAMES, type ListedKind } from '../events/kinds.js';
 import { csvLine } from '../http/answers/csv.js';
 
-/** A field or property, by its name within each value around it. */
+/** The path of a column: the name of a field, or of a field and its property. */
 type Path = readonly string[];
 
 const COLUMNS: ReadonlyMap<ListedKind, readonly Path[]> = new Map(
@@ -20,6 +20,6 @@ const cellOf = (item: unknown, path: Path): string => {
 
 export const headerOf = (kind: ListedKind): string => csvLine(COLUMNS.get(kind)!.map((path) => path.join('.')));
 
-/** @param item as its JSON has it */
+/** @param item the parsed JSON of the item */
 export const lineOf = (kind: ListedKind, item: unknown): string =>
   csvLine(COLUMNS.get(kind)!.map((path) => cellOf(item, path)));

@@ -17,12 +17,12 @@ import { ExportRecords } from './export-records.js';
 import { GetRecord } from './get-record.js';
 import { ListRecords } from './list-records.js';
 import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './records.dto.js';
-import { type AskedSelection, readSelection } from './selection.js';
+import { type RequestedSelection, readSelection } from './selection.js';
 
-/** `checkBrand` reads the brands. */
+/** The projections that these routes read; `checkBrand` reads the brands. */
 const READS = ['records', 'brands-and-flags'] as const;
 
-/** The texts of the reference for one kind of records. */
+/** The texts for one kind of records in the API reference. */
 interface Described {
   /** An example of an id. */
   readonly id: string;
@@ -31,7 +31,7 @@ interface Described {
   readonly one: string;
 }
 
-/** The routes of a kind of records: a list by pages, the list as a table, and one record. */
+/** Creates the routes of a kind of records: the list, its CSV export, and a single record. */
 const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): Type => {
   @ApiTags('Records')
   @Controller('v2/organization')
@@ -93,7 +93,7 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       return sendCounted({ type: JSON_TYPE, text: answer, ...moment }, this.tokens, reply);
     }
 
-    private async sendTable(selection: AskedSelection, reply: FastifyReply): Promise<Readable> {
+    private async sendTable(selection: RequestedSelection, reply: FastifyReply): Promise<Readable> {
       const { answer: table, asOf, position } = await this.queries.execute(new ExportRecords(selection));
       await this.tokens.add(reply, position);
       void reply.header('x-as-of', formatInstant(asOf)).type(CSV);

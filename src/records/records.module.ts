@@ -6,7 +6,7 @@ import { ExportRecordsHandler } from './export-records.js';
 import { FeedWatch } from './feed/feed-watch.js';
 import { FeedController } from './feed/feed.controller.js';
 import { ReadFeedHandler } from './feed/read-feed.js';
-import { FirstFill } from './first-fill.js';
+import { InitialBackfill } from './initial-backfill.js';
 import { GetRecordHandler } from './get-record.js';
 import { ListRecordsHandler } from './list-records.js';
 import { RecordQueries } from './record-queries.js';
@@ -16,7 +16,7 @@ import { RECORDS_CONTROLLERS } from './records.controller.js';
   imports: [ReadModelsModule, EventLogModule, OpsModule],
   controllers: [...RECORDS_CONTROLLERS, FeedController],
   providers: [
-    FirstFill,
+    InitialBackfill,
     RecordQueries,
     ListRecordsHandler,
     GetRecordHandler,
@@ -24,6 +24,6 @@ import { RECORDS_CONTROLLERS } from './records.controller.js';
     FeedWatch,
     ReadFeedHandler,
   ],
-  exports: [FirstFill],
+  exports: [InitialBackfill],
 })
 export class RecordsModule {}

@@ -6,27 +6,27 @@ import { isUpperCaseName } from '../events/declaring/fields.js';
 import { type AskedRange, type Range, readRange } from '../http/range.js';
 import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/kinds.js';
 
-/** The asset that records are about, as the check reads it. */
-export interface AskedAsset {
+/** The asset of a filter, parsed as in the asset check. */
+export interface RequestedAsset {
   readonly type: string;
-  /** Of its key. */
+  /** The hash of its key. */
   readonly hash: string;
 }
 
-/** Which records a list contains. */
+/** The filters of a list. */
 interface Criteria {
   readonly organization: string;
   /** As in `kinds.ts`. */
   readonly kind: number;
-  /** Absent: of the organization as a whole. */
+  /** Undefined: all records of the organization. */
   readonly brand: string | undefined;
-  /** Any of these, sorted. Absent: all. */
+  /** Sorted. Undefined: all. */
   readonly statuses: readonly string[] | undefined;
   readonly types: readonly string[] | undefined;
-  readonly asset: AskedAsset | undefined;
+  readonly asset: RequestedAsset | undefined;
 }
 
-export interface AskedSelection extends Criteria {
+export interface RequestedSelection extends Criteria {
   readonly range: AskedRange;
 }
 
@@ -34,7 +34,7 @@ export interface Selection extends Criteria {
   readonly range: Range;
 }
 
-/** As sent. */
+/** The parameters of a request. */
 export interface Parameters {
   readonly startDate?: string;
   readonly endDate?: string;
@@ -44,11 +44,11 @@ export interface Parameters {
   readonly content?: string;
 }
 
-/** Values of one parameter, and combinations of two. */
+/** Maximum number of values of a parameter, and of combinations of `status` and `assetType`. */
 const MAX_VALUES = 50;
 const MAX_COMBINATIONS = 200;
 
-const namesIn = (parameter: string, text: string | undefined): readonly string[] | undefined => {
+const parseNames = (parameter: string, text: string | undefined): readonly string[] | undefined => {
   if (text === undefined) return undefined;
   const names = [...new Set(text.split(','))].sort();
   if (!names.every(isUpperCaseName))
@@ -57,7 +57,7 @@ const namesIn = (parameter: string, text: string | undefined): readonly string[]
   return names;
 };
 
-const assetIn = (content: string | undefined): AskedAsset | undefined => {
+const parseAsset = (content: string | undefined): RequestedAsset | undefined => {
   if (content === undefined) return undefined;
   const issue = contentIssue(content);
   if (issue !== undefined) throw new Invalid(issue);
@@ -77,16 +77,16 @@ const FILTERS: readonly (readonly [name: keyof Parameters, filter: Filter])[] = 
 ];
 
 /** @throws Invalid */
-export const readSelection = (kind: ListedKind, organization: string, parameters: Parameters): AskedSelection => {
+export const readSelection = (kind: ListedKind, organization: string, parameters: Parameters): RequestedSelection => {
   for (const [name, filter] of FILTERS)
     if (parameters[name] !== undefined && !isFilteredBy(kind, filter))
       throw new Invalid(`A ${kind} has no ${filter}: omit ${name}`);
   const { startDate, endDate, brandSlug: brand, status, assetType, content } = parameters;
   const range = readRange(startDate, endDate);
-  const statuses = namesIn('status', status);
-  const types = namesIn('assetType', assetType);
+  const statuses = parseNames('status', status);
+  const types = parseNames('assetType', assetType);
   if ((statuses?.length ?? 1) * (types?.length ?? 1) > MAX_COMBINATIONS)
     throw new Invalid(`status and assetType must have at most ${MAX_COMBINATIONS} combinations`);
-  const asset = assetIn(content);
+  const asset = parseAsset(content);
   return { organization, kind: LISTED_KIND[kind], range, brand, statuses, types, asset };
 };

@@ -5,22 +5,22 @@ export const CHECKPOINT = `
         (select as_of from read.checkpoints where projection = 'records') as "asOf",
         (select position from read.checkpoints where projection = 'records') as "upTo"`;
 export const MOMENT_COLUMNS = {
-  /** Everything acknowledged before this instant (ms) is shown. */
+  /** The rows include everything that was acknowledged before this instant (ms). */
   asOf: nullable('bigint'),
-  /** The log's position that the rows have reached. */
+  /** The position of the log that the rows include. */
   upTo: nullable('bigint'),
 } as const;
 
 /** A record of a list. */
 export interface ItemRow {
   readonly id: string;
-  /** The JSON that is shown. */
+  /** The item as JSON. */
   readonly item: string;
 }
 
 /**
- * One record; a null item: there is none. The first row from the key on, if it is the key's: to find equal columns the
- * planner may take any index that begins with the organization.
+ * Finds a record by key; `item` is null if there is none. The query selects the first row from the key on, because for
+ * a plain equality the planner may use any index that begins with the organization.
  */
 export const FIND_RECORD = statement(
   'records-find',
@@ -37,8 +37,8 @@ export const FIND_RECORD = statement(
     ) r on true`,
 );
 
-/** When the tables were made, by the database's clock (ms). */
-export const READ_FILL = statement(
+/** When a migration was applied, by the database's clock (ms). */
+export const READ_MIGRATION_TIME = statement(
   'records-fill',
   { migration: 'text' },
   { madeAt: 'bigint' },

@@ -29,7 +29,7 @@ const send = (app: TestApp, key: string, ids: readonly string[], data: object = 
   });
 
 describe('After the read models were dropped and rebuilt', () => {
-  it('the API says the same of usage, rejections and uses of keys, and refills no quota', async () => {
+  it('the API returns the same usage, rejections and key uses, and quotas are not reset', async () => {
     const before = await start();
     const [ingest, read] = [
       await before.issueKey({ organization: 'acme', scopes: ['ingest'] }),
@@ -37,7 +37,7 @@ describe('After the read models were dropped and rebuilt', () => {
     ];
     expect((await send(before, ingest, ['t1', 't2', 't3'])).status).toBe(200);
     await send(before, ingest, ['wrong'], { status: 7 });
-    // What is used within a second is written when a process ends.
+    // Usage of the last second is written when a process ends.
     await before.close();
     const kept = async (): Promise<unknown[]> => [
       await readIngestUsage(database.pool, dayOf(Date.now())),
@@ -59,7 +59,7 @@ describe('After the read models were dropped and rebuilt', () => {
       expect(usage).toHaveLength(2);
       expect(quota.events).toEqual({ limit: LIMIT, left: 0 });
       expect((await after.call('/v2/events/rejected', { key: ingest })).body.items).toHaveLength(1);
-      // While the use of the day is being read, events are let through; this one counts once.
+      // While the usage of the day is being read, events are accepted. This event is counted once.
       await eventually('the quota is refused', async () => (await send(after, ingest, ['t1'])).status === 429);
       const range = 'startDate=2026-01-01&endDate=2026-12-31';
       const { metrics } = (await after.call(`/v2/organization/metrics?${range}`, { key: read })).body;

@@ -22,7 +22,7 @@ const report = async (...events: readonly Sent[]): Promise<void> => {
 const feed = (last?: string, query = ''): Promise<Answer> =>
   app.call(`/v2/organization/feed?${last === undefined ? '' : `lastEventId=${last}`}${query}`, { key: acme });
 const subjects = ({ body }: Answer): string[] => body.map(({ subject }: { subject: string }) => subject);
-/** Those after the large ones, of which an answer holds few. */
+/** Small records after the large ones. A response has room for few of the large ones. */
 const newest = async (): Promise<{ id: string; subject: string }[]> => {
   const all = [];
   for (let last: string | undefined; ; last = all.at(-1).id) {
@@ -49,9 +49,9 @@ afterAll(async () => {
   await app.close();
 });
 
-describe('the feed', () => {
-  it('ends an answer before 4 MiB, says nothing of what it left out, and continues there', async () => {
-    // Each byte of them is six in JSON.
+describe('The feed', () => {
+  it('limits a response to 4 MiB, with an X-As-Of that covers only its elements, and continues after the last one', async () => {
+    // Each byte of the text takes six bytes in JSON.
     const large = Array.from({ length: 400 }, (_, n) => threat(`large-${n}`, '\u0001'.repeat(4_000)));
     await report(...large);
     const seen: string[] = [];
@@ -71,26 +71,26 @@ describe('the feed', () => {
     expect(answers).toBe(3);
   });
 
-  it('starts again for a reader that has passed an event which could not be applied, once it is', async () => {
+  it('returns 410 to a client that has passed a parked event, once a retry has applied the event', async () => {
     await app.pool.query(`alter table read.listed_records add constraint no_poison check (id <> 'poison')`);
     const [{ id: before }] = (await feed(undefined, '&limit=1')).body;
     await report(threat('good-1'), threat('poison'), threat('good-2'), threat('good-3'));
     expect(projecting.troubles.join()).toContain('no_poison');
     const [first, second, third] = (await newest()).slice(-3);
     expect([first!.subject, second!.subject, third!.subject]).toEqual(['good-1', 'good-2', 'good-3']);
-    // Where an element stands is the same wherever its page begins.
+    // The id of an element does not depend on the start of its page.
     expect((await feed(first!.id)).body.map(({ id }: { id: string }) => id)).toEqual([second!.id, third!.id]);
     expect((await feed(second!.id)).body.map(({ id }: { id: string }) => id)).toEqual([third!.id]);
     await app.pool.query('alter table read.listed_records drop constraint no_poison');
     const parked = (await listParked(app.pool)).find(({ projection }) => projection === 'records')!;
     expect(await retryParked(app.pool, records, parked)).toBeUndefined();
-    // It stands between the two: who is before it will see it, who is past it would not.
+    // The retried event is between the two: a client before it will see it, a client after it would not.
     expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2', 'good-3']);
     expect(await feed(second!.id)).toMatchObject(gone);
     expect((await feed(before)).status).toBe(200);
   });
 
-  it('starts again for a reader that has read what a restore took away', async () => {
+  it('returns 410 to a client that has read events which a restore removed', async () => {
     await report(threat('kept'), threat('lost-1'), threat('lost-2'));
     const [kept, lost, last] = (await newest()).slice(-3);
     const waiting = feed(last!.id, '&timeout=20000');
@@ -104,7 +104,7 @@ describe('the feed', () => {
     );
     projecting = startProjecting(app.log, app.pool);
     await projecting.reached();
-    // Behind the end of the log, and where the log has something else by now.
+    // One id is beyond the end of the log, and at the position of the other one there is another event.
     expect(await feed(last!.id)).toMatchObject(gone);
     await report(threat('other-1'), threat('other-2'), threat('other-3'));
     expect((await app.log.eventAt(BigInt(rows[0]!.position)))?.data).toMatchObject({ threatId: 'other-1' });

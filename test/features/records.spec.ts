@@ -29,7 +29,7 @@ const verdict = (changeId: string, createdAt: string, ...reviews: readonly [stri
     createdAt,
   });
 
-/** Later reads include the events. */
+/** Sends events and waits until reads include them. */
 const report = async (...events: readonly Sent[]): Promise<void> => {
   lastReport = await send(app, ingest, events);
 };
@@ -74,8 +74,8 @@ afterAll(async () => {
 
 const T1 = { id: 't-1', asset: asset('one.example'), status: 'BLOCKED', createdAt: T, updatedAt: T };
 
-describe('the lists', () => {
-  it('show the organization’s own records as upstream’s newest state says', async () => {
+describe('The lists of records', () => {
+  it('show the records of the organization in the newest state that upstream sent', async () => {
     expect((await get('threats')).body.items.map(({ id }: { id: string }) => id)).toEqual(['t-1', 't-2']);
     expect((await get('threats?status=BLOCKED')).body).toEqual({ items: [T1] });
     expect((await get('reports')).body.items).toEqual([{ id: 'r-1', brands: ['wallet'], createdAt: T, updatedAt: T }]);
@@ -88,7 +88,7 @@ describe('the lists', () => {
     expect((await get('threats', other)).body.items).toHaveLength(1);
   });
 
-  it('have a takedown that is called as the statistics are, whose address is of those', async () => {
+  it('include a takedown with the id `statistics`, although its path returns the takedown statistics', async () => {
     const named = { organization: 'other', takedownId: 'statistics', asset: asset('one.example'), status: 'TODO' };
     await report(sent('TakedownFiled', { ...named, createdAt: T, updatedAt: T }));
     const [{ id }] = (await get('takedowns', other)).body.items;
@@ -98,7 +98,7 @@ describe('the lists', () => {
     expect((await get('takedowns.csv', other)).body).toContain('\r\nstatistics,');
   });
 
-  it('carry X-As-Of and an ETag, and answer 304 if unchanged', async () => {
+  it('return X-As-Of and an ETag, and 304 if unchanged', async () => {
     const { headers } = await get('threats?startDate=2026-01-01&limit=1');
     expect(Date.now() - Date.parse(headers.get('x-as-of')!)).toBeLessThan(60_000);
     const again = await get('threats?startDate=2026-01-01&limit=1', acme, { 'if-none-match': headers.get('etag')! });
@@ -112,7 +112,7 @@ describe('the lists', () => {
     ['takedowns/k-9', 'Takedown not found'],
     ['verdicts/c-9', 'Verdict not found'],
     ['reports?brandSlug=nobody', 'Brand not found'],
-  ])('say that there is no %s', async (path, message) => {
+  ])('return 404 for %s', async (path, message) => {
     expect(await get(path)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND', message } });
   });
 
@@ -138,15 +138,15 @@ describe('the lists', () => {
     'feed?limit=0',
     'feed?lastEventId=x',
     'feed?lastEventId=',
-  ])('refuse %s', async (path) => {
+  ])('return 400 for %s', async (path) => {
     expect(await get(path)).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST' } });
   });
 
-  it('hide brands from an organization without the flag', async () => {
+  it('reject filters by brand for an organization without the feature flag', async () => {
     expect((await get('verdicts?brandSlug=secret', other)).status).toBe(403);
   });
 
-  it('are available as CSV, in which no cell is a formula', async () => {
+  it('are available as CSV without formulas in cells', async () => {
     const { headers, body } = await get('threats', acme, { accept: 'text/csv' });
     expect(body).toBe(
       'id,asset.type,asset.content,status,createdAt,updatedAt\r\n' +
@@ -161,8 +161,8 @@ describe('the lists', () => {
   });
 });
 
-describe('the feed', () => {
-  it('is a full copy and then every change, as CloudEvents', async () => {
+describe('The feed', () => {
+  it('returns a full copy and then every change, as CloudEvents', async () => {
     const { headers, body } = await get('feed');
     expect(headers.get('content-type')).toContain('application/cloudevents-batch+json');
     expect(ids(body)).toEqual(['t-1', 't-2', '-t-3', 'r-1', 'k-1', 'c-1']);
@@ -188,7 +188,7 @@ describe('the feed', () => {
     expect(paged).toEqual(ids(body));
   });
 
-  it('wakes waiting requests as soon as there is something for them, and no others', async () => {
+  it('wakes only the waiting requests for which there are new elements', async () => {
     const last = (await get('feed')).body.at(-1).id;
     const wait = jest.spyOn(app.app.get(FeedWatch), 'wait');
     const waiting = get(`feed?timeout=20000&lastEventId=${last}`);
@@ -197,7 +197,7 @@ describe('the feed', () => {
     await eventually('three have begun to wait', () => wait.mock.calls.length === 3);
     wait.mockRestore();
     await report(threat('acme', 't-4', 'BLOCKED', 'four.example'));
-    // At the end of its time it would read nothing, and so answer nothing.
+    // After its timeout, the request would return an empty list.
     expect(ids((await waiting).body)).toEqual(['t-4']);
     const [acmes, others] = await Promise.all([inVain, theirs]);
     expect([acmes.body, others.body]).toEqual([[], []]);
@@ -205,7 +205,7 @@ describe('the feed', () => {
     expect(app.app.get(FeedWatch).size).toBe(0);
   });
 
-  it('lets 64 requests of an organization wait, and forgets those whose client has left', async () => {
+  it('lets 64 requests of an organization wait, and frees the place of disconnected clients', async () => {
     const last = (await get('feed')).body.at(-1).id;
     const url = `${app.url}/v2/organization/feed?timeout=20000&lastEventId=${last}`;
     const all = Array.from({ length: 64 }, () =>
@@ -220,7 +220,7 @@ describe('the feed', () => {
     await eventually('none waits', () => app.app.get(FeedWatch).size === 0);
   });
 
-  it('omits entries that change for others only, and reports deletions', async () => {
+  it('omits changes that concern only other organizations, and reports deletions', async () => {
     const before = (await get('feed')).body;
     const last = before.at(-1).id;
     const changed = verdict('c-1', T, ['acme', 'wallet'], ['other', 'secret'], ['other', 'more']);
@@ -231,7 +231,7 @@ describe('the feed', () => {
     expect((await get('verdicts')).body.items).toEqual([]);
   });
 
-  it('is gone with its log: for an id of another log, of an event that is no more, of before a parked one', async () => {
+  it('returns 410 for an id from another log, of a lost event, or from before a retried event', async () => {
     const [first] = (await get('feed')).body;
     const own = new FeedIds(await app.log.id());
     const place = own.read(first.id);

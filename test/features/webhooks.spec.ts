@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { webhooks } from '../../projections/webhooks/projection.js';
 import { AccessLogOutput } from '../../src/http/ops/access-log.js';
-import { WEBHOOK_FIGURES } from '../../src/read-models/webhooks/statements.js';
+import { READ_WEBHOOK_FIGURES } from '../../src/read-models/webhooks/statements.js';
 import { listAllWebhooks } from '../../src/webhooks/list-all-webhooks.js';
 import { MasterKeys } from '../../src/webhooks/master-keys.js';
 import { secretText, signingKey } from '../../src/webhooks/secret.js';
@@ -514,7 +514,7 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     const states = async (): Promise<unknown> => {
       await projecting.reached();
       const [one] = await listAllWebhooks(app.pool, organization);
-      const [figures] = await WEBHOOK_FIGURES.run(app.pool, {});
+      const [figures] = await READ_WEBHOOK_FIGURES.run(app.pool, {});
       const { failing, active } = figures!;
       return { state: one!.state, nextAttemptAt: one!.nextAttemptAt, failing, active };
     };

@@ -24,7 +24,7 @@ const id = (n: number): string => v5(String(n), v5.URL);
 const KEY = 'a'.repeat(64);
 const BODY = 'b'.repeat(64);
 
-/** Events as the engine hands them over: positions in the order of the list, revisions in the order of the own ones. */
+/** Events as the engine passes them: positions in the order of the list, and revisions per stream. */
 const recorded = (events: readonly { event: GroupEvent; metadata?: object }[]): ProjectedEvent<GroupEvent>[] => {
   const revisions = new Map<string, bigint>();
   return events.map(({ event, metadata = {} }, n) => {
@@ -75,21 +75,21 @@ const ungrouped = (content: string, updatedAt = T0): { event: GroupEvent } => ({
   event: { type: 'AssetUngrouped', data: { organization: 'acme', asset: { type: 'URL', content }, updatedAt } },
 });
 
-describe('the projection of asset groups', () => {
-  it('keeps organizations apart', async () => {
+describe('The projection of asset groups', () => {
+  it('separates organizations', async () => {
     await apply(recorded([created(1, 'A'), created(1, 'A', T0, 'other'), grouped('a.example', 1, T0, 'other')]));
     expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
     expect(await shown('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
   });
 
-  it('keeps how far it has got, and the last number even when its group is gone', async () => {
+  it('stores its progress, and the last group id even after the group was deleted', async () => {
     await apply(recorded([created(1, 'A'), created(2, 'B'), deleted(2), grouped('a.example', 1)]));
     expect((await rows())['asset_group_streams']).toEqual([
       { organization: 'acme', revision: 2, last_group_id: 2, latest_at: T0 },
     ]);
   });
 
-  it('gives the row of an organization a new xmin whenever a count changes', async () => {
+  it('updates the row of the organization (a new xmin) whenever a count changes', async () => {
     const xmin = async (): Promise<unknown> =>
       (await database.pool.query(`select xmin::text from read.asset_group_streams`)).rows[0];
     await apply(recorded([created(1, 'A')]));
@@ -98,7 +98,7 @@ describe('the projection of asset groups', () => {
     expect(await xmin()).not.toEqual(before);
   });
 
-  it('keeps the answers to requests with an Idempotency-Key for 24 hours of the stream', async () => {
+  it('keeps the responses to requests with an Idempotency-Key for 24 hours by the time of events', async () => {
     const metadata = { idempotencyKeyHash: KEY, bodyHash: BODY };
     const refused: GroupEvent = { type: 'AssetGroupRefused', data: { organization: 'acme', name: 'A', createdAt: T0 } };
     const events = recorded([
@@ -117,7 +117,7 @@ describe('the projection of asset groups', () => {
     expect((await rows())['asset_group_requests']).toEqual([]);
   });
 
-  it('ends in the same rows whatever the order, the cuts and the repetitions, and they are right', async () => {
+  it('ends with the correct rows regardless of order, batches and repeated events', async () => {
     const asset = fc.constantFrom('a.example', 'b.example', 'c.example', 'd.example', 'https://A.example/');
     const group = fc.integer({ min: 1, max: 4 });
     const at = fc.integer({ min: T0, max: T0 + 1 });
@@ -148,7 +148,7 @@ describe('the projection of asset groups', () => {
           while (deliveries.length > 0) await apply(deliveries.splice(0, 1 + next(8)));
           expect(await rows()).toEqual(straight);
 
-          // The same, recounted by hand.
+          // The counts, recounted from the assets.
           const names = new Map<number, string | undefined>();
           const newest = new Map<string, { order: string; groupId: number | undefined }>();
           for (const { event: told, id: eventId } of log) {

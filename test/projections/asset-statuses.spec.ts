@@ -12,7 +12,7 @@ import { delivered } from './histories.js';
 
 const BASE = Date.parse('2026-03-01T00:00:00Z');
 
-/** A status history of few entries and assets, in which everything that may happen happens often. */
+/** A status history with few entries and assets, so that all cases occur often. */
 const history = (random: Random, size: number): Sent[] =>
   Array.from({ length: size }, () => {
     const spelling = random.pick(['site-N.example', 'https://Site-N.example/path', 'hxxp://site-N[.]example.']);
@@ -30,7 +30,7 @@ const history = (random: Random, size: number): Sent[] =>
         });
   });
 
-/** The statuses as the specification words them, with no thought of speed. */
+/** A naive implementation of the specification. */
 const naiveStatuses = (events: readonly Sent[]): Record<string, string> => {
   const keyOf = (event: Sent): string => {
     const { content } = event.data['asset'] as { content: string };
@@ -57,7 +57,7 @@ const naiveStatuses = (events: readonly Sent[]): Record<string, string> => {
   return statuses;
 };
 
-describe('the projection of asset statuses', () => {
+describe('The projection of asset statuses', () => {
   let database: TestDatabase;
 
   beforeEach(async () => {
@@ -80,7 +80,7 @@ describe('the projection of asset statuses', () => {
     sent('AssetStatusChanged', { changeId, asset: { type: 'URL', content }, status, brandReviews: [], createdAt });
 
   it.each([1, 2, 3, 4, 5, 6])(
-    'ends in the newest undeleted entry of each asset, whatever came twice, late or in what batches (seed %d)',
+    'ends with the newest undeleted entry of each asset, regardless of order, batches and repeated events (seed %d)',
     async (seed) => {
       const random = new Random(seed);
       const events = history(random, 300);
@@ -90,14 +90,14 @@ describe('the projection of asset statuses', () => {
       });
       await project(log);
       expect(await statuses()).toEqual(naiveStatuses(events));
-      // A recount in batches of another size: every cell, the positions included.
+      // Verifies every cell, including positions, with batches of another size.
       expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
       await rebuild({ pool: database.pool, log }, assetStatuses);
       expect(await statuses()).toEqual(naiveStatuses(events));
     },
   );
 
-  it('lets an older entry stand again when the newest is deleted, and tells of it by a later position', async () => {
+  it('returns to an older entry when the newest one is deleted, and advances the position of the asset', async () => {
     const events = [
       entry('a', 'evil.example', 'BLOCKED', '2026-01-01T00:00:00Z'),
       entry('b', 'EVIL.example', 'ALLOWED', '2026-01-02T00:00:00Z'),
@@ -114,7 +114,7 @@ describe('the projection of asset statuses', () => {
     ]);
   });
 
-  it('takes an entry from the asset it was of when a later state is of another one', async () => {
+  it('removes an entry from its previous asset when a later state names another asset', async () => {
     const events = [
       entry('a', 'first.example', 'BLOCKED', '2026-01-01T00:00:00Z'),
       entry('a', 'second.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
@@ -125,7 +125,7 @@ describe('the projection of asset statuses', () => {
     expect(rows).toEqual([{ position: 1 }, { position: 1 }]);
   });
 
-  it('keeps the position of an asset when an older event of the asset is applied by a retry', async () => {
+  it('does not move the position of an asset back when a retry applies an older event', async () => {
     const events = [
       entry('a', 'evil.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
       entry('b', 'evil.example', 'ALLOWED', '2026-01-01T00:00:00Z'),
@@ -146,7 +146,7 @@ describe('the projection of asset statuses', () => {
     expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
   });
 
-  it('keeps an asset whose key is longer than an index takes', async () => {
+  it('stores an asset whose key exceeds the maximum size of an index entry', async () => {
     const content = 'ü'.repeat(4_096);
     const events = [entry('a', content, 'BLOCKED', '2026-01-01T00:00:00Z')];
     await project(new InMemoryEventLog(recordedInOrder(events)));

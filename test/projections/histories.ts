@@ -8,7 +8,9 @@ const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'TELEGRAM', 'DISCORD', 'NEW_
 const THREAT_STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED', 'NEWER'];
 const TAKEDOWN_STATUSES = ['TODO', 'COMPLETED', 'COMPLETED', 'CANCELED', 'RETRACTION_SENT', 'RETRACTED', 'NEWER'];
 
-/** Midnights where calendars go wrong: the year's edges, the leap day and its neighbours, 1970, an ordinary one. */
+/**
+ * Midnights at which calendar errors are likely: the turn of the year, around the leap day, 1970, and an ordinary one.
+ */
 const MIDNIGHTS = [
   '2024-01-01',
   '2024-02-29',
@@ -21,20 +23,20 @@ const MIDNIGHTS = [
   '0099-12-31',
 ].map((day) => Date.parse(`${day}T00:00:00Z`));
 
-/** An instant that is likely to be on one side of a midnight by a millisecond. ms */
+/** An instant that is often within a millisecond of a midnight. ms */
 export const edgeInstant = (random: Random): number =>
   random.pick(MIDNIGHTS) +
   random.pick([-1, 0, 1, -1, 0, 1, 43_200_000, random.int(86_400_000), -random.int(86_400_000)]);
 
-/** The same instant with an offset now and then. */
+/** Formats an instant, sometimes with an offset. */
 const text = (random: Random, instant: number): string => {
   if (random.chance(0.8)) return new Date(instant).toISOString();
   return new Date(instant + 5.5 * 3_600_000).toISOString().replace('Z', '+05:30');
 };
 
 /**
- * A record's changes: states, deletions and states after deletions, several at one instant.
- * @param earliest of all instants, ms; the endpoint takes none before 1970, a log of old may hold some
+ * Random changes of a record: states, deletions and states after deletions, some at the same instant.
+ * @param earliest the earliest instant (ms). The endpoint rejects instants before 1970, but an old log may contain them
  */
 export const history = (random: Random, size: number, earliest = EARLIEST): Sent[] => {
   const events: Sent[] = [];
@@ -106,7 +108,7 @@ export const history = (random: Random, size: number, earliest = EARLIEST): Sent
   return events;
 };
 
-/** What arrives of a history: late, shuffled, some of it again. */
+/** A history as it arrives: late, out of order, with repeated events. */
 export const delivered = (random: Random, events: readonly Sent[]): Sent[] => {
   const again = events.filter(() => random.chance(0.4));
   return random.shuffled([...events, ...again], random.pick([1, 10, events.length]));

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DAYS, DELETE_FACTS, ENTER_RECORDS, TYPE_DAYS, UPDATE_RECORDS } from '../../projections/metrics/statements.js';
+import {
+  DAYS,
+  DELETE_FACTS,
+  INSERT_NEW_RECORDS,
+  TYPE_DAYS,
+  UPDATE_RECORDS,
+} from '../../projections/metrics/statements.js';
 import { transact } from '../../projections/engine/transaction.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -8,28 +14,28 @@ const numbers = (type: string): string => `array(select n::${type} from generate
 const texts = numbers('text');
 const ids = `array(select gen_random_uuid() from generate_series(1, ${SIZE}))`;
 
-/** Each statement with arrays of a batch as its values, as PostgreSQL makes them. */
+/** Each statement with the arrays of a batch as SQL expressions. */
 const STATEMENTS: readonly [name: string, text: string, values: readonly string[]][] = [
-  [ENTER_RECORDS.name, ENTER_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
+  [INSERT_NEW_RECORDS.name, INSERT_NEW_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
   [UPDATE_RECORDS.name, UPDATE_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
   [DELETE_FACTS.name, DELETE_FACTS.text, [texts, texts, numbers('bigint'), numbers('smallint'), texts, texts]],
-  [DAYS.take.name, DAYS.take.text, [texts, texts, numbers('smallint'), numbers('int'), numbers('bigint')]],
-  [TYPE_DAYS.take.name, TYPE_DAYS.take.text, [texts, texts, numbers('int'), texts, numbers('bigint')]],
+  [DAYS.subtract.name, DAYS.subtract.text, [texts, texts, numbers('smallint'), numbers('int'), numbers('bigint')]],
+  [TYPE_DAYS.subtract.name, TYPE_DAYS.subtract.text, [texts, texts, numbers('int'), texts, numbers('bigint')]],
 ];
 
-describe('the statements of a batch', () => {
+describe('The statements of the metrics projection', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
     database = await createDatabase();
-    // What the planner knows is that they are empty.
+    // The statistics of the planner are from the empty tables.
     await database.pool.query('analyze read.records, read.facts, read.days, read.type_days');
   });
 
   afterAll(() => database.drop());
 
   it.each(STATEMENTS)(
-    '%s uses the key even if the planner takes the table to be empty',
+    '%s uses the primary key even if the planner assumes that the table is empty',
     async (_name, text, values) => {
       const { rows } = await database.pool.query<Record<string, string>>(
         `select ${values.map((value, index) => `${value}::text as v${index}`).join(', ')}`,

@@ -33,7 +33,7 @@ const TABLES = PROJECTIONS.flatMap(({ tables }): readonly string[] => tables);
 
 type Asked = Query & Range;
 
-describe('the projections behind the metrics', () => {
+describe('The projections of the metrics', () => {
   let database: TestDatabase;
   const logs = new Logs();
 
@@ -56,7 +56,7 @@ describe('the projections behind the metrics', () => {
     await database.drop();
   });
 
-  /** Projects what is in the log now. */
+  /** Runs the projections up to the current end of the log. */
   const project = async (log: EventLog, projections: readonly Projection[] = PROJECTIONS): Promise<void> =>
     expect(await projectToHead(log, database.pool, projections)).toEqual([]);
 
@@ -65,7 +65,7 @@ describe('the projections behind the metrics', () => {
     return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).answer;
   };
 
-  /** Undefined where it would have too many points. */
+  /** Undefined if the timeline would have too many points. */
   const askTimeline = async (
     { organization, brand, ...range }: Asked,
     interval: Timeline['interval'],
@@ -143,7 +143,7 @@ describe('the projections behind the metrics', () => {
   const SEEDS = isRerun ? [1, 2] : [1, 2, 3, 4];
 
   it.each(SEEDS)(
-    'counts what a naive recount counts, whatever arrived twice, late or shuffled (seed %d)',
+    'count the same as a naive recount if events arrive twice, late or out of order (seed %d)',
     async (seed) => {
       const random = new Random(seed);
       const events = history(random, 600);
@@ -207,12 +207,12 @@ describe('the projections behind the metrics', () => {
     },
   );
 
-  it('is judged by a recount that breaks ties between the same ids', () => {
+  it('are compared with a recount that breaks ties between equal ids', () => {
     const events = history(new Random(12), 2_000);
     expect(events.map(naiveEventId)).toEqual(events.map(eventId));
   });
 
-  it('counts to the millisecond on both sides of every midnight', async () => {
+  it('count to the millisecond on both sides of every midnight', async () => {
     const random = new Random(11);
     const events = history(random, 400);
     await project(await logs.holding(recordedInOrder(events)));
@@ -236,7 +236,7 @@ describe('the projections behind the metrics', () => {
     }
   });
 
-  it('begins a timeline at the first day of year 1 if that was asked for', async () => {
+  it('begin a timeline on the first day of year 1 if that is requested', async () => {
     await project(await logs.holding(recordedInOrder(history(new Random(15), 50))));
     const query = { organization: 'acme', brand: undefined, from: EARLIEST, to: Date.parse('0002-02-01T00:00:00Z') };
     for (const [interval, points] of [
@@ -250,7 +250,7 @@ describe('the projections behind the metrics', () => {
     }
   });
 
-  it('ends in the same rows however the log is cut and however often it is read again', async () => {
+  it('end with the same rows regardless of batches and repeated events', async () => {
     const random = new Random(12);
     const events: readonly Sent[] = delivered(random, history(random, 300));
     const recorded = recordedInOrder(events);
@@ -265,13 +265,13 @@ describe('the projections behind the metrics', () => {
     await database.pool.query(`truncate ${[...TABLES, 'checkpoints'].map((table) => `read.${table}`).join()}`);
     await project(await logs.holding(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
-    // The read model was restored from an older backup than its checkpoint's: everything comes again.
+    // The checkpoint was restored from an older backup, so all events are applied again.
     await database.pool.query('truncate read.checkpoints');
     await project(await logs.holding(recorded, () => 7));
     expect(await rows()).toEqual(atOnce);
   });
 
-  it('count what the log has had all along if one of them is new in this version', async () => {
+  it('include the whole log if a projection is new in this version', async () => {
     const random = new Random(14);
     const log = await logs.holding(recordedInOrder(delivered(random, history(random, 300))), () => 50);
     await project(log, [metrics]);
@@ -283,7 +283,7 @@ describe('the projections behind the metrics', () => {
     expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
   });
 
-  it('notices a cell that is wrong, missing or too many', async () => {
+  it('are compared with a verification that finds wrong, missing and additional cells', async () => {
     const log = await logs.holding(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');

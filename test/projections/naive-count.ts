@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { SOURCE, type Sent } from '../support/upstream.js';
 
 /**
- * The metrics by the letter of their definition, counted the slow way and sharing no code with the service: fold every
- * record to its newest state, then look at each record once for each number.
+ * A naive implementation of the metrics that shares no code with the service: it folds every record to its newest
+ * state, and then checks all records for each number.
  */
 
 const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
@@ -19,7 +19,7 @@ const uuid5 = (name: string): string => {
 export interface State {
   readonly type: string;
   readonly data: Record<string, any>;
-  /** What decides which state is later, in order of weight. */
+  /** The values that determine which state is later, most significant first. */
   readonly rank: readonly [instant: number, deleted: number, eventId: string];
 }
 
@@ -30,7 +30,10 @@ const recordKey = ({ type, data }: Sent): string => {
   return `entry ${data['changeId']}`;
 };
 
-/** Contents here are hosts and plain names, which are their own keys; a page without a path has its host's. */
+/**
+ * The contents in these histories are hosts and names, which equal their keys. The key of a page without a path is its
+ * host.
+ */
 const keyOf = ({ type, content }: { type: string; content: string }): string =>
   `${type === 'PAGE' ? 'URL' : type}:${content}`;
 
@@ -44,7 +47,7 @@ const streamOf = ({ type, data }: Sent): string => {
     .slice(0, 32)}`;
 };
 
-/** What decides between two states of one instant. */
+/** The order of states with the same instant. */
 export const naiveEventId = (event: Sent): string => uuid5([SOURCE, event.id, event.type, streamOf(event)].join('\n'));
 
 const rankOf = (event: Sent): State['rank'] => {

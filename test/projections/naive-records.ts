@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 
 /**
- * Lists and feed by the letter of their definition, the slow way and sharing no code with the service: replay the log
- * one event at a time, and note for each organization what it sees of each record and since when.
+ * A naive implementation of lists and feed that shares no code with the service: it replays the log event by event, and
+ * stores what each organization sees of each record and since which position.
  */
 
 export type Kind = 'report' | 'threat' | 'takedown' | 'verdict';
@@ -11,12 +11,12 @@ export interface Seen {
   readonly organization: string;
   readonly kind: Kind;
   readonly id: string;
-  /** Of the event since which it looks like this. */
+  /** Position of the event that led to this state. */
   readonly position: bigint;
   readonly eventId: string;
   /** ms */
   readonly storedAt: number;
-  /** As listed; undefined: deleted, or no longer this organization's business. */
+  /** The listed item. Undefined: the record was deleted or no longer concerns the organization. */
   readonly item: Record<string, any> | undefined;
 }
 

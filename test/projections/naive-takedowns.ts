@@ -1,6 +1,6 @@
 import type { Query, State } from './naive-count.js';
 
-/** What became of takedowns, by the letter of the definition: each is looked at for each number. */
+/** A naive implementation of the takedown statistics, which checks all takedowns for each number. */
 
 const rank = (times: readonly number[], share: number): number | null =>
   times.length === 0 ? null : [...times].sort((a, b) => a - b)[Math.ceil(share * times.length) - 1]!;

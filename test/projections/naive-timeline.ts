@@ -1,6 +1,6 @@
 import { naiveCount, type Query, type State } from './naive-count.js';
 
-/** A timeline by the letter of its definition: each interval of the calendar is counted for itself. */
+/** A naive implementation of timelines, which counts each interval separately. */
 
 export type NaiveInterval = 'day' | 'week' | 'month' | 'quarter' | 'year';
 
@@ -38,7 +38,7 @@ const dated = (states: readonly State[]): Dated[] =>
     instants: [state.data['createdAt'], state.data['updatedAt']].map((text) => Date.parse(text)),
   }));
 
-/** Those that could count between two instants; the others are not looked at, which is all that is saved. */
+/** The states that may count between two instants. This is the only optimisation. */
 const within = (states: readonly Dated[], from: number, to: number): Dated[] =>
   states.filter(({ instants }) => instants.some((instant) => instant >= from && instant <= to));
 
@@ -48,7 +48,7 @@ const countWithin = (states: readonly Dated[], query: Query) =>
     query,
   );
 
-/** Where a window without a start begins: with the interval of the first instant at which something is counted. */
+/** The start of a range without a start: the interval of the first counted instant. */
 export const naiveStart = (states: readonly State[], query: Query, interval: NaiveInterval): number => {
   const all = dated(states);
   const instants = all
@@ -59,7 +59,7 @@ export const naiveStart = (states: readonly State[], query: Query, interval: Nai
   return startOf(first ?? query.to, interval).getTime();
 };
 
-/** @returns the points, or undefined where there are more than `most` */
+/** @returns the points, or undefined if there are more than `most` */
 export const naiveTimeline = (states: readonly State[], query: Query, interval: NaiveInterval, most: number) => {
   const points = [];
   const ofRange = within(dated(states), query.from, query.to);

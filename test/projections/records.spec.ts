@@ -26,14 +26,14 @@ afterEach(async () => {
 const project = async (log: EventLog): Promise<void> =>
   expect(await projectToHead(log, database.pool, [records])).toEqual([]);
 
-/** What the log has stored, as it has it. */
+/** The events of the log. */
 const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
   (await log.readAll(-1n, 10_000)).filter(({ type }) => (records.types as readonly string[]).includes(type));
 
 const KINDS = Object.fromEntries(Object.entries(LISTED_KIND).map(([name, kind]) => [kind, name as Kind]));
 const iso = (instant: number): string => new Date(instant).toISOString();
 
-/** What the tables hold, in the order of the feed. */
+/** The rows of the tables, in the order of the feed. */
 const seenInTables = async (): Promise<Seen[]> => {
   const { rows } = await database.pool.query<Record<string, any>>(
     'select * from read.listed_records order by position, organization',
@@ -74,22 +74,25 @@ const ofBrands = (seen: readonly Seen[]): string[] =>
 
 const SEEDS = isRerun ? [1] : [1, 2, 3, 4, 5, 6];
 
-describe('the projection of the records', () => {
-  it.each(SEEDS)('holds what a naive replay sees, whatever arrived twice, late or shuffled (seed %d)', async (seed) => {
-    const random = new Random(seed);
-    const log = await logs.holding(recordedInOrder(delivered(random, history(random, 600))), () =>
-      random.int(random.pick([2, 30, 400])),
-    );
-    await project(log);
-    const due = replayed(await storedIn(log));
-    expect(due.filter(({ item }) => item !== undefined).length).toBeGreaterThan(100);
-    expect(due.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
-    expect(await seenInTables()).toEqual(due);
-    expect(await ofBrandsInTables()).toEqual(ofBrands(due));
-    expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
-  });
+describe('The projection of records', () => {
+  it.each(SEEDS)(
+    'stores the same as a naive replay if events arrive twice, late or out of order (seed %d)',
+    async (seed) => {
+      const random = new Random(seed);
+      const log = await logs.holding(recordedInOrder(delivered(random, history(random, 600))), () =>
+        random.int(random.pick([2, 30, 400])),
+      );
+      await project(log);
+      const due = replayed(await storedIn(log));
+      expect(due.filter(({ item }) => item !== undefined).length).toBeGreaterThan(100);
+      expect(due.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
+      expect(await seenInTables()).toEqual(due);
+      expect(await ofBrandsInTables()).toEqual(ofBrands(due));
+      expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
+    },
+  );
 
-  it('ends in the same rows however the log is cut, however often it is read again, and after a rebuild', async () => {
+  it('ends with the same rows regardless of batches and repeated events, and after a rebuild', async () => {
     const random = new Random(12);
     const recorded = recordedInOrder(delivered(random, history(random, 400)));
     const rows = async (): Promise<unknown[]> => {
@@ -103,7 +106,7 @@ describe('the projection of the records', () => {
     await database.pool.query(`truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
     await project(await logs.holding(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
-    // The read model was restored from an older backup than its checkpoint's: everything comes again.
+    // The checkpoint was restored from an older backup, so all events are applied again.
     await database.pool.query('truncate read.checkpoints');
     const log = await logs.holding(recorded, () => 7);
     await project(log);
@@ -112,7 +115,7 @@ describe('the projection of the records', () => {
     expect(await rows()).toEqual(atOnce);
   });
 
-  it('leaves a verdict where it stands as long as its organization sees no difference', async () => {
+  it('keeps the position of a verdict while its organization sees no difference', async () => {
     const state = (createdAt: string, ...reviews: readonly string[]): Sent =>
       sent('AssetStatusChanged', {
         changeId: 'c1',
@@ -127,7 +130,7 @@ describe('the projection of the records', () => {
       state(first, 'acme:a', 'other:x', 'acme:b', 'other:y'),
       state(first, 'other:z', 'acme:b', 'acme:a'),
     ];
-    // Of several states of one instant the greatest event id wins, so each of these is newer than the one before.
+    // Of states with the same instant, the highest event id wins, so each of these is newer than the previous one.
     const recorded = recordedInOrder(states);
     const inOrder = states.map((_, index) => index).sort((a, b) => (recorded[a]!.id < recorded[b]!.id ? -1 : 1));
     const events = [...inOrder.map((index) => states[index]!), state(second, 'other:x')];
@@ -145,7 +148,7 @@ describe('the projection of the records', () => {
     expect(before.map(({ position, item }) => [position, item?.['brands']])).toEqual([[0n, ['a', 'b']]]);
   });
 
-  it('notices a cell that is wrong, missing or too many', async () => {
+  it('is compared with a verification that finds wrong, missing and additional cells', async () => {
     const log = await logs.holding(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     const one = (table: string): string => `ctid = (select min(ctid) from read.${table})`;

@@ -63,7 +63,7 @@ const rows = async (): Promise<Record<string, unknown>[]> =>
   (await database.pool.query('select * from read.webhook_endpoints order by organization, id')).rows;
 
 describe('The projection of webhooks', () => {
-  it('keeps every field as the event has it', async () => {
+  it('stores every field of the event unchanged', async () => {
     await apply([recorded({}, 7)]);
     expect(await rows()).toEqual([
       {
@@ -78,7 +78,7 @@ describe('The projection of webhooks', () => {
     ]);
   });
 
-  it('ends in the newest revision of each, in whatever order, batches and number the events come', async () => {
+  it('ends with the newest revision of each endpoint, regardless of order, batches and repeated events', async () => {
     const event = fc.record({
       webhookId: fc.constantFrom('wh_1', 'wh_2', 'wh_3'),
       state: fc.constantFrom('ACTIVE' as const, 'DISABLED' as const, 'DELETED' as const),

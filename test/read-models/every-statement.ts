@@ -23,7 +23,7 @@ export interface RawStatement {
   readonly statement: Statement;
 }
 
-/** Every statement written as SQL: what the files named for it export. */
+/** All statements that the statements files export. */
 export const rawStatements = async (): Promise<RawStatement[]> => {
   const found: RawStatement[] = [];
   for (const path of [...sourcesIn('src'), ...sourcesIn('projections')])
@@ -34,11 +34,11 @@ export const rawStatements = async (): Promise<RawStatement[]> => {
 
 type Declarations = Statement['parameters'];
 
-/** In order. */
+/** The types of declarations, in order. */
 export const typesOf = (declarations: Declarations): string[] =>
   Object.values(declarations).map((one) => (typeof one === 'string' ? one : one.type));
 
-/** Columns that are null in some row and are not declared as nullable. */
+/** Columns that are null in a row but not declared as nullable. */
 export const unexpectedNulls = ({ columns }: Statement, rows: readonly Record<string, unknown>[]): string[] =>
   Object.entries(columns)
     .filter(([, declared]) => typeof declared === 'string' || !declared.isNullable)

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { Unavailable } from '../../src/errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 
-it('A connection on which a statement failed is closed; the others go back to the pool', async () => {
+it('Kysely closes a connection on which a statement failed, and returns other connections to the pool', async () => {
   const released: unknown[] = [];
   let failure: Error | undefined = new Error('Query read timeout');
   const connection = {

@@ -36,8 +36,8 @@ const WEBHOOK = `
 describe('The tables of an earlier version', () => {
   it.each([
     ['2.0.0', AS_VERSION_2_0_0],
-    ['the development after it', AS_BEFORE],
-  ])('become those of this version, if it was %s', async (_, changes) => {
+    ['the unreleased version before this one', AS_BEFORE],
+  ])('have the same columns and indexes as new tables after an upgrade from %s', async (_, changes) => {
     const due = await shape();
     await query(changes);
     expect(await shape()).not.toEqual(due);
@@ -45,7 +45,7 @@ describe('The tables of an earlier version', () => {
     expect(await shape()).toEqual(due);
   });
 
-  it('keep their webhooks, and have their listed records written again from the log', async () => {
+  it('keep webhooks, and their listed records are projected again from the log', async () => {
     await query(`${AS_BEFORE};${WEBHOOK}
       insert into read.listed_records (organization, kind, id, version, event_id, position, stored_at)
         values ('acme', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1);
@@ -77,7 +77,7 @@ describe('The tables of an earlier version', () => {
           lastFailure: { at: 5, error: 'answered 503', answer: '' },
         },
       },
-      // The mark is of another position.
+      // The mark belongs to another position.
       { progress: expect.objectContaining({ position: 41, event: null, lastFailure: null }) },
     ]);
     const attempt = { at: 6, deliveryId: 'm1', records: 2, ms: 41, isTest: false, status: 204 };
@@ -86,7 +86,7 @@ describe('The tables of an earlier version', () => {
     ]);
   });
 
-  it('keep what the log does not hold if the schema `read` was dropped before the upgrade', async () => {
+  it('keep the schema `service` if the schema `read` was dropped before the upgrade', async () => {
     const due = await shape();
     await query(`${AS_BEFORE};${WEBHOOK} drop schema read cascade`);
     await migrateReadModels(database.pool);
@@ -96,7 +96,7 @@ describe('The tables of an earlier version', () => {
 });
 
 describe('The tables of this version', () => {
-  it('come back after the schema `read` was dropped, and what the log does not hold stays', async () => {
+  it('are created again after the schema `read` was dropped, and the schema `service` is kept', async () => {
     const due = await shape();
     await query(`insert into service.key_uses values ('k', 1); drop schema read cascade`);
     await migrateReadModels(database.pool);
@@ -104,7 +104,7 @@ describe('The tables of this version', () => {
     expect(await query('select * from service.key_uses')).toEqual([{ key_id: 'k', last_used_at: 1 }]);
   });
 
-  it('name the organizations of events that version 2.0.0 had parked', async () => {
+  it('contain the organizations of events that version 2.0.0 had parked', async () => {
     await query(`${AS_VERSION_2_0_0}
       insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
         select 'p', ('00000000-0000-4000-8000-00000000000' || n)::uuid, n, 's', n, 'AssetStatusChanged', data::json, '{}', '', 0
@@ -116,7 +116,7 @@ describe('The tables of this version', () => {
     ]);
   });
 
-  it('are not made of those of a version before 2.0.0', async () => {
+  it('cannot be converted from a version before 2.0.0', async () => {
     await query(`${AS_VERSION_2_0_0} delete from read.later_migrations`);
     await expect(migrateReadModels(database.pool)).rejects.toThrow(ConfigError);
     await expect(migrateReadModels(database.pool)).rejects.toThrow('Drop the schema `read` and start again');

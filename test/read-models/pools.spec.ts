@@ -24,7 +24,7 @@ describe.each(Object.entries(CREATE))('A pool of the API (%s)', (_, create: (url
   it.each([
     ['socket is missing', 'postgresql:///none?host=/nowhere'],
     ['port is closed', 'postgresql://127.0.0.1:1/none'],
-  ])('says Unavailable if the %s', async (_, url) => {
+  ])('throws Unavailable if the %s', async (_, url) => {
     const pool = create(url);
     const statements = [pool.query('select 1'), createReadModels(pool).selectFrom('brands').selectAll().execute()];
     for (const statement of statements) expect(await failureOf(statement)).toBeInstanceOf(Unavailable);
@@ -32,7 +32,7 @@ describe.each(Object.entries(CREATE))('A pool of the API (%s)', (_, create: (url
     expect(await failureOf(pool.query('select 1'))).toBeInstanceOf(Unavailable);
   });
 
-  it('says what is wrong with a statement', async () => {
+  it('throws the error of the database if a statement is wrong', async () => {
     const pool = create(database.url);
     expect(await failureOf(pool.query('select nothing'))).toMatchObject({ code: '42703' });
     const ended = await failureOf(pool.query('set statement_timeout = 10; select pg_sleep(5)'));

@@ -11,7 +11,7 @@ describe('With MIGRATE_ON_START=false', () => {
   const prepared = (tell: (line: string) => void, signal?: AbortSignal): Promise<void> =>
     prepareTables({ databaseUrl: database.url, migrates: false }, tell, signal);
 
-  it('a process waits for `migrate`, and says so; another call of the operator names it', async () => {
+  it('a process logs the missing migration and waits for `migrate`, and other CLI calls name the missing migration', async () => {
     const told: string[] = [];
     const waiting = prepared((line) => void told.push(line));
     await eventually('it says that it waits', () => told.length > 0);
@@ -30,7 +30,7 @@ describe('With MIGRATE_ON_START=false', () => {
     expect(await operatorCall(env, 'keys', 'list')).toMatchObject({ code: 0 });
   });
 
-  it('a process that is asked to stop no longer waits', async () => {
+  it('a process stops waiting when it receives the stop signal', async () => {
     const stop = new AbortController();
     const waiting = prepared(() => stop.abort(), stop.signal);
     await expect(waiting).resolves.toBeUndefined();

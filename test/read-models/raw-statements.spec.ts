@@ -11,9 +11,9 @@ import { VALUES } from '../../reliability/growth/values.js';
 
 const RAW = await rawStatements();
 
-/** What names a schema or a table that is known only when it runs, or cannot be prepared; a spec runs each of them. */
+/** Statements that cannot be prepared or whose tables are known only at run time. A spec runs each of them. */
 const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly string[] }>> = {
-  // Tables of a projection in a schema beside the live one.
+  // The shadow tables of a projection.
   'projections/engine/apply-log.ts': {
     by: 'test/projections/engine/rebuild.spec.ts',
     sql: [
@@ -31,7 +31,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
       'insert into read.parked_events select * from "…".parked_events',
     ],
   },
-  // What it makes is prepared here, as the statements of the projections.
+  // The statements that this function creates are prepared in this spec.
   'projections/store-newest.ts': {
     by: 'test/read-models/raw-statements.spec.ts',
     sql: [
@@ -46,22 +46,22 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],
   },
-  // Each setting of a connection.
+  // Settings of a connection.
   'src/postgres/settings.ts': {
     by: 'test/postgres/pool.spec.ts',
     sql: ["select current_setting('transaction_read_only') = 'on' as is_read_only…"],
   },
-  // Each table of a projection.
+  // Tables of projections.
   'projections/engine/parking.ts': {
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['delete from "…" where false'],
   },
 };
-/** Run by every spec that has a database: the tables themselves, and the role that owns them. */
+/** Every spec with a database runs these: migrations and roles. */
 const SCHEMAS =
   /^src\/(?:read-models\/migrations\/[\w/-]+|event-log\/postgres\/schema|postgres\/(?:embedded\/database-role|migrator))\.ts$/;
 
-/** Something of each type; `day` is also the name of an interval. */
+/** A value of each type. `day` is also the name of an interval. */
 const SAMPLES: Readonly<Record<string, string>> = {
   text: 'day',
   uuid: '00000000-0000-4000-8000-000000000000',
@@ -77,10 +77,10 @@ const BEGINS =
   /^\s*(?:(?:select|insert\s+into|delete\s+from|merge\s+into|truncate)\s|update\s+\S+\s+(?:\w+\s+)?set\s|with\s+\w+\s+as\s|(?:create|alter|drop)\s+(?:schema|table|index|function|role|view)\s)/i;
 const NAMES_A_TABLE = /\b(?:from|join|using|into|update|table)\s+(?:only\s+)?"?(?:read|service|log)"?\./i;
 
-/** A source without this need not be parsed. */
+/** Sources that do not match are not parsed. */
 const MAY_HOLD_SQL = new RegExp(`['"\`]${BEGINS.source.slice(1)}|${NAMES_A_TABLE.source}|\\bsql\\b`, 'i');
 
-/** The statements and parts of statements in a source, an ellipsis for each value; every `sql` template is one. */
+/** The SQL statements and parts of statements in a source, with an ellipsis for each value. */
 const sqlIn = (path: string, source: string): string[] => {
   if (!MAY_HOLD_SQL.test(source)) return [];
   const found: string[] = [];
@@ -111,7 +111,7 @@ const isPartOf = (part: string, text: string): boolean => {
   });
 };
 
-/** What is neither prepared, as a part of a statement of the same folder, nor run by a spec. */
+/** The SQL of a source that is neither part of a prepared statement in the same folder nor run by a spec. */
 const uncheckedIn = (path: string, source: string): string[] => {
   if (SCHEMAS.test(path)) return [];
   const statements = RAW.filter((one) => dirname(one.path) === dirname(path)).map(({ statement }) => statement.text);
@@ -124,7 +124,7 @@ const uncheckedIn = (path: string, source: string): string[] => {
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-describe('A statement that is written as SQL', () => {
+describe('A statement in SQL', () => {
   let database: TestDatabase;
   let connection: PoolClient;
 
@@ -141,51 +141,54 @@ describe('A statement that is written as SQL', () => {
 
   const all = RAW.map(({ path, statement }) => ({ path, name: statement.name, statement }));
 
-  it.each(all)('takes and returns what is declared: $name of $path', async ({ path, name, statement }) => {
-    // A projection names its tables without a schema.
-    await connection.query(path.startsWith('projections/') ? 'set search_path = read' : 'reset search_path');
-    await connection.query(`prepare "${name}" as ${statement.text}`);
-    const prepared = await connection.query<{ types: string[] }>(
-      'select parameter_types::text[] as types from pg_prepared_statements where name = $1',
-      [name],
-    );
-    const parameters = typesOf(statement.parameters);
-    expect(parameters).toEqual(prepared.rows[0]!.types);
+  it.each(all)(
+    'has the declared types of parameters and columns: $name of $path',
+    async ({ path, name, statement }) => {
+      // A projection names its tables without a schema.
+      await connection.query(path.startsWith('projections/') ? 'set search_path = read' : 'reset search_path');
+      await connection.query(`prepare "${name}" as ${statement.text}`);
+      const prepared = await connection.query<{ types: string[] }>(
+        'select parameter_types::text[] as types from pg_prepared_statements where name = $1',
+        [name],
+      );
+      const parameters = typesOf(statement.parameters);
+      expect(parameters).toEqual(prepared.rows[0]!.types);
 
-    await connection.query('begin');
-    const { fields, rows } = await connection.query(
-      statement.text,
-      parameters.map((type) => (type.endsWith('[]') ? '{}' : SAMPLES[type])),
-    );
-    await connection.query('rollback');
-    const types = await connection.query<{ oid: number; type: string }>(
-      'select oid, oid::regtype::text as type from pg_type',
-    );
-    const typeOf = new Map(types.rows.map(({ oid, type }) => [oid, type]));
-    expect(Object.entries(statement.columns).map(([column], n) => [column, typesOf(statement.columns)[n]])).toEqual(
-      fields.map((field) => [field.name, typeOf.get(field.dataTypeID)]),
-    );
-    expect(unexpectedNulls(statement, rows)).toEqual([]);
-  });
+      await connection.query('begin');
+      const { fields, rows } = await connection.query(
+        statement.text,
+        parameters.map((type) => (type.endsWith('[]') ? '{}' : SAMPLES[type])),
+      );
+      await connection.query('rollback');
+      const types = await connection.query<{ oid: number; type: string }>(
+        'select oid, oid::regtype::text as type from pg_type',
+      );
+      const typeOf = new Map(types.rows.map(({ oid, type }) => [oid, type]));
+      expect(Object.entries(statement.columns).map(([column], n) => [column, typesOf(statement.columns)[n]])).toEqual(
+        fields.map((field) => [field.name, typeOf.get(field.dataTypeID)]),
+      );
+      expect(unexpectedNulls(statement, rows)).toEqual([]);
+    },
+  );
 
-  it('has values with which reliability/growth/growth.spec.ts runs it', () => {
+  it('has example values for reliability/growth/growth.spec.ts', () => {
     const names = RAW.map(({ statement }) => statement.name);
     expect(names.sort()).toEqual(Object.keys(VALUES).sort());
   });
 
-  it('is the only source of rows besides Kysely', () => {
+  it('is the only way besides Kysely to read rows', () => {
     const typed = [...sourcesIn('src'), ...sourcesIn('projections')].filter((path) => /\.query</.test(read(path)));
     expect(typed).toEqual([]);
   });
 
-  it('is in a file that is named for it, or is run by a spec', () => {
+  it('is in a statements file, or is run by a spec', () => {
     expect(Object.values(RUN).filter(({ by }) => !existsSync(join(root, by)))).toEqual([]);
     expect(
       Object.entries(RUN).flatMap(([path, { sql }]) => sql.filter((one) => !sqlIn(path, read(path)).includes(one))),
     ).toEqual([]);
   });
 
-  it('is nowhere but where it is named here', () => {
+  it('appears only in the files that this spec lists', () => {
     expect([...sourcesIn('src'), ...sourcesIn('projections')].flatMap((path) => uncheckedIn(path, read(path)))).toEqual(
       [],
     );
@@ -200,11 +203,11 @@ describe('A statement that is written as SQL', () => {
     ['projections/a.ts', 'const STORE = `insert into days (n) values ($1)`;'],
     ['projections/takedowns/statements.ts', "export const ONE_MORE = { name: 'one', text: `delete from takedowns` };"],
     ['projections/engine/verify.ts', 'await pool.query(`drop table read."${table}"`);'],
-  ])('is found in %s: %s', (path, source) => {
+  ])('is detected in %s: %s', (path, source) => {
     expect(uncheckedIn(path, source)).toHaveLength(1);
   });
 
-  it('is not what comments and messages say', () => {
+  it('is not detected in comments and messages', () => {
     const source = "// select * from read.days\nthrow new Error('Drop the read models, or update them with care');";
     expect(uncheckedIn('src/metrics/a.ts', source)).toEqual([]);
   });

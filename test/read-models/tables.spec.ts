@@ -6,7 +6,7 @@ import { createDatabase } from '../support/postgres.js';
 
 const FOLDER = join(import.meta.dirname, '../../src/read-models/tables');
 
-/** What `pg` makes of a type of PostgreSQL, by the parsers of `src/postgres/pool.ts`. */
+/** The TypeScript type of a PostgreSQL type, as parsed in `src/postgres/pool.ts`. */
 const TYPES: Readonly<Record<string, string>> = {
   bigint: 'number',
   integer: 'number',
@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ARRAY: 'string[]',
 };
 
-/** `table.column: type` of each column, as the files of `tables` have it. */
+/** `table.column: type` of each column, as declared in `tables/`. */
 const declared = (): string[] =>
   readdirSync(FOLDER)
     .map((file) => ts.createSourceFile(file, readFileSync(join(FOLDER, file), 'utf8'), ts.ScriptTarget.ES2023, true))
@@ -35,7 +35,7 @@ const declared = (): string[] =>
     )
     .sort();
 
-it('Kysely knows the tables as the migrations make them', async () => {
+it('The Kysely types match the columns that the migrations create', async () => {
   const database = await createDatabase();
   try {
     const { rows } = await database.pool.query<Record<'table' | 'column' | 'type' | 'nullable' | 'initial', string>>(`

@@ -7,12 +7,14 @@ import { eventually } from '../support/eventually.js';
 import { projectToHead } from '../support/projecting.js';
 
 const ORGANIZATIONS = ['acme', 'b', 'c', 'd', 'e'];
-/** Some 16 MB an organization: more than sockets hold, so that a table nobody reads stays under way. */
+/**
+ * About 16 MB per organization: more than socket buffers hold, so that an export that nobody reads stays in progress.
+ */
 const ROWS = 8_000;
 
 let app: TestApp;
 const keys: Record<string, string> = {};
-const limits: { maxRows: number; patience: number } = { maxRows: 0, patience: 0 };
+const limits: { maxRows: number; readTimeoutMs: number } = { maxRows: 0, readTimeoutMs: 0 };
 const opened: IncomingMessage[] = [];
 
 beforeAll(async () => {
@@ -20,7 +22,7 @@ beforeAll(async () => {
   await projectToHead(app.log, app.pool);
   for (const organization of ORGANIZATIONS) {
     keys[organization] = await app.issueKey({ organization });
-    // One at a time, because a statement of the service's pool has a time limit.
+    // One statement per organization, because the statements of this pool have a timeout.
     await app.pool.query(
       `insert into read.listed_records
         (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
@@ -34,24 +36,24 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-const handler = (): { maxRows: number; patience: number } => app.app.get(ExportRecordsHandler);
+const handler = (): { maxRows: number; readTimeoutMs: number } => app.app.get(ExportRecordsHandler);
 beforeAll(() => {
-  const { maxRows, patience } = handler();
-  Object.assign(limits, { maxRows, patience });
+  const { maxRows, readTimeoutMs } = handler();
+  Object.assign(limits, { maxRows, readTimeoutMs });
 });
 afterEach(async () => {
   for (const answer of opened.splice(0)) answer.destroy();
   Object.assign(handler(), limits);
-  // The organizations' tables are closed when the service has noticed.
+  // The exports have ended when the service has noticed the disconnects.
   await eventually('no table is under way', async () => (await status('acme', '?status=NONE')) === 200);
 });
 
-/** The head of a table; its body is read by who wants it. */
+/** Starts an export and returns the response without reading its body. */
 const open = (organization: string, query = ''): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const url = `${app.url}/v2/organization/threats.csv${query}`;
     request(url, { headers: { 'x-api-key': keys[organization] }, agent: false }, (answer) => {
-      // What was cut is looked at by who reads it.
+      // Callers check for an aborted response themselves.
       answer.on('error', () => undefined);
       opened.push(answer);
       resolve(answer);
@@ -66,8 +68,8 @@ const status = async (organization: string, query = ''): Promise<number | undefi
 };
 const linesOf = async (answer: IncomingMessage): Promise<string[]> => (await text(answer)).trim().split('\r\n');
 
-describe('a table of records', () => {
-  it('has as many rows as the whole selection, or is refused with the advice to narrow it', async () => {
+describe('A CSV export of records', () => {
+  it('contains the whole selection, or is rejected with the advice to narrow the selection', async () => {
     expect(MAX_ROWS).toBe(1_000_000);
     handler().maxRows = 3;
     expect(await linesOf(await open('acme', '?status=FEW'))).toHaveLength(1 + 3);
@@ -81,7 +83,7 @@ describe('a table of records', () => {
     ]);
   });
 
-  it('is of one moment, whatever is written while it is read', async () => {
+  it('is from one snapshot while records are written', async () => {
     const answer = await open('acme');
     await app.pool.query(`
       update read.listed_records set status = 'CHANGED', created_at = created_at + 1000000 where organization = 'acme' and id like '%7';
@@ -96,7 +98,7 @@ describe('a table of records', () => {
     expect(await linesOf(await open('acme', '?status=CHANGED'))).toHaveLength(1 + ROWS / 10);
   });
 
-  it('is one at a time of an organization and four of all, and makes room when its reader leaves', async () => {
+  it('is limited to one per organization and four in total, and ends when its client disconnects', async () => {
     const [first] = [await open('acme'), await open('b'), await open('c'), await open('d')];
     expect(first.statusCode).toBe(200);
     const again = await open('acme', '?status=FEW');
@@ -107,7 +109,7 @@ describe('a table of records', () => {
     await eventually('there is room for the fifth', async () => (await status('e', '?status=FEW')) === 200);
   });
 
-  it('is cut where its database or its reader fails, and never ends as if it were whole', async () => {
+  it('is aborted if the database or the client fails, and an incomplete export never looks complete', async () => {
     const broken = await open('acme');
     await eventually('its transaction is ended', async () => {
       const { rowCount } = await app.pool.query(
@@ -119,7 +121,7 @@ describe('a table of records', () => {
     await expect(text(broken)).rejects.toThrow('aborted');
     expect(broken.complete).toBe(false);
 
-    handler().patience = 300;
+    handler().readTimeoutMs = 300;
     const left = await open('b');
     await eventually('it is under way no more', async () => (await status('b', '?status=NONE')) === 200);
     await expect(text(left)).rejects.toThrow('aborted');

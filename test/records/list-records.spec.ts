@@ -11,10 +11,10 @@ import { EARLIEST, LATEST } from '../../src/events/instant.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 import { createRecordsPool, type RecordsPool } from '../../src/read-models/pools.js';
-import { FirstFill } from '../../src/records/first-fill.js';
+import { InitialBackfill } from '../../src/records/initial-backfill.js';
 import { ListRecords, ListRecordsHandler, readPage } from '../../src/records/list-records.js';
 import { RecordQueries, type Send } from '../../src/records/record-queries.js';
-import { type AskedSelection, readSelection } from '../../src/records/selection.js';
+import { type RequestedSelection, readSelection } from '../../src/records/selection.js';
 import type { PageRequest } from '../../src/records/page/filter-sql.js';
 import { listPage } from '../../src/records/page/statements.js';
 import { isRerun, Logs } from '../support/log-of.js';
@@ -56,7 +56,7 @@ const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
 
 const lists = (log: EventLog): ListRecordsHandler =>
   new ListRecordsHandler(
-    new RecordQueries(pool, new FirstFill(database.pool, log, new Checkpoints(database.pool as WatchPool))),
+    new RecordQueries(pool, new InitialBackfill(database.pool, log, new Checkpoints(database.pool as WatchPool))),
     log,
   );
 
@@ -104,7 +104,7 @@ const randomQuery = (random: Random): Asked => {
   };
 };
 
-const selectionOf = ({ kind, organization, brand, from, to, statuses, types, content }: Asked): AskedSelection => ({
+const selectionOf = ({ kind, organization, brand, from, to, statuses, types, content }: Asked): RequestedSelection => ({
   ...readSelection(kind, organization, {
     ...(statuses && { status: statuses.join(',') }),
     ...(types && { assetType: types.join(',') }),
@@ -117,7 +117,7 @@ const selectionOf = ({ kind, organization, brand, from, to, statuses, types, con
 const dateOf = ({ kind, item }: Seen, brand: string | undefined): number =>
   Date.parse(kind === 'takedown' && brand !== undefined ? item!['updatedAt'] : item!['createdAt']);
 
-/** Every record is looked at, and sorted by the letter. */
+/** A naive list: filters and sorts all records. */
 const naiveList = (seen: readonly Seen[], asked: Asked): Seen[] =>
   seen
     .filter(({ organization, kind, item }) => {
@@ -132,7 +132,7 @@ const naiveList = (seen: readonly Seen[], asked: Asked): Seen[] =>
     .filter((each) => dateOf(each, asked.brand) >= asked.from && dateOf(each, asked.brand) <= asked.to)
     .sort((a, b) => dateOf(b, asked.brand) - dateOf(a, asked.brand) || (a.id < b.id ? -1 : 1));
 
-/** Every page, with limits of the spec's choosing. */
+/** Reads all pages with the given limits. */
 const wholeList = async (handler: ListRecordsHandler, asked: Asked, limit: () => number): Promise<unknown[]> => {
   const selection = selectionOf(asked);
   const items: unknown[] = [];
@@ -144,12 +144,12 @@ const wholeList = async (handler: ListRecordsHandler, asked: Asked, limit: () =>
   }
 };
 
-/** The goals ask for 1,000 ranges: 17 histories of 60. */
+/** 17 histories with 60 ranges each result in more than 1,000 ranges. */
 const HISTORIES = Number(process.env['TEST_LIST_HISTORIES'] ?? 2);
 const SEEDS = Array.from({ length: isRerun ? 1 : HISTORIES }, (_, n) => n + 1);
 
-describe('a list', () => {
-  it.each(SEEDS)('is what a naive list is, whatever the filter and the size of its pages (seed %d)', async (seed) => {
+describe('A list of records', () => {
+  it.each(SEEDS)('equals a naive implementation for all filters and page sizes (seed %d)', async (seed) => {
     const random = new Random(seed);
     const log = await logs.holding(recordedInOrder(delivered(random, history(random, 900))), () => 300);
     await project(log);
@@ -166,7 +166,7 @@ describe('a list', () => {
     expect(longest).toBeGreaterThan(15);
   });
 
-  it.each(SEEDS)('is as long as the metrics count, by type and by day too (seed %d)', async (seed) => {
+  it.each(SEEDS)('has as many records as the metrics count, also by type and by day (seed %d)', async (seed) => {
     const random = new Random(100 + seed);
     const log = await logs.holding(recordedInOrder(delivered(random, history(random, 900))), () => 300);
     await project(log);
@@ -218,7 +218,7 @@ describe('a list', () => {
   });
 });
 
-describe('a page', () => {
+describe('A page of a list', () => {
   const threat = (n: number, at: number, status = 'BLOCKED', updatedAt = at, content = `site-${n % 50}.example`) =>
     sent('ThreatStatusChanged', {
       organization: 'acme',
@@ -242,7 +242,7 @@ describe('a page', () => {
       updatedAt: new Date(updatedAt).toISOString(),
     });
   const LATER = T0 + 500;
-  /** Each of these is shown above its old place, below it, for the first time, or no more. */
+  /** Each of these changes moves a record up or down, adds it to the list, or removes it from the list. */
   const CHANGES = {
     'an organization': {
       asked: all,
@@ -263,7 +263,7 @@ describe('a page', () => {
   } as const;
 
   it.each(Object.entries(CHANGES))(
-    'of %s shows nothing twice and misses nothing that does not change, while others write',
+    'of %s repeats no record and misses no unchanged record while records are written',
     async (_, { asked, first: make, later: change }) => {
       const random = new Random(7);
       const first = Array.from({ length: 300 }, (__, n) => make(n, T0 + random.int(100)));
@@ -298,7 +298,7 @@ describe('a page', () => {
     },
   );
 
-  it('refuses every cursor but the one of the page before', async () => {
+  it('accepts only the cursor of the previous page', async () => {
     const log = await logs.holding(recordedInOrder(Array.from({ length: 10 }, (_, n) => threat(n, T0 + n))));
     await project(log);
     const handler = lists(log);
@@ -318,7 +318,7 @@ describe('a page', () => {
     await expect(ask(all, cursor.slice(0, -4))).rejects.toThrow(Invalid);
   });
 
-  it('has a cursor that says nothing of the log, not even that nothing came to it', async () => {
+  it('has a cursor that reveals nothing about the log, not even that it is unchanged', async () => {
     const log = await logs.holding(recordedInOrder(Array.from({ length: 10 }, (_, n) => threat(n, T0 + n))));
     await project(log);
     const handler = lists(log);
@@ -329,7 +329,7 @@ describe('a page', () => {
     for (const text of [one, Buffer.from(one, 'base64url').toString('latin1')]) expect(text).not.toMatch(/t-7|:9:/);
   });
 
-  it('that shows few of the keys it looks at ends with the last one, whatever is deleted while it is read', async () => {
+  it('with a selective filter ends at the last examined key while records are deleted', async () => {
     await database.pool.query(`
       insert into read.listed_records
         (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
@@ -350,7 +350,7 @@ describe('a page', () => {
     expect([second.rows.map(({ id }) => id), second.end]).toEqual([['t-1'], undefined]);
   });
 
-  it('reads no more of the tables than it shows, at the first as at the last', async () => {
+  it('reads only the rows that it shows, for the first page as for the last', async () => {
     await database.pool.query(`
       set statement_timeout = 0;
       insert into read.listed_records
@@ -404,8 +404,8 @@ describe('a page', () => {
   });
 });
 
-describe('before the tables have been filled for the first time', () => {
-  it('a list says how far they are, and is there once they are', async () => {
+describe('During the initial backfill', () => {
+  it('a list is rejected with the progress, and is available after the backfill', async () => {
     const log = await logs.holding(recordedInOrder(history(new Random(3), 50)));
     const handler = lists(log);
     const ask = () =>

@@ -4,7 +4,7 @@ import { itemJson } from '../../projections/records/row.js';
 import { fieldsOf, KIND_NAMES } from '../../src/events/kinds.js';
 import { headerOf, lineOf } from '../../src/records/records-csv.js';
 
-it('An item takes one line, whatever its texts: the feed separates items by line ends', () => {
+it('The JSON of an item has no line break, because the feed separates items by line breaks', () => {
   const text = fc.string({ unit: 'binary' });
   fc.assert(
     fc.property(text, text, text, (content, type, status) => {
@@ -15,7 +15,7 @@ it('An item takes one line, whatever its texts: the feed separates items by line
   );
 });
 
-it.each(KIND_NAMES)('A line of the table of %ss has a cell for each declared field', (kind) => {
+it.each(KIND_NAMES)('A row of the CSV export of %ss has a cell for each declared field', (kind) => {
   const item = Object.fromEntries(
     Object.keys(fieldsOf(kind)).map((name) => [name, name === 'asset' ? { type: 'URL', content: 'x' } : name]),
   );

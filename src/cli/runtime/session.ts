@@ -4,7 +4,7 @@ import { ConfigError, readConfig } from '../../runtime/config.js';
 import { openDatabase } from '../../postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
-import { migrateReadModels, missingOfReadModels } from '../../read-models/migrate.js';
+import { migrateReadModels, missingReadModelMigrations } from '../../read-models/migrate.js';
 import { asConfigError } from '../../postgres/unusable-database.js';
 import { requireSessions } from '../../postgres/require-sessions.js';
 import { createPool } from '../../postgres/pool.js';
@@ -31,7 +31,7 @@ const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_
 
 /** @throws ConfigError if the tables are not at this version */
 const requireTables = async (pool: Pool): Promise<void> => {
-  const [first] = await missingOfReadModels(pool);
+  const [first] = await missingReadModelMigrations(pool);
   if (first !== undefined)
     throw new ConfigError(`The tables lack ${first}: call \`migrate\` (MIGRATE_ON_START is false)`);
 };

@@ -4,7 +4,7 @@ import { dayOf } from '../../events/instant.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { MergedRows } from '../../flow/background/merged-rows.js';
-import { addEventUsage, type EventUsage, forgetEventUsage, type Outcome } from '../../read-models/event-usage.js';
+import { addEventUsage, type EventUsage, deleteOldEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
 
 /** Counts what became of sent events, for those who sent them, in a table that is a second late. */
@@ -42,7 +42,7 @@ export class UsageLog implements BeforeApplicationShutdown {
 
   private async write(rows: readonly EventUsage[]): Promise<void> {
     const today = dayOf(this.clock.now());
-    if (today !== this.day) await forgetEventUsage(this.pool);
+    if (today !== this.day) await deleteOldEventUsage(this.pool);
     this.day = today;
     await addEventUsage(this.pool, rows);
   }

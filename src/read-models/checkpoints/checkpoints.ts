@@ -5,17 +5,17 @@ import type { Connection, RowOf } from '../../postgres/statement.js';
 import { WatchPool } from '../pools.js';
 import { READ_CHECKPOINTS } from '../statements.js';
 
-const POLL_MS = 10;
-/** A poll that takes long is followed by a pause this many times as long. */
-const REST = 4;
-const AFTER_FAILURE_MS = 100;
-const TIME_LIMIT_MS = 2_500;
+const MIN_POLL_INTERVAL_MS = 10;
+/** After a slow poll, the pause is this many times the duration of the poll. */
+const PAUSE_FACTOR = 4;
+const RETRY_DELAY_MS = 100;
+const READ_TIMEOUT_MS = 2_500;
 
-/** The projections. `projections/registry.ts` lists them too. */
+/** The names of all projections in `projections/registry.ts`. */
 export type ProjectionName =
   'asset-groups' | 'asset-statuses' | 'brands-and-flags' | 'metrics' | 'records' | 'takedowns' | 'webhooks';
 
-/** How far one projection has read the log. */
+/** The checkpoint of one projection. */
 type CheckpointRow = RowOf<typeof READ_CHECKPOINTS>;
 export type CheckpointRows = ReadonlyMap<string, CheckpointRow>;
 
@@ -23,25 +23,25 @@ export type CheckpointRows = ReadonlyMap<string, CheckpointRow>;
 export const hasReached = (rows: CheckpointRows, projections: readonly ProjectionName[], position: bigint): boolean =>
   projections.every((name) => BigInt(rows.get(name)?.position ?? -1) >= position);
 
-/** @param timeLimitMs how long the database may take to answer */
-export const readCheckpoints = async (connection: Connection, timeLimitMs: number): Promise<CheckpointRows> => {
-  const rows = await READ_CHECKPOINTS.run(connection, {}, timeLimitMs);
+/** Reads the checkpoints of all projections, with a timeout for the database. */
+export const readCheckpoints = async (connection: Connection, timeoutMs: number): Promise<CheckpointRows> => {
+  const rows = await READ_CHECKPOINTS.run(connection, {}, timeoutMs);
   return new Map(rows.map((row) => [row.projection, row]));
 };
 
-interface Waiting {
+interface Waiter {
   readonly projections: readonly ProjectionName[];
   readonly position: bigint;
   readonly end: (isReached: boolean) => void;
 }
 
 /**
- * Follows the checkpoints for everything in this process that waits for the read models. It polls only while somebody
- * waits, and one poll serves all of them: a waiting request needs no query and no connection of its own.
+ * Polls the checkpoints for all requests of this process that wait for the read models. One poll serves all waiting
+ * requests, and polling stops while no request waits.
  */
 @Injectable()
 export class Checkpoints {
-  private readonly waiting = new Set<Waiting>();
+  private readonly waiters = new Set<Waiter>();
   private isPolling = false;
 
   constructor(
@@ -53,50 +53,49 @@ export class Checkpoints {
    * The checkpoints by projection, read after the call. Concurrent calls share one query.
    * @throws Unavailable if the database is unavailable
    */
-  readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, TIME_LIMIT_MS));
+  readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, READ_TIMEOUT_MS));
 
   /**
    * Waits until the checkpoints of all these projections have reached a position of the log.
-   * @param ms the longest wait
-   * @returns whether they have; false after `ms`, if `signal` aborts, or while the database is unavailable
+   * @returns true once they have; false after `timeoutMs` or when `signal` aborts
    */
   async reached(
     projections: readonly ProjectionName[],
     position: bigint,
-    ms: number,
+    timeoutMs: number,
     signal?: AbortSignal,
   ): Promise<boolean> {
     if (projections.length === 0) return true;
     const timer = new AbortController();
-    let waiting!: Waiting;
+    let waiter!: Waiter;
     const ended = new Promise<boolean>((resolve) => {
-      waiting = { projections, position, end: resolve };
+      waiter = { projections, position, end: resolve };
     });
-    const stop = (): void => waiting.end(false);
+    const stop = (): void => waiter.end(false);
     signal?.addEventListener('abort', stop);
     if (signal?.aborted === true) stop();
-    this.waiting.add(waiting);
+    this.waiters.add(waiter);
     if (!this.isPolling) void this.poll();
-    void this.clock.sleep(ms, timer.signal).then(stop);
+    void this.clock.sleep(timeoutMs, timer.signal).then(stop);
     try {
       return await ended;
     } finally {
       timer.abort();
       signal?.removeEventListener('abort', stop);
-      this.waiting.delete(waiting);
+      this.waiters.delete(waiter);
     }
   }
 
   private async poll(): Promise<void> {
     this.isPolling = true;
-    while (this.waiting.size > 0) {
+    while (this.waiters.size > 0) {
       const began = this.clock.now();
       const rows = await this.current().catch(() => undefined);
       if (rows !== undefined)
-        for (const one of this.waiting) if (hasReached(rows, one.projections, one.position)) one.end(true);
-      const rest = Math.max(POLL_MS, REST * (this.clock.now() - began));
-      // Requests that were just ended leave the set first.
-      await this.clock.sleep(rows === undefined ? AFTER_FAILURE_MS : rest);
+        for (const waiter of this.waiters) if (hasReached(rows, waiter.projections, waiter.position)) waiter.end(true);
+      const delay = Math.max(MIN_POLL_INTERVAL_MS, PAUSE_FACTOR * (this.clock.now() - began));
+      // Sleeping first lets the requests that were just resolved leave the set.
+      await this.clock.sleep(rows === undefined ? RETRY_DELAY_MS : delay);
     }
     this.isPolling = false;
   }

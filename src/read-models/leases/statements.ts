@@ -1,26 +1,27 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { statement } from '../../postgres/statement.js';
 
-/** How long a projector that has a lane already leaves another one that is free to one that wants it and has none. ms */
-const LEFT_FREE_MS = 1_500;
+/** How long a projector that already holds a lane waits before it takes a second one that another projector wants. */
+const SECOND_LANE_DELAY_MS = 1_500;
 
 /**
- * Takes a lane's lease if it is free or expired, or renews it; a projector that has no lane says that it wants one.
+ * Acquires the lease of a lane if it has expired, or renews it. Otherwise, a projector without a lane marks the lease
+ * as wanted.
  */
-export const TAKE_LEASE = statement(
+export const ACQUIRE_LEASE = statement(
   'lease-take',
   {
     lane: 'text',
     owner: 'text',
-    holdsMs: 'bigint',
-    /** Whether the owner has another lane. */
+    ttlMs: 'bigint',
+    /** Whether the owner holds another lane. */
     hasOther: 'boolean',
   },
   {
     isHeld: 'boolean',
-    /** Grows each time that another owner takes it. */
+    /** Incremented when another owner acquires the lease. */
     epoch: 'bigint',
-    /** Whether a projector that has no lane waits for this one. */
+    /** Whether a projector without a lane waits for this one. */
     isWanted: 'boolean',
   },
   `
@@ -38,13 +39,13 @@ export const TAKE_LEASE = statement(
           end
         from (
           select l.owner = excluded.owner
-            or l.expires_at < ${CLOCK} - case when $4 and l.wanted_until > ${CLOCK} then ${LEFT_FREE_MS} else 0 end as taken
+            or l.expires_at < ${CLOCK} - case when $4 and l.wanted_until > ${CLOCK} then ${SECOND_LANE_DELAY_MS} else 0 end as taken
         ) decided
       )
     returning owner = $2 as "isHeld", epoch, wanted_until > ${CLOCK} as "isWanted"`,
 );
 
-/** Ends a lane's lease now. It has no owner then: the one that gave it up must not take it back as if to renew it. */
+/** Expires the lease of a lane, and clears its owner, so that the former owner does not renew it. */
 export const RELEASE_LEASE = statement(
   'lease-release',
   { lane: 'text', owner: 'text' },

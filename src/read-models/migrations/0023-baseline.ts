@@ -9,7 +9,7 @@ import { ORGANIZATIONS } from './baseline/organizations.js';
 import { RECORDS } from './baseline/records.js';
 import { SERVICE } from './baseline/service.js';
 
-/** The last migration of version 2.0.0, and of the development after it. */
+/** The last migration of version 2.0.0, and the last one of the unreleased versions after 2.0.0. */
 const LAST_OF_2_0_0 = '0018-lost-in-rebuilds';
 const LAST_BEFORE = '0022-event-of-webhook-progress';
 
@@ -18,12 +18,12 @@ const TOO_OLD =
   'rebuilt from the log';
 
 /**
- * All tables, or those of version 2.0.0 as this version has them.
+ * Creates all tables, or converts those of version 2.0.0.
  *
- * `read` can be dropped at any time, and all of it comes back from the log. What cannot be rebuilt is in `service`, which
- * stays then: so this migration finds either schema in either state, and a later one that changes `service` must say
- * `add column if not exists` and the like.
- * @throws ConfigError if the tables are older
+ * An operator can drop the schema `read` at any time, and it is rebuilt from the log. The schema `service` then
+ * remains, because it cannot be rebuilt. This migration therefore accepts each schema in any state, and a later
+ * migration that changes `service` must be repeatable (`add column if not exists`).
+ * @throws ConfigError if the tables are of a version before 2.0.0
  */
 export const up = async (db: Kysely<unknown>): Promise<void> => {
   const { rows } = await sql<{ has_read: boolean; applied: string[]; has_schema: boolean; progress: string[] }>`
@@ -37,7 +37,7 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
   const { has_read, applied, has_schema, progress } = rows[0]!;
   if (has_read && !applied.includes(LAST_OF_2_0_0)) throw new ConfigError(TOO_OLD);
   const isMoved = !has_read || applied.includes(LAST_BEFORE);
-  // A role that owns the schema, but may not create any, is refused even `create schema if not exists`.
+  // PostgreSQL rejects `create schema if not exists` if the role may not create schemas, even if it owns this one.
   const schema = has_schema ? [] : ['create schema service'];
   const moved = isMoved ? [] : MOVE_SERVICE;
   const read = has_read ? CONVERT_READ_MODELS : [...ENGINE, ...METRICS, ...RECORDS, ...ASSETS, ...ORGANIZATIONS];
@@ -46,5 +46,5 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
   for (const statement of [...schema, ...moved, ...read, ...service]) await sql.raw(statement).execute(db);
 };
 
-/** Earlier versions read columns and views that are gone. */
+/** Earlier versions read columns and views that this migration drops. */
 export const minimalVersion: NumberedMigration['minimalVersion'] = { knows: '0023-baseline', version: '2.1.0' };

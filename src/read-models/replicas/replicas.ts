@@ -6,40 +6,41 @@ import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js
 import { type CheckpointRows, type Checkpoints, readCheckpoints } from '../checkpoints/checkpoints.js';
 import type { ReplicaPools } from '../pools.js';
 
-/** One snapshot for the checkpoints and the answer. */
-const BEGIN = 'begin isolation level repeatable read, read only';
-/** How long a replica may take to begin the transaction, and then to return its checkpoints. */
-const BEGIN_LIMIT_MS = 300;
-/** How long no replica is asked after one has failed. */
-const PAUSE_MS = 1_000;
-/** How often the primary's position is read. */
-const READ_EVERY_MS = 200;
-/** How many times in a row the primary must not answer before replicas answer however far behind they are. */
-const MAX_FAILURES = 5;
+/** The checkpoints and the query of a read come from one snapshot. */
+const BEGIN_SNAPSHOT = 'begin isolation level repeatable read, read only';
+/** Timeout for beginning the transaction on a replica, and for reading its checkpoints. */
+const CHECK_TIMEOUT_MS = 300;
+/** How long all reads go to the primary after a replica has failed. */
+const FAILURE_PAUSE_MS = 1_000;
+/** How often the positions of the primary are read. */
+const PRIMARY_POLL_INTERVAL_MS = 200;
+/** After this many failed polls of the primary in a row, replicas are used regardless of their lag. */
+const MAX_FAILED_POLLS = 5;
 
-/** A replica cannot answer, because its rows are older than the reader may see. */
+/** The rows of a replica are older than this read allows, so the primary must answer it. */
 export class TooOld extends Error {}
 
 const positionsOf = (rows: CheckpointRows): number[] => [...rows.values()].map(({ position }) => position);
-const furthestOf = (positions: readonly number[]): number => Math.max(-1, ...positions);
+const highestOf = (positions: readonly number[]): number => Math.max(-1, ...positions);
 
 /**
- * Sends reads to the address of the replicas, or to the primary. The address may lead each connection to another
- * replica, so every read checks the replica that answers it, in the transaction of the answer. A read that a replica
- * cannot answer is repeated as a whole on the primary: no answer mixes two servers.
+ * Sends reads to a replica or to the primary. Behind the address of the replicas, each connection may reach a different
+ * server, so every read checks the position of its replica in its own transaction. A read that fails on a replica is
+ * repeated from the start on the primary, so that no result mixes rows of two servers.
  */
 export class Replicas {
   private readonly stop = new AbortController();
-  private readonly following: Promise<void>;
-  /** The primary's furthest positions, oldest first; the first one is the position that a replica must have reached. */
-  private readonly past: { readonly at: number; readonly furthest: number }[] = [];
-  private failures = 0;
-  /** No replica is asked before this instant. */
+  private readonly polling: Promise<void>;
+  /** Highest positions of the primary, oldest first. A replica must have reached the first one. */
+  private readonly primaryPositions: { readonly at: number; readonly highest: number }[] = [];
+  private failedPolls = 0;
+  /** Reads go to the primary until this instant. */
   private pausedUntil = -Infinity;
 
   /**
    * @param pools undefined if there are no replicas
-   * @param checkpoints the primary's
+   * @param checkpoints the checkpoints on the primary
+   * @param maxLagMs how far a replica may be behind the primary
    */
   constructor(
     private readonly pools: ReplicaPools | undefined,
@@ -47,85 +48,86 @@ export class Replicas {
     private readonly maxLagMs: number,
     private readonly clock: Clock = monotonic,
   ) {
-    this.following = pools === undefined ? Promise.resolve() : this.follow();
+    this.polling = pools === undefined ? Promise.resolve() : this.pollPrimary();
   }
 
   /**
-   * @param answer called a second time, with the primary, if a replica fails
-   * @param minPosition the position of the log that the answer must include
-   * @throws what `answer` throws on the primary, and what it throws on a replica unless the database caused it
+   * @param query called a second time, on the primary, if it fails on a replica
+   * @param minPosition the position of the log that the rows must include
+   * @throws the error of `query` on the primary, and any error on a replica that the database did not cause
    */
-  async read<Answer>(
+  async read<Result>(
     kind: keyof ReplicaPools,
     primary: Connection,
-    answer: (connection: Connection, isReplica: boolean) => Promise<Answer>,
+    query: (connection: Connection, isReplica: boolean) => Promise<Result>,
     minPosition = -1,
-  ): Promise<Answer> {
-    if (this.pools === undefined || this.clock.now() < this.pausedUntil) return answer(primary, false);
+  ): Promise<Result> {
+    if (this.pools === undefined || this.clock.now() < this.pausedUntil) return query(primary, false);
     try {
-      return await this.readFromReplica(this.pools[kind], answer, minPosition);
+      return await this.readFromReplica(this.pools[kind], query, minPosition);
     } catch (error) {
       if (!(error instanceof TooOld)) {
         if (!isTransient(error) && !isDatabaseError(error)) throw error;
-        this.pausedUntil = this.clock.now() + PAUSE_MS;
+        this.pausedUntil = this.clock.now() + FAILURE_PAUSE_MS;
       }
     }
-    return answer(primary, false);
+    return query(primary, false);
   }
 
   async end(): Promise<void> {
     this.stop.abort();
-    await this.following;
+    await this.polling;
     await Promise.all([this.pools?.metrics.end(), this.pools?.records.end()]);
   }
 
   /** @throws TooOld if the replica has not reached `minPosition`, or is too far behind the primary */
-  private readFromReplica<Answer>(
+  private readFromReplica<Result>(
     pool: Pool,
-    answer: (connection: Connection, isReplica: boolean) => Promise<Answer>,
+    query: (connection: Connection, isReplica: boolean) => Promise<Result>,
     minPosition: number,
-  ): Promise<Answer> {
+  ): Promise<Result> {
     const required = this.requiredPosition();
     return inTransaction(
       pool,
       async (connection) => {
-        const positions = positionsOf(await readCheckpoints(connection, BEGIN_LIMIT_MS));
-        const least = positions.length === 0 ? -1 : Math.min(...positions);
-        if (least < minPosition) throw new TooOld('This replica has not reached the position of the token');
-        if (furthestOf(positions) < required) throw new TooOld('This replica is too far behind the primary');
-        return answer(connection, true);
+        const positions = positionsOf(await readCheckpoints(connection, CHECK_TIMEOUT_MS));
+        const lowest = positions.length === 0 ? -1 : Math.min(...positions);
+        if (lowest < minPosition) throw new TooOld('The replica has not reached the position of the consistency token');
+        if (highestOf(positions) < required) throw new TooOld('The replica is too far behind the primary');
+        return query(connection, true);
       },
-      BEGIN,
-      BEGIN_LIMIT_MS,
+      BEGIN_SNAPSHOT,
+      CHECK_TIMEOUT_MS,
     );
   }
 
-  /** Infinity until the primary has answered once. */
+  /** @returns Infinity until the first poll of the primary has succeeded */
   private requiredPosition(): number {
-    // Without the primary, what the replicas have is all there is.
-    if (this.failures >= MAX_FAILURES) return -1;
-    return this.past[0]?.furthest ?? Infinity;
+    // While the primary is unavailable, old rows are better than none.
+    if (this.failedPolls >= MAX_FAILED_POLLS) return -1;
+    return this.primaryPositions[0]?.highest ?? Infinity;
   }
 
-  private async follow(): Promise<void> {
+  private async pollPrimary(): Promise<void> {
     while (!this.stop.signal.aborted) {
       try {
-        this.note(furthestOf(positionsOf(await this.checkpoints.current())));
-        this.failures = 0;
+        this.recordPosition(highestOf(positionsOf(await this.checkpoints.current())));
+        this.failedPolls = 0;
       } catch {
-        this.failures += 1;
+        this.failedPolls += 1;
       }
-      await this.clock.sleep(READ_EVERY_MS, this.stop.signal);
+      await this.clock.sleep(PRIMARY_POLL_INTERVAL_MS, this.stop.signal);
     }
   }
 
-  /** Keeps one position that is older than the limit, and those after it. */
-  private note(furthest: number): void {
+  /** Keeps the newest position that is older than `maxLagMs`, and all later ones. */
+  private recordPosition(highest: number): void {
     const now = this.clock.now();
-    this.past.push({ at: now, furthest });
-    while (this.past.length > 1 && this.past[1]!.at <= now - this.maxLagMs) this.past.shift();
+    this.primaryPositions.push({ at: now, highest });
+    while (this.primaryPositions.length > 1 && this.primaryPositions[1]!.at <= now - this.maxLagMs)
+      this.primaryPositions.shift();
   }
 }
 
-/** Answers everything from the primary. */
+/** Sends every read to the primary. */
 export const NO_REPLICAS = new Replicas(undefined, { current: async () => new Map() }, 0);

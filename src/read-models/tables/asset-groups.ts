@@ -1,48 +1,50 @@
-/** Asset groups and what is in them. */
+/** Asset groups and their assets. */
 export interface AssetGroupTables {
-  /** How far the rows of an organization's groups have been projected. */
+  /** The progress of the projection for each organization. */
   asset_group_streams: {
     organization: string;
-    /** Revision of the stream `assetGroups-{organization}`; -1 if only assets are known. */
+    /**
+     * Last applied revision of the stream `assetGroups-{organization}`; -1 if only events about assets were applied.
+     */
     revision: number;
-    /** The greatest number ever given, deleted groups included. */
+    /** The highest group id ever assigned, including deleted groups. */
     last_group_id: number;
-    /** The latest instant of an event of the stream (ms); answers to older requests are forgotten. */
+    /** The latest instant of an event of the stream (ms). Responses to older idempotent requests are deleted. */
     latest_at: number;
   };
-  /** One last-writer-wins row per group, deleted ones included: the name of the newest revision. */
+  /** One last-writer-wins row per group, including deleted groups. */
   asset_groups: {
     organization: string;
     group_id: number;
-    /** Absent: deleted. */
+    /** Null: deleted. */
     name: string | null;
     revision: number;
   };
-  /** The first answers to requests that carried an `Idempotency-Key`. */
+  /** The first response to each request with an `Idempotency-Key`. */
   asset_group_requests: {
     organization: string;
     key_hash: string;
     body_hash: string;
-    /** The group that was created; absent: refused, because the name was taken. */
+    /** The group that was created. Null: the request was rejected because the name was taken. */
     group_id: number | null;
     /** ms */
     answered_at: number;
     revision: number;
   };
-  /** One last-writer-wins row per asset: the group it is in by its newest event, whether there is such a group or not. */
+  /** One last-writer-wins row per asset: the group that its newest event names, even if that group does not exist. */
   grouped_assets: {
     organization: string;
     /** The hash of the asset's normalised key. */
     asset: string;
-    /** Absent: in none. */
+    /** Null: in no group. */
     group_id: number | null;
     version: number;
     event_id: string;
-    /** As it was reported. Absent: in no group, or stored before there were these columns; the log has it. */
+    /** As reported. Null: in no group, or stored by a version without these columns. */
     type: string | null;
     content: string | null;
   };
-  /** How many assets are in a group; no row if none is. */
+  /** How many assets are in a group. An empty group has no row. */
   asset_group_counts: {
     organization: string;
     group_id: number;

@@ -1,31 +1,35 @@
-/** The own statuses of assets, and the entries that decide them. */
+/** The statuses of assets, and the entries of the status history that determine them. */
 export interface AssetStatusTables {
-  /** The status history: each entry in its newest state, deleted ones included. */
+  /** The status history: each entry in its newest state, including deleted entries. */
   asset_status_entries: {
     change_id: string;
     asset_hash: string;
     /** The normalised key. */
     asset: string;
-    /** As it was reported. Null: a row older than this column; a rebuild fills it. */
+    /** As reported. Null: written before this column existed; a rebuild fills it. */
     content: string | null;
-    /** Null: deleted for good. */
+    /** Null: deleted. */
     status: string | null;
     version: number;
     event_id: string;
-    /** `organization:brand` of each review. Null: deleted, or a row of before this column, of which the log says it. */
+    /** `organization:brand` of each review. Null: deleted, or written before this column existed. */
     reviews: string[] | null;
   };
-  /** The current status of each asset ever named. Rows are never deleted, so that followers see every change. */
+  /**
+   * The current status of each asset. Rows are never deleted, so that processes that poll by position see every change.
+   */
   asset_statuses: {
     asset_hash: string;
     /** The normalised key. */
     asset: string;
-    /** As the deciding entry reported it. Null: no entry decides, or a row older than this column. */
+    /**
+     * As reported by the entry that determines the status. Null: there is none, or written before this column existed.
+     */
     content: string | null;
     status: string;
-    /** ms, of the entry that decides; null if none does. */
+    /** When the entry that determines the status was created (ms). Null: there is none. */
     created_at: number | null;
-    /** In the log, of the last event that concerned the asset. */
+    /** Position in the log of the last event about the asset. */
     position: number;
   };
 }

@@ -1,8 +1,8 @@
-/** What lists and the feed show. */
+/** The records that lists and the feed show. */
 export interface ListedRecordTables {
   /**
-   * One row per record and organization that it concerns, deleted ones included: the newest state, for lists and the
-   * feed. Reports, threats and takedowns are last-writer-wins rows; verdicts follow `reviewed_entries`.
+   * One row per record and organization that it concerns, including deleted records. Reports, threats and takedowns are
+   * last-writer-wins rows; verdicts are derived from `reviewed_entries`.
    */
   listed_records: {
     organization: string;
@@ -11,38 +11,41 @@ export interface ListedRecordTables {
     id: string;
     version: number;
     event_id: string;
-    /** In the log, of the event that made this state: the order of the feed. */
+    /** Position in the log of the event that led to this state. The feed is in this order. */
     position: number;
-    /** When the log took that event. ms */
+    /** When the log stored that event. ms */
     stored_at: number;
-    /** ms; null: deleted, or no longer this organization's business. So are all of the following. */
+    /** ms. This and the following columns are null if the record was deleted or no longer concerns the organization. */
     created_at: number | null;
-    /** Reports have neither status nor asset. */
+    /** Null for reports, which have neither a status nor an asset. */
     status: string | null;
     type: string | null;
     /** The hash of the asset's normalised key. */
     asset: string | null;
-    /** The JSON that is shown, as `kinds.ts` declares it. */
+    /** The item of lists and the feed as JSON, as declared in `kinds.ts`. */
     item: string | null;
   };
-  /** The undeleted listed records of each brand, with what they are filtered by. */
+  /** The listed records of each brand, without deleted ones, with the columns for filters. */
   brand_records: {
     organization: string;
     kind: number;
     id: string;
     brand: string;
-    /** What the metrics date it by, ms: a takedown's last change, otherwise the creation. */
+    /**
+     * The instant at which the metrics of the brand count the record (ms): the last change of a takedown, otherwise the
+     * creation.
+     */
     at: number;
     status: string | null;
     type: string | null;
     asset: string | null;
   };
-  /** One last-writer-wins row per entry of the status history, deleted ones included. */
+  /** One last-writer-wins row per entry of the status history, including deleted entries. */
   reviewed_entries: {
     change_id: string;
     version: number;
     event_id: string;
-    /** All whose verdict it is or was. */
+    /** All organizations that have or had a verdict by this entry. */
     organizations: string[];
   };
 }

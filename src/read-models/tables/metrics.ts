@@ -1,16 +1,16 @@
-/** What the metrics and the takedown statistics are counted from. */
+/** The tables of the metrics and of the takedown statistics. */
 export interface MetricsTables {
-  /** One last-writer-wins row per record, deleted ones included: the newest state seen and what it counts as. */
+  /** One last-writer-wins row per record, including deleted records. */
   records: {
     organization: string;
     kind: string;
     id: string;
     version: number;
     event_id: string;
-    /** The facts it counts as now; [] = nothing. */
+    /** The facts that the newest state counts as. Empty: it is not counted. */
     counts: unknown;
   };
-  /** What is counted, one row each. `brand` '' = the organization as a whole. */
+  /** One row per counted fact. `brand` is '' for the organization as a whole. */
   facts: {
     organization: string;
     brand: string;
@@ -20,7 +20,7 @@ export interface MetricsTables {
     type: string;
     record: string;
   };
-  /** Facts by UTC day. */
+  /** Number of facts per UTC day. */
   days: {
     organization: string;
     brand: string;
@@ -28,7 +28,7 @@ export interface MetricsTables {
     day: number;
     n: number;
   };
-  /** Threats by asset type and UTC day. */
+  /** Number of threats per asset type and UTC day. */
   type_days: {
     organization: string;
     brand: string;
@@ -36,22 +36,22 @@ export interface MetricsTables {
     type: string;
     n: number;
   };
-  /** One last-writer-wins row per takedown, deleted ones included. */
+  /** One last-writer-wins row per takedown, including deleted takedowns. */
   takedowns: {
     organization: string;
     id: string;
     version: number;
     event_id: string;
-    /** '' = none. */
+    /** '': the takedown has no brand. */
     brand: string;
     type: string;
-    /** As in `takedown-outcome.ts`; null: deleted. */
+    /** As in `takedown-outcome.ts`. Null: deleted. */
     outcome: number | null;
     /** ms */
     created_at: number | null;
-    /** ms; of a completed one, when it was completed. */
+    /** ms. For a completed takedown, this is the completion. */
     updated_at: number | null;
-    /** ms between the two, of a completed one. */
+    /** Duration of a completed takedown. ms */
     took: number | null;
   };
 }

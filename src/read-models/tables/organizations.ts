@@ -1,6 +1,6 @@
-/** What is known of an organization besides its records. */
+/** The brands and feature flags of organizations. */
 export interface OrganizationTables {
-  /** Brands, removed ones included. */
+  /** Brands, including removed brands. */
   brands: {
     organization: string;
     brand: string;

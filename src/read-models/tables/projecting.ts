@@ -1,21 +1,21 @@
 import type { Generated } from 'kysely';
 
-/** How far each projection is, what it could not apply, and who works. */
+/** The checkpoints, parked events and leases of projections. */
 export interface ProjectingTables {
-  /** How far each projection has read the log. */
+  /** The progress of each projection. */
   checkpoints: {
     projection: string;
     log_id: string;
     position: number;
-    /** Everything acknowledged before this instant (ms) is in the rows. */
+    /** The rows include everything that was acknowledged before this instant (ms). */
     as_of: number;
-    /** Events of a type that this version does not know, passed over. */
+    /** Number of events that were skipped because their type is unknown. */
     unknown: Generated<number>;
-    /** The event at `position`, if there was one yet. */
+    /** The event at `position`. Null: no event has been applied yet. */
     last_stream: string | null;
     last_revision: number | null;
     last_event_id: string | null;
-    /** Of the rules by which the rows were made. */
+    /** Version of the projection that wrote the rows. */
     version: Generated<number>;
   };
   /** Events that a projection could not apply, kept until an operator retries or drops them. */
@@ -32,27 +32,30 @@ export interface ProjectingTables {
     attempts: Generated<number>;
     /** ms */
     parked_at: number;
-    /** When the log took it, ms. Null: parked by a version that did not keep it. */
+    /** When the log stored the event (ms). Null: parked by a version that did not store this. */
     recorded_at: number | null;
-    /** Whose record it is about. Null: of no single organization, or nobody can tell. */
+    /** The organization of the record. Null: unknown, or more than one organization. */
     organization: string | null;
-    /** The key that sent it. Null: the log does not say. */
+    /** The key that sent the event. Null: unknown. */
     key_id: string | null;
-    /** Whether the event itself is at fault, so that the reason is for its sender. Null: nobody noted it. */
+    /**
+     * Whether the event is invalid, so that its sender may see the reason. Null: parked by a version that did not store
+     * this.
+     */
     unreadable: boolean | null;
-    /** Of an event about an entry of the asset status history: the entry's id. Null: the event is about something else. */
+    /** The entry of the asset status history that the event is about. Null: the event is about something else. */
     change_id: string | null;
-    /** Of an event about an entry: the organizations that its reviews name. Null: not known, or about something else. */
+    /** The organizations in the reviews of that entry. Null: unknown, or the event is about something else. */
     organizations: string[] | null;
   };
-  /** Which projector works in each lane. */
+  /** The projector that works in each lane. */
   projector_leases: {
     lane: string;
     owner: string;
     epoch: number;
-    /** ms, the database's clock */
+    /** ms, by the database's clock */
     expires_at: number;
-    /** Until then another projector, which has no lane, waits for this one. ms, the database's clock */
+    /** Until this instant, another projector without a lane waits for this one. ms, by the database's clock */
     wanted_until: Generated<number>;
   };
 }

@@ -1,6 +1,6 @@
-/** What requests leave behind. The log does not hold it. */
+/** Usage and rejections of requests. The log does not contain them. */
 export interface RequestTables {
-  /** What organizations have sent with their own ingest keys, by UTC day. */
+  /** Events and bytes that organizations have sent with their own ingest keys, per UTC day. */
   'service.ingest_usage': {
     /** Days since 1970. */
     day: number;
@@ -8,13 +8,13 @@ export interface RequestTables {
     events: number;
     bytes: number;
   };
-  /** When each key was last good for a request. */
+  /** When each key was last used successfully. */
   'service.key_uses': {
     key_id: string;
     /** ms */
     last_used_at: number;
   };
-  /** What became of the events that each organization, or key without one, has sent, by UTC day. */
+  /** Number of events per owner (an organization, or a key without one), UTC day, type and outcome. */
   'service.event_usage': {
     owner: string;
     /** Days since 1970. */
@@ -24,7 +24,7 @@ export interface RequestTables {
     outcome: string;
     events: number;
   };
-  /** Events that were rejected, by organization or key without one, UTC day, key, reason and type. */
+  /** Number of rejected events per owner (an organization, or a key without one), UTC day, key, reason and type. */
   'service.rejections': {
     owner: string;
     /** Days since 1970. */
@@ -36,7 +36,7 @@ export interface RequestTables {
     count: number;
     /** ms */
     last_at: number;
-    /** The first of them. */
+    /** The first rejected event. */
     sample: unknown;
   };
 }

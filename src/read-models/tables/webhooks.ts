@@ -1,6 +1,6 @@
-/** Webhook endpoints, which are projected. */
+/** Webhook endpoints, written by the projection `webhooks`. */
 export interface WebhookTables {
-  /** One row per webhook endpoint, deleted ones included: the newest revision of the stream that is about it. */
+  /** One row per webhook endpoint, including deleted ones, in its newest revision. */
   webhook_endpoints: {
     organization: string;
     id: string;
@@ -8,46 +8,48 @@ export interface WebhookTables {
     state: string;
     /** ms */
     created_at: number;
-    /** Of the `Idempotency-Key` it was created with, if there was one. */
+    /** Hash of the `Idempotency-Key` of the request that created the endpoint, if it had one. */
     request_key_hash: string | null;
-    /** Of the organization's stream, `webhooks-{organization}`. */
+    /** Revision in the stream `webhooks-{organization}`. */
     revision: number;
-    /** The `data` of that event, which has the whole endpoint. */
+    /** The `data` of the event with that revision, which contains the complete endpoint. */
     endpoint: unknown;
   };
 }
 
-/** What the delivery process keeps of the endpoints. The log does not hold it. */
+/** The state of the delivery process. The log does not contain it. */
 export interface WebhookDeliveryTables {
-  /** Where the delivery process is with each endpoint. Of a deleted endpoint it deletes the row. */
+  /** The progress of deliveries to each endpoint that is not deleted. */
   'service.webhook_progress': {
     endpoint: string;
     /** `StoredProgress`. */
     progress: unknown;
   };
-  /** How many deliveries were attempted, by what came of it: delivered, refused or unanswered. */
+  /** Number of delivery attempts per outcome: delivered, refused or unanswered. */
   'service.webhook_outcomes': {
     outcome: string;
     attempts: number;
   };
-  /** The newest 100 attempts of each endpoint, tests included. */
+  /** The newest 100 attempts of each endpoint, including tests. */
   'service.webhook_attempts': {
     endpoint: string;
-    /** Grows with each attempt of the endpoint. */
+    /** Consecutive number of the attempt within the endpoint. */
     number: number;
-    /** `{ at, isTest, deliveryId, records, status?, error?, ms, setAside? }`, `at` in ms; no `error`: a success. */
+    /** `StoredAttempt`. */
     attempt: unknown;
   };
-  /** Tests that the API asked the delivery process for, and their results; rows of over a minute ago are deleted. */
+  /** Tests that the API requested from the delivery process, and their results. Rows are deleted after a minute. */
   'service.webhook_tests': {
     id: string;
     organization: string;
     endpoint: string;
     /** ms */
     requested_at: number;
-    /** ms; null: not yet */
+    /** ms. Null: the test is pending. */
     answered_at: number | null;
-    /** `{ webhookId, status?, error?, answer?, took }`, `took` in ms; no `error`: a success. */
+    /**
+     * `{ webhookId, status?, error?, answer?, took }`; `took` is in ms, and `error` is absent if the test succeeded.
+     */
     result: unknown;
   };
 }

@@ -1,15 +1,16 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { nullable, statement } from '../../postgres/statement.js';
 
-/** Whose lease the delivery process holds. */
+/** The lane whose lease the delivery process holds. */
 export const WEBHOOKS_LANE = 'webhooks';
-/** Attempts of an endpoint that are kept. */
-export const KEPT_ATTEMPTS = 100;
+/** Older attempts of an endpoint are deleted. */
+export const MAX_KEPT_ATTEMPTS = 100;
 
 /**
- * Stores what attempts came to and where they leave their endpoints, if the lease is still the one it was: whoever lost
- * it writes nothing, because the row of the lease is held until this is committed. A row without progress is a test's;
- * one without an attempt: records that are not for the endpoint were passed over.
+ * Stores attempts and the resulting progress of their endpoints, if the epoch of the lease is unchanged. The statement
+ * locks the row of the lease until it is committed, so a process that lost the lease writes nothing. Tests have an
+ * attempt but no progress. Progress without an attempt means that only records which the endpoint's filter excludes
+ * were skipped.
  */
 export const STORE_PROGRESS = statement(
   'webhooks-store-progress',
@@ -36,7 +37,7 @@ export const STORE_PROGRESS = statement(
       from given g join last l on l.endpoint = g.endpoint where g.attempt is not null
     ), forgotten as (
       delete from service.webhook_attempts a using last l
-      where a.endpoint = l.endpoint and a.number <= l.number + l.added - ${KEPT_ATTEMPTS}
+      where a.endpoint = l.endpoint and a.number <= l.number + l.added - ${MAX_KEPT_ATTEMPTS}
     ), counted as (
       insert into service.webhook_outcomes as o (outcome, attempts)
       select case
@@ -50,8 +51,8 @@ export const STORE_PROGRESS = statement(
 );
 
 /**
- * Sets cursors that are beyond the end of the log back to it: the log was restored to an earlier state, and what is
- * written there from now on must not be passed over.
+ * Rewinds cursors that are beyond the end of the log to the end. This happens after the log was restored to an earlier
+ * state, and prevents that new events are skipped.
  */
 export const REWIND_TO_END = statement(
   'webhooks-rewind-to-end',
@@ -63,8 +64,10 @@ export const REWIND_TO_END = statement(
     where progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2`,
 );
 
-/** Deletes what is kept of endpoints that have been deleted. Rows that a rebuild has yet to bring are not such. */
-export const FORGET_DELETED = statement(
+/**
+ * Deletes the progress and the attempts of deleted endpoints. Endpoints that a rebuild has not restored yet are kept.
+ */
+export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
   'webhooks-forget-deleted',
   {},
   {},
@@ -77,11 +80,11 @@ export const FORGET_DELETED = statement(
     where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')`,
 );
 
-/** Tests older than this have nobody left who waits for them. ms */
-export const TEST_KEPT_MS = 60_000;
+/** The API waits less than this for the result of a test. */
+export const TEST_TTL_MS = 60_000;
 
-/** The tests that wait for an answer, the oldest first; those that nobody waits for any more are deleted. */
-export const TAKE_TESTS = statement(
+/** Lists the tests without a result, oldest first, and deletes expired tests. */
+export const LIST_PENDING_TESTS = statement(
   'webhooks-take-tests',
   { keptMs: 'bigint', limit: 'integer' },
   { id: 'uuid', organization: 'text', endpoint: 'text' },
@@ -91,7 +94,7 @@ export const TAKE_TESTS = statement(
     where answered_at is null and requested_at > ${CLOCK} - $1::bigint order by requested_at limit $2::int`,
 );
 
-export const ANSWER_TEST = statement(
+export const COMPLETE_TEST = statement(
   'webhooks-answer-test',
   { id: 'uuid', result: 'json' },
   {},
@@ -100,10 +103,10 @@ export const ANSWER_TEST = statement(
 );
 
 /**
- * Every endpoint that is not deleted, at most ten an organization, and what tells that it has changed; none while the
- * projection has yet to reach a position in the log: an endpoint may be deleted, or have another address, further on.
+ * Lists all endpoints that are not deleted (at most ten per organization) with their revisions. Returns no rows until
+ * the projection has reached a position in the log, because later events may delete an endpoint or change its URL.
  */
-export const LIST_LIVING = statement(
+export const LIST_ENDPOINTS = statement(
   'webhooks-list-living',
   { upTo: 'bigint' },
   { organization: 'text', id: 'text', revision: 'bigint' },
@@ -114,29 +117,29 @@ export const LIST_LIVING = statement(
     order by organization, id`,
 );
 
-/** Where deliveries to an endpoint are. */
+/** The progress of deliveries to an endpoint. */
 export interface StoredProgress {
   readonly replay: number;
   readonly logId: string;
-  /** In the log. What is at or before it was delivered, set aside, or not for this endpoint. */
+  /** Position in the log. All earlier records were delivered, set aside, or excluded by the filter of the endpoint. */
   readonly position: number;
-  /** The mark of the event at the position, as in `feed-id.ts`; null: not known, or a beginning. */
+  /** The mark of the event at the position, as in `feed-id.ts`. Null: unknown, or no record was delivered yet. */
   readonly event: string | null;
-  /** Stands for the parked events at or before the position; null: not known. */
+  /** The checksum of the parked events up to the position, as in `feed-id.ts`. Null: unknown. */
   readonly parked: number | null;
-  /** The position of the first of those that came after the endpoint's beginning; null: there is none. */
+  /** The position of the first of these parked events after the start of the endpoint. Null: there is none. */
   readonly parkedFrom: number | null;
-  /** The first failure since the last success, ms; null: it is not failing. */
+  /** When the first attempt after the last success failed (ms). Null: the last attempt succeeded. */
   readonly failingSince: number | null;
-  /** Failures since the last success. */
+  /** Number of failures since the last success. */
   readonly tries: number;
-  /** ms; null: as soon as there is something. */
+  /** ms. Null: the next record is sent immediately. */
   readonly nextAttemptAt: number | null;
-  /** How often the record after the position was refused when it was sent alone. */
+  /** How often the receiver refused the next record when it was sent alone. */
   readonly refused: number;
-  /** ms; null: nothing was delivered yet. */
+  /** ms. Null: no attempt has succeeded yet. */
   readonly lastSuccessAt: number | null;
-  /** Null: nothing has failed yet. */
+  /** Null: no attempt has failed yet. */
   readonly lastFailure: LastFailure | null;
 }
 
@@ -148,28 +151,28 @@ export interface LastFailure {
   readonly answer: string;
 }
 
-/** What is kept of an attempt. */
+/** An attempt as it is stored. */
 export interface StoredAttempt {
   /** ms */
   readonly at: number;
   readonly deliveryId: string;
   readonly records: number;
-  /** How long it took. */
+  /** Duration of the attempt. */
   readonly ms: number;
   readonly isTest: boolean;
-  /** Absent: no answer came. */
+  /** Absent: the receiver did not respond. */
   readonly status?: number | undefined;
-  /** Absent: a success. */
+  /** Absent: the attempt succeeded. */
   readonly error?: string | undefined;
-  /** The record that was set aside by this attempt. */
+  /** The record that was set aside after this attempt. */
   readonly setAside?: { readonly type: string; readonly id: string } | undefined;
 }
 
-/** Of each endpoint and kind, records behind are counted up to here. */
-const COUNTED_AT_MOST = 100;
+/** Limit when the backlog of an endpoint and kind is counted. */
+const MAX_COUNTED = 100;
 
-/** How the deliveries are doing, for Prometheus: one row. */
-export const WEBHOOK_FIGURES = statement(
+/** The numbers of endpoints, attempts and pending records, for Prometheus, in one row. */
+export const READ_WEBHOOK_FIGURES = statement(
   'webhooks-figures',
   {},
   {
@@ -177,7 +180,7 @@ export const WEBHOOK_FIGURES = statement(
     failing: 'bigint',
     disabled: 'bigint',
     behind: 'bigint',
-    /** Of the oldest record that an endpoint has not got, by the database's clock. ms; null: there is none. */
+    /** Age of the oldest pending record by the database's clock (ms). Null: there is none. */
     oldestAge: nullable('bigint'),
     delivered: 'bigint',
     refused: 'bigint',
@@ -194,7 +197,7 @@ export const WEBHOOK_FIGURES = statement(
       select
         (select count(*) from (
           select from read.listed_records r
-          where r.organization = l.organization and r.kind = k.kind and r.position > l.position limit ${COUNTED_AT_MOST}
+          where r.organization = l.organization and r.kind = k.kind and r.position > l.position limit ${MAX_COUNTED}
         ) counted) as behind,
         (select r.stored_at from read.listed_records r
           where r.organization = l.organization and r.kind = k.kind and r.position > l.position

@@ -1,23 +1,23 @@
 import { Gone, Invalid } from '../../errors.js';
 import { BLOCK_BYTES, SealedBlocks } from '../../http/sealed-blocks.js';
 
-/** A place in the feed. */
+/** A position in the feed. */
 export interface Place {
-  /** In the log. */
+  /** Position in the log. */
   readonly position: number;
-  /** The first 8 hexadecimal digits of the id of the event there: another one is there after a restore. */
+  /** The first 8 hexadecimal digits of the id of the event at the position. They differ after a restore. */
   readonly event: string;
   /**
-   * Stands for the parked events at or before the position that concern the organization. An event that is applied after
-   * all is shown at its own position, which the reader has passed.
+   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, its
+   * change appears at its own position, which the client has already passed. The changed checksum reveals this.
    */
   readonly parked: number;
 }
 
 /** The message for a malformed id. */
-export const NO_ID = 'lastEventId must be the id of an element of this feed';
-const OF_OTHER_LOG = 'lastEventId is from another log, or from before a restore; start again without lastEventId';
-const REFUSALS = { malformed: () => new Invalid(NO_ID), foreign: () => new Gone(OF_OTHER_LOG) };
+export const MALFORMED_ID = 'lastEventId must be the id of an element of this feed';
+const FOREIGN_ID = 'lastEventId is from another log, or from before a restore; start again without lastEventId';
+const ERRORS = { malformed: () => new Invalid(MALFORMED_ID), foreign: () => new Gone(FOREIGN_ID) };
 
 /**
  * The ids of a feed's elements. Each id is one encrypted block that only instances of this service can read, so that
@@ -30,7 +30,7 @@ export class FeedIds {
     this.blocks = new SealedBlocks(`feed of ${logId}`);
   }
 
-  /** Of many places at once, which costs little more than of one. */
+  /** Creates the ids of many positions at once, which costs little more than one id. */
   write(places: readonly Place[]): string[] {
     const plain = Buffer.alloc(places.length * BLOCK_BYTES);
     for (const [index, { position, event, parked }] of places.entries()) {
@@ -42,21 +42,21 @@ export class FeedIds {
   }
 
   /**
-   * @throws Invalid unless it has the form of an id
-   * @throws Gone if it is of another log
+   * @throws Invalid if the id is malformed
+   * @throws Gone if the id is from another log
    */
   read(id: string): Place {
-    const plain = this.blocks.open(id, REFUSALS);
+    const plain = this.blocks.open(id, ERRORS);
     const position = plain.readBigInt64BE(0);
     // Authenticates the id: a foreign block does not decrypt to a valid position.
-    if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw REFUSALS.foreign();
+    if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw ERRORS.foreign();
     return { position: Number(position), event: plain.toString('hex', 8, 12), parked: plain.readInt32BE(12) };
   }
 }
 
 export const eventMark = (eventId: string): string => eventId.slice(0, 8);
 
-/** @throws Gone unless the log has the event of this place, and nothing before it was applied since */
+/** @throws Gone unless the log still has the event of the id and no earlier event was applied since (`is`) */
 export const requireSame = (is: boolean): void => {
-  if (!is) throw REFUSALS.foreign();
+  if (!is) throw ERRORS.foreign();
 };

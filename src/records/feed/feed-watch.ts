@@ -8,35 +8,35 @@ import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { WHO_HAS_NEWS } from './statements.js';
 
-const LOOK_EVERY_MS = 20;
-/** A look that takes long is followed by a pause this many times as long. */
-const REST = 4;
-const AFTER_FAILURE_MS = 250;
+const MIN_POLL_INTERVAL_MS = 20;
+/** After a slow poll, the pause is this many times the duration of the poll. */
+const PAUSE_FACTOR = 4;
+const RETRY_DELAY_MS = 250;
 
-/** What is waited for. */
-export interface Wanted {
+/** What a request waits for. */
+export interface WaitRequest {
   readonly organization: string;
   /** As in `kinds.ts`, ascending. */
   readonly kinds: readonly number[];
-  /** In the log. There is nothing up to here that has not been read. */
+  /** Position in the log up to which the client has read everything. */
   readonly after: number;
-  /** What the read models had reached then. If they are not there any more, there may be something to read. */
+  /** Position of the read models when the client read. If they fall behind it, the client must read again. */
   readonly reached: number;
-  /** When that was so. ms */
+  /** The client has everything that was acknowledged before this instant (ms). */
   readonly asOf: number;
 }
 
 export interface Outcome {
-  /** Whether there may be something to read. */
+  /** Whether there may be new elements. */
   readonly hasNews: boolean;
-  /** Everything acknowledged before this instant (ms) has been looked at. */
+  /** Everything that was acknowledged before this instant (ms) has been checked. */
   readonly asOf: number;
-  /** The position up to which everything has been looked at. */
+  /** Position in the log up to which everything has been checked. */
   readonly position: number;
 }
 
-interface Waiting {
-  readonly wanted: Wanted;
+interface Waiter {
+  readonly request: WaitRequest;
   after: number;
   reached: number;
   asOf: number;
@@ -44,14 +44,14 @@ interface Waiting {
 }
 
 /**
- * Wakes requests that wait for the feed. One look at the read models serves all who wait, and asks only whether there
- * is something for them; none of them holds a query or a connection.
+ * Wakes requests that wait for the feed. One poll of the read models serves all waiting requests, so that a waiting
+ * request needs no query and no connection.
  */
 @Injectable()
 export class FeedWatch {
-  private readonly waiting = new Set<Waiting>();
+  private readonly waiters = new Set<Waiter>();
   private readonly report: FailureReport;
-  private isLooking = false;
+  private isPolling = false;
 
   constructor(
     private readonly pool: WatchPool,
@@ -61,77 +61,77 @@ export class FeedWatch {
     registry: Registry = new Registry(),
     @Optional() private readonly clock: Clock = monotonic,
   ) {
-    this.report = reportFailures('look for news of the feed', registry);
+    this.report = reportFailures('poll for changes in the feed', registry);
   }
 
   /**
-   * Resolves when there is something to read, after `ms`, when `signal` aborts, or when the process stops.
-   * @throws TooManyRequests if too many of the organization's requests are waiting, Unavailable if too many in all
+   * Resolves when there may be new elements, after `ms`, when `signal` aborts, or when the process stops.
+   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if too many in total are
    */
-  wait(wanted: Wanted, ms: number, signal: AbortSignal): Promise<Outcome> {
-    return this.requests.run(wanted.organization, () => this.waitFor(wanted, ms, signal));
+  wait(request: WaitRequest, ms: number, signal: AbortSignal): Promise<Outcome> {
+    return this.requests.run(request.organization, () => this.waitFor(request, ms, signal));
   }
 
-  private async waitFor(wanted: Wanted, ms: number, signal: AbortSignal): Promise<Outcome> {
-    let waiting!: Waiting;
+  private async waitFor(request: WaitRequest, ms: number, signal: AbortSignal): Promise<Outcome> {
+    let waiter!: Waiter;
     const ended = new Promise<boolean>((resolve) => {
-      waiting = { wanted, after: wanted.after, reached: wanted.reached, asOf: wanted.asOf, end: resolve };
+      waiter = { request, after: request.after, reached: request.reached, asOf: request.asOf, end: resolve };
     });
-    const inVain = (): void => waiting.end(false);
+    const endWithoutChange = (): void => waiter.end(false);
     const timer = new AbortController();
-    void this.clock.sleep(ms, timer.signal).then(inVain);
-    signal.addEventListener('abort', inVain);
-    if (signal.aborted) inVain();
-    this.waiting.add(waiting);
-    if (!this.isLooking) void this.look();
+    void this.clock.sleep(ms, timer.signal).then(endWithoutChange);
+    signal.addEventListener('abort', endWithoutChange);
+    if (signal.aborted) endWithoutChange();
+    this.waiters.add(waiter);
+    if (!this.isPolling) void this.poll();
     try {
-      return { hasNews: await ended, asOf: waiting.asOf, position: waiting.after };
+      return { hasNews: await ended, asOf: waiter.asOf, position: waiter.after };
     } finally {
       timer.abort();
-      signal.removeEventListener('abort', inVain);
-      this.waiting.delete(waiting);
+      signal.removeEventListener('abort', endWithoutChange);
+      this.waiters.delete(waiter);
     }
   }
 
-  /** Requests that are waiting now. */
+  /** Number of waiting requests. */
   get size(): number {
-    return this.waiting.size;
+    return this.waiters.size;
   }
 
-  /** Looks again and again while anybody waits. */
-  private async look(): Promise<void> {
-    this.isLooking = true;
-    while (this.waiting.size > 0) {
+  /** Polls while requests are waiting. */
+  private async poll(): Promise<void> {
+    this.isPolling = true;
+    while (this.waiters.size > 0) {
       const began = this.clock.now();
-      if (this.readiness.stopping) for (const { end } of this.waiting) end(false);
-      const isDone = await this.lookOnce().catch((error: unknown) => {
+      if (this.readiness.stopping) for (const { end } of this.waiters) end(false);
+      const isDone = await this.pollOnce().catch((error: unknown) => {
         this.report.failed(error);
         return false;
       });
-      const rest = Math.max(LOOK_EVERY_MS, REST * (this.clock.now() - began));
-      await this.clock.sleep(isDone ? rest : AFTER_FAILURE_MS);
+      const delay = Math.max(MIN_POLL_INTERVAL_MS, PAUSE_FACTOR * (this.clock.now() - began));
+      await this.clock.sleep(isDone ? delay : RETRY_DELAY_MS);
     }
-    this.isLooking = false;
+    this.isPolling = false;
   }
 
-  /** @returns whether the database answered; if not, the instant of those who wait stays where it was */
-  private async lookOnce(): Promise<boolean> {
+  /** @returns false if the checkpoint of the records is missing; the instants of waiting requests are then unchanged */
+  private async pollOnce(): Promise<boolean> {
     const records = (await this.checkpoints.current()).get('records');
     if (records === undefined) return false;
-    // The read models went back, by a failover or a restore: what comes now may stand before what was waited for.
-    for (const one of this.waiting) if (records.position < one.reached) one.end(true);
-    const behind = [...this.waiting].filter((one) => one.after < records.position);
-    if (behind.length > 0) await this.askForNews(behind);
-    // The instant belongs to the position that was read with it.
-    for (const one of this.waiting) if (one.after === records.position) one.asOf = records.asOf;
+    // After a failover or a restore, the read models may be behind. New elements can then be at earlier positions.
+    for (const one of this.waiters) if (records.position < one.reached) one.end(true);
+    const outdated = [...this.waiters].filter((one) => one.after < records.position);
+    if (outdated.length > 0) await this.findChanges(outdated);
+    // The instant is valid only for the position that was read with it.
+    for (const one of this.waiters) if (one.after === records.position) one.asOf = records.asOf;
     return true;
   }
 
-  private async askForNews(waiting: readonly Waiting[]): Promise<void> {
-    // Who asks for the same is asked for once, from where the last of them is.
-    const groups = new Map<string, Waiting[]>();
-    for (const one of waiting) {
-      const { organization, kinds } = one.wanted;
+  private async findChanges(waiters: readonly Waiter[]): Promise<void> {
+    // Requests for the same kinds from the same position share one entry of the query.
+    const groups = new Map<string, Waiter[]>();
+    for (const one of waiters) {
+      const { organization, kinds } = one.request;
       const key = `${organization}\n${kinds.join(',')}\n${one.after}`;
       const group = groups.get(key);
       if (group) group.push(one);
@@ -139,8 +139,8 @@ export class FeedWatch {
     }
     const all = [...groups.values()];
     const [row] = await WHO_HAS_NEWS.run(this.pool, {
-      organizations: all.map(([one]) => one!.wanted.organization),
-      kinds: all.map(([one]) => one!.wanted.kinds.join(',')),
+      organizations: all.map(([one]) => one!.request.organization),
+      kinds: all.map(([one]) => one!.request.kinds.join(',')),
       after: all.map(([one]) => one!.after),
     });
     if (row === undefined) return;

@@ -59,11 +59,19 @@ export class FeedController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string> {
-    const left = new AbortController();
-    reply.raw.once('close', () => left.abort());
+    const disconnected = new AbortController();
+    reply.raw.once('close', () => disconnected.abort());
     const kinds = numbersOf(types?.split(','));
-    const [most, ms] = [Number(limit), Number(timeout)];
-    const query = new ReadFeed(organization, kinds, most, lastEventId, ms, left.signal, minPosition);
+    const [maxElements, timeoutMs] = [Number(limit), Number(timeout)];
+    const query = new ReadFeed(
+      organization,
+      kinds,
+      maxElements,
+      lastEventId,
+      timeoutMs,
+      disconnected.signal,
+      minPosition,
+    );
     const { answer, asOf, position } = await this.queries.execute(query);
     await this.tokens.add(reply, position);
     void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
 import { LISTED_KIND, type ListedKind } from '../../events/kinds.js';
-import { NO_ID } from './feed-id.js';
+import { MALFORMED_ID } from './feed-id.js';
 
 export const MAX_ELEMENTS = 1_000;
 const KINDS = Object.keys(LISTED_KIND) as ListedKind[];
@@ -10,7 +10,7 @@ const NAMES = KINDS.join('|');
 
 export class FeedRequest {
   /** The `id` of the last element that the client has processed. If absent, the feed starts from the beginning. */
-  @IsFromAnswer(NO_ID)
+  @IsFromAnswer(MALFORMED_ID)
   lastEventId?: string;
 
   /**

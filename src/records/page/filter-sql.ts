@@ -2,20 +2,22 @@ import type { QueryConfig } from 'pg';
 import { Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
 
-/** Where a page begins, and what it may hold. */
+/** Where a page begins, and how many rows it may have. */
 export interface PageRequest {
-  /** The key before it: the negated instant (ms) and the id. */
+  /** The last key of the previous page: the negated instant (ms) and the id. */
   readonly after: readonly [newest: number, id: string];
-  /** The log's position as of the first page: what changed later is not shown. Null: this is the first page. */
+  /**
+   * The position of the log when the first page was read. Later changes are not shown. Null: this is the first page.
+   */
   readonly upTo: number | null;
-  /** Rows; one more than are shown says whether there is another page. */
+  /** Maximum number of rows. Callers request one more than they show, to know whether there is another page. */
   readonly limit: number;
 }
 
 type SqlType = 'text' | 'text[]' | 'uuid' | 'bigint' | 'integer' | 'smallint';
 
-/** A statement that is written as its values are known. */
-export class Draft {
+/** Builds a statement and collects its parameters. */
+export class StatementBuilder {
   readonly values: unknown[] = [];
   private readonly types: Record<string, SqlType> = {};
 
@@ -29,13 +31,13 @@ export class Draft {
     return { ...(name !== undefined && { name }), text, values: this.values };
   }
 
-  /** With its parameters and columns declared. */
+  /** Returns the statement with declared parameters and columns. */
   declare<Columns extends Statement['columns']>(name: string, text: string, columns: Columns): Statement {
     return new Statement(name, this.types, columns, text);
   }
 }
 
-/** An equality for each branch: all combinations of the values asked for. None: one branch without any. */
+/** Returns a branch of equalities for each combination of the requested values. Without filters: one empty branch. */
 export const branchesOf = ({
   statuses,
   types,
@@ -47,33 +49,33 @@ export const branchesOf = ({
   return ofStatus.flatMap((status) => ofType.map((type) => [...status, ...type]));
 };
 
-/** The keys of a selection in order, from a slice of an index for each combination of values. */
-export const keysOf = (draft: Draft, selection: Selection, { after }: PageRequest): string => {
+/** Builds the query for the keys of a selection in order. Each branch reads a slice of an index. */
+export const keysOf = (builder: StatementBuilder, selection: Selection, { after }: PageRequest): string => {
   const { organization, kind, brand, range } = selection;
   const [table, at] = brand === undefined ? ['listed_records', '(-created_at)'] : ['brand_records', '(-at)'];
-  const owned = [
-    `organization = ${draft.add(organization, 'text')}`,
-    `kind = ${draft.add(kind, 'smallint')}`,
-    `(${at}, id) > (${draft.add(after[0], 'bigint')}, ${draft.add(after[1], 'text')})`,
-    `${at} <= ${draft.add(-range.from, 'bigint')}`,
-    brand === undefined ? 'created_at is not null' : `brand = ${draft.add(brand, 'text')}`,
+  const common = [
+    `organization = ${builder.add(organization, 'text')}`,
+    `kind = ${builder.add(kind, 'smallint')}`,
+    `(${at}, id) > (${builder.add(after[0], 'bigint')}, ${builder.add(after[1], 'text')})`,
+    `${at} <= ${builder.add(-range.from, 'bigint')}`,
+    brand === undefined ? 'created_at is not null' : `brand = ${builder.add(brand, 'text')}`,
   ].join(' and ');
   const branches = branchesOf(selection).map((equal) => {
-    const tests = equal.map(
-      ([column, value]) => ` and ${column} = ${draft.add(value, column === 'asset' ? 'uuid' : 'text')}`,
+    const rowFilters = equal.map(
+      ([column, value]) => ` and ${column} = ${builder.add(value, column === 'asset' ? 'uuid' : 'text')}`,
     );
     const columns = brand === undefined ? 'id, position, status, type, item' : 'id';
-    return `select ${at} as newest, ${columns} from read.${table} where ${owned}${tests.join('')} order by newest, id`;
+    return `select ${at} as newest, ${columns} from read.${table} where ${common}${rowFilters.join('')} order by newest, id`;
   });
-  // In order each, or the planner would read them whole and sort them.
+  // Each branch is ordered. Otherwise the planner would read all rows and sort them.
   return `select * from (${branches.map((branch) => `(${branch})`).join(' union all ')}) keys order by newest, id`;
 };
 
-/** Few records are of one asset, so what else is asked of them is looked at one by one. */
-export const testsOf = (draft: Draft, { statuses, types, asset }: Selection): string[] => {
+/** An asset has few records, so further filters are applied row by row. */
+export const rowFiltersOf = (builder: StatementBuilder, { statuses, types, asset }: Selection): string[] => {
   if (asset === undefined) return [];
-  const tests = [`type = ${draft.add(asset.type, 'text')}`];
-  if (types !== undefined) tests.push(`type = any(${draft.add(types, 'text[]')})`);
-  if (statuses !== undefined) tests.push(`status = any(${draft.add(statuses, 'text[]')})`);
-  return tests;
+  const rowFilters = [`type = ${builder.add(asset.type, 'text')}`];
+  if (types !== undefined) rowFilters.push(`type = any(${builder.add(types, 'text[]')})`);
+  if (statuses !== undefined) rowFilters.push(`status = any(${builder.add(statuses, 'text[]')})`);
+  return rowFilters;
 };

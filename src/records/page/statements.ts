@@ -3,44 +3,44 @@ import { EARLIEST, LATEST } from '../../events/instant.js';
 import { json, nullable, type Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
 import { CHECKPOINT, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
-import { branchesOf, Draft, keysOf, type PageRequest, testsOf } from './filter-sql.js';
+import { branchesOf, StatementBuilder, keysOf, type PageRequest, rowFiltersOf } from './filter-sql.js';
 
-/** Bytes of items that a page holds; a page of one item may hold more. */
+/** Maximum size of the items of a page. A single item may be larger. */
 const MAX_PAGE_BYTES = 1024 * 1024;
-/** Keys that a page looks at if not all of them are shown. */
+/** Maximum number of keys that a page examines if a filter excludes some of them. */
 const MAX_EXAMINED = 20_000;
-/** More branches than these are planned each time, rather than kept by each connection. */
+/** Statements with more branches are not prepared, because each connection would keep their plans. */
 const MAX_PREPARED_BRANCHES = 12;
 
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
-  /** The last key that the page has looked at; null: its rows say where it ends, or it has looked at all keys. */
+  /** The last examined key. Null: the page ends with its last row, or all keys were examined. */
   readonly lastExamined: readonly [newest: number, id: string] | null;
 }
 
-/** One row with a null id: nothing was found. */
+/** A row of a page. If nothing was found, there is one row with the id null. */
 export type ListedRow = Moment &
   (
     | { readonly id: null }
     | (ItemRow & {
         /** The negated instant by which it is listed. ms */
         readonly newest: number;
-        /** Rows there were before the page was cut to its bytes. */
+        /** Number of rows before the page was limited to its maximum size. */
         readonly found: number;
       })
   );
 
-/** As in the projection's READ_VERDICTS: an order can only come from the primary key. */
-const itemOfKey = `cross join lateral (
+/** Reads an item by key. The order forces a scan of the primary key, as in `READ_VERDICTS` of the projection. */
+const JOIN_ITEM = `cross join lateral (
             select organization as of_organization, kind as of_kind, id as of_id, position, status, type, item
             from read.listed_records
             where (organization, kind, id) >= ($1, $2, examined.id)
             order by organization, kind, id limit 1
           ) item`;
-const IS_OF_KEY = 'of_organization = $1 and of_kind = $2 and of_id = examined.id';
+const ITEM_MATCHES_KEY = 'of_organization = $1 and of_kind = $2 and of_id = examined.id';
 
-const nameOf = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
+const statementName = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
   const { brand, statuses, types, asset } = selection;
   const branches = branchesOf(selection).length;
   const by = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
@@ -48,8 +48,8 @@ const nameOf = (purpose: 'list' | 'next' | 'count', selection: Selection): strin
   return branches > MAX_PREPARED_BRANCHES ? undefined : name;
 };
 
-const pageName = (selection: Selection, { upTo }: PageRequest): string | undefined =>
-  nameOf(upTo === null ? 'list' : 'next', selection);
+const pageStatementName = (selection: Selection, { upTo }: PageRequest): string | undefined =>
+  statementName(upTo === null ? 'list' : 'next', selection);
 
 const LISTED_COLUMNS = {
   ...MOMENT_COLUMNS,
@@ -60,26 +60,26 @@ const LISTED_COLUMNS = {
   found: nullable('bigint'),
 } as const;
 
-const draftPage = (draft: Draft, selection: Selection, page: PageRequest): string => {
-  const examined = `(${keysOf(draft, selection, page)} limit ${MAX_EXAMINED}) examined`;
-  const limit = draft.add(page.limit, 'integer');
-  const tests = testsOf(draft, selection);
-  if (page.upTo !== null) tests.unshift(`position <= ${draft.add(page.upTo, 'bigint')}`);
-  const isSifted = tests.length > 0;
-  if (selection.brand !== undefined) tests.unshift(IS_OF_KEY);
-  // Read only if it is asked for, and in the same snapshot: of another one it could be a key that nobody has looked at.
+const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRequest): string => {
+  const examined = `(${keysOf(builder, selection, page)} limit ${MAX_EXAMINED}) examined`;
+  const limit = builder.add(page.limit, 'integer');
+  const rowFilters = rowFiltersOf(builder, selection);
+  if (page.upTo !== null) rowFilters.unshift(`position <= ${builder.add(page.upTo, 'bigint')}`);
+  const isFiltered = rowFilters.length > 0;
+  if (selection.brand !== undefined) rowFilters.unshift(ITEM_MATCHES_KEY);
+  // The last key is read in the same statement. In another snapshot, it could be a key that was not examined.
   const last = `case when coalesce(p.found, 0) < ${limit} then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `
-    select c."asOf", c."upTo", ${isSifted ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
+    select c."asOf", c."upTo", ${isFiltered ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
     from (${CHECKPOINT}
     ) c left join lateral (
       select * from (
         select *, octet_length(item) as size, count(*) over () as found,
           sum(octet_length(item)) over (order by newest, id rows unbounded preceding) as bytes
         from (
-          select * from ${examined} ${selection.brand === undefined ? '' : itemOfKey}
-          ${tests.length > 0 ? `where ${tests.join(' and ')}` : ''}
+          select * from ${examined} ${selection.brand === undefined ? '' : JOIN_ITEM}
+          ${rowFilters.length > 0 ? `where ${rowFilters.join(' and ')}` : ''}
           order by newest, id limit ${limit}
         ) shown
       ) sized
@@ -89,54 +89,55 @@ const draftPage = (draft: Draft, selection: Selection, page: PageRequest): strin
 };
 
 /**
- * A page of a list, newest first, with the moment it is of. Reads as many keys as it shows, whatever the filter: each
- * combination of values is a slice of an index in that order, and the slices are merged.
+ * Builds the query for a page of a list, newest first, with the checkpoint of its snapshot. Each combination of filter
+ * values is a slice of an index in this order. The slices are merged, so that the query reads only as many keys as it
+ * returns.
  */
 export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
-  const draft = new Draft();
-  return draft.query(pageName(selection, page), draftPage(draft, selection, page));
+  const builder = new StatementBuilder();
+  return builder.query(pageStatementName(selection, page), buildPage(builder, selection, page));
 };
 
-const draftCount = (draft: Draft, selection: Selection, page: PageRequest): string => {
-  const examined = `(${keysOf(draft, selection, page)}) examined`;
-  const tests = testsOf(draft, selection);
-  const items = tests.length > 0 && selection.brand !== undefined ? itemOfKey : '';
-  if (items !== '') tests.unshift(IS_OF_KEY);
-  const where = tests.length === 0 ? '' : `where ${tests.join(' and ')}`;
+const buildCount = (builder: StatementBuilder, selection: Selection, page: PageRequest): string => {
+  const examined = `(${keysOf(builder, selection, page)}) examined`;
+  const rowFilters = rowFiltersOf(builder, selection);
+  const items = rowFilters.length > 0 && selection.brand !== undefined ? JOIN_ITEM : '';
+  if (items !== '') rowFilters.unshift(ITEM_MATCHES_KEY);
+  const where = rowFilters.length === 0 ? '' : `where ${rowFilters.join(' and ')}`;
   return `select count(*) as n from (
-      select from ${examined} ${items} ${where} limit ${draft.add(page.limit, 'integer')}
+      select from ${examined} ${items} ${where} limit ${builder.add(page.limit, 'integer')}
     ) counted`;
 };
 
-/** Counts a selection, up to the page's limit. */
+/** Builds the query that counts a selection, up to the limit of the page. */
 export const countUpTo = (selection: Selection, page: PageRequest): QueryConfig => {
-  const draft = new Draft();
-  return draft.query(undefined, draftCount(draft, selection, page));
+  const builder = new StatementBuilder();
+  return builder.query(undefined, buildCount(builder, selection, page));
 };
 
 const SAMPLE = { organization: 'acme', kind: 2, range: { from: EARLIEST, to: LATEST } };
-const NONE = { statuses: undefined, types: undefined, asset: undefined };
-/** One of each shape of a page. */
+const NO_FILTER = { statuses: undefined, types: undefined, asset: undefined };
+/** Filters that lead to statements of different shapes. */
 export const SAMPLE_FILTERS: readonly Pick<Selection, 'statuses' | 'types' | 'asset'>[] = [
-  NONE,
-  { ...NONE, statuses: ['BLOCKED'] },
-  { ...NONE, types: ['URL', 'PAGE'] },
-  { ...NONE, statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
+  NO_FILTER,
+  { ...NO_FILTER, statuses: ['BLOCKED'] },
+  { ...NO_FILTER, types: ['URL', 'PAGE'] },
+  { ...NO_FILTER, statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
   { asset: { type: 'URL', hash: '00000000000040008000000000000001' }, statuses: ['BLOCKED'], types: ['URL'] },
 ];
 
-/** Of the organization and of a brand, as a connection prepares them. */
+/** A prepared statement of each shape, with and without a brand, for tests. */
 export const SAMPLES: readonly Statement[] = SAMPLE_FILTERS.flatMap((filter) =>
   [undefined, 'shoes'].flatMap((brand) => {
     const selection = { ...SAMPLE, ...filter, brand };
     const first = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
-    const count = new Draft();
+    const count = new StatementBuilder();
     return [
       ...[first, { ...first, upTo: 0 }].map((page) => {
-        const list = new Draft();
-        return list.declare(pageName(selection, page)!, draftPage(list, selection, page), LISTED_COLUMNS);
+        const list = new StatementBuilder();
+        return list.declare(pageStatementName(selection, page)!, buildPage(list, selection, page), LISTED_COLUMNS);
       }),
-      count.declare(nameOf('count', selection)!, draftCount(count, selection, first), { n: 'bigint' }),
+      count.declare(statementName('count', selection)!, buildCount(count, selection, first), { n: 'bigint' }),
     ];
   }),
 );

@@ -1,13 +1,13 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { ANSWER_TEST, type TAKE_TESTS } from '../../read-models/webhooks/statements.js';
+import { COMPLETE_TEST, type LIST_PENDING_TESTS } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
 import { contentOf, type Endpoint, readEndpoint } from './endpoint.js';
 import { post, type Posted } from './post.js';
 import { Connection } from './requests/send.js';
 
-type Test = RowOf<typeof TAKE_TESTS>;
+type Test = RowOf<typeof LIST_PENDING_TESTS>;
 
 const testElement = ({ webhookId }: Endpoint, testId: string, now: number): string =>
   JSON.stringify({
@@ -46,6 +46,6 @@ export const answerTest = async (
   deliveryLog.add(endpoint, { ...posted, records: 0 });
   connection.end();
   if (giveUp.aborted) return;
-  await ANSWER_TEST.run(pool, { id, result: resultOf(posted) });
+  await COMPLETE_TEST.run(pool, { id, result: resultOf(posted) });
   await writer.storeTest(name, { ...posted, records: 0 });
 };

@@ -1,11 +1,11 @@
 import { Backoff } from '../../flow/retry.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import {
-  FORGET_DELETED,
-  LIST_LIVING,
+  DELETE_STATE_OF_DELETED_ENDPOINTS,
+  LIST_ENDPOINTS,
   REWIND_TO_END,
-  TAKE_TESTS,
-  TEST_KEPT_MS,
+  LIST_PENDING_TESTS,
+  TEST_TTL_MS,
 } from '../../read-models/webhooks/statements.js';
 import { answerTest } from './answer-test.js';
 import type { DeliveryContext } from './context.js';
@@ -65,7 +65,7 @@ export class Deliveries {
 
   private async look(pool: DeliveryContext['pool']): Promise<void> {
     this.begunAt ??= await this.readEnd(pool);
-    const living = await LIST_LIVING.run(pool, { upTo: this.begunAt });
+    const living = await LIST_ENDPOINTS.run(pool, { upTo: this.begunAt });
     const ids = new Set(living.map(({ id }) => id));
     for (const { organization, id, revision } of living) {
       const known = this.running.get(id);
@@ -78,7 +78,7 @@ export class Deliveries {
     for (const [id, { delivery }] of this.running) if (!ids.has(id)) delivery.wake();
     if (this.hasLeftovers) {
       this.hasLeftovers = false;
-      await FORGET_DELETED.run(pool, {}).catch((error: unknown) => {
+      await DELETE_STATE_OF_DELETED_ENDPOINTS.run(pool, {}).catch((error: unknown) => {
         this.hasLeftovers = true;
         throw error;
       });
@@ -108,7 +108,7 @@ export class Deliveries {
     const { warn } = this.context;
     const free = MAX_TESTS - this.tests.size;
     if (free <= 0) return;
-    const waiting = await TAKE_TESTS.run(pool, { keptMs: TEST_KEPT_MS, limit: MAX_TESTS });
+    const waiting = await LIST_PENDING_TESTS.run(pool, { keptMs: TEST_TTL_MS, limit: MAX_TESTS });
     for (const test of waiting.filter(({ id }) => !this.tests.has(id)).slice(0, free)) {
       this.tests.add(test.id);
       const answered = answerTest(this.context, test).catch((error: unknown) => {

@@ -3,7 +3,7 @@ import { Invalid } from '../../errors.js';
 import { BEGINNING, EventLog } from '../../event-log/event-log.js';
 import { readDate } from '../../http/range.js';
 import { WatchPool } from '../../read-models/pools.js';
-import { FirstFill } from '../../records/first-fill.js';
+import { InitialBackfill } from '../../records/initial-backfill.js';
 import { FEED_END, FEED_PLACE_AT } from './statements.js';
 import type { StartPlace } from './webhook.js';
 
@@ -13,7 +13,7 @@ export class StartPlaces {
   constructor(
     private readonly pool: WatchPool,
     private readonly log: EventLog,
-    private readonly fill: FirstFill,
+    private readonly backfill: InitialBackfill,
   ) {}
 
   /**
@@ -24,7 +24,7 @@ export class StartPlaces {
   async find(organization: string, from: string | undefined): Promise<StartPlace> {
     if (from === 'beginning') return this.beginning();
     const instant = from === undefined ? undefined : readDate('from', from).from;
-    await this.fill.done();
+    await this.backfill.requireComplete();
     if (instant === undefined) {
       const [end] = await FEED_END.run(this.pool, {});
       return end === undefined ? this.beginning() : { startAfter: end.position, startLog: end.log };

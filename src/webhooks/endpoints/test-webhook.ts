@@ -6,7 +6,7 @@ import { EventLog } from '../../event-log/event-log.js';
 import { OrganizationTurns } from '../../flow/organization-turns.js';
 import { pause } from '../../flow/retry.js';
 import { ADD_WEBHOOK_TEST, DELETE_WEBHOOK_TEST } from '../../read-models/statements.js';
-import { TEST_KEPT_MS } from '../../read-models/webhooks/statements.js';
+import { TEST_TTL_MS } from '../../read-models/webhooks/statements.js';
 import { loadWebhooks } from './load-webhooks.js';
 import { READ_TEST, type TestResult } from './statements.js';
 import { webhookNotFound } from './webhook.js';
@@ -56,7 +56,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
 
   private async ask(organization: string, webhookId: string): Promise<TestResult> {
     const id = randomUUID();
-    await ADD_WEBHOOK_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_KEPT_MS }, TIME_LIMIT_MS);
+    await ADD_WEBHOOK_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_TTL_MS }, TIME_LIMIT_MS);
     try {
       for (const began = performance.now(); performance.now() - began < PATIENCE; await pause(LOOK_EVERY_MS)) {
         const [row] = await READ_TEST.run(this.pool, { id }, TIME_LIMIT_MS);

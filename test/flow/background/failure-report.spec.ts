@@ -96,7 +96,7 @@ describe('What fails in the background', () => {
       },
     ],
     [
-      'look for news of the feed',
+      'poll for changes in the feed',
       (registry) => {
         const watch = new FeedWatch(pool, new Readiness(), new Checkpoints(pool), new WaitingRequests(), registry);
         const wanted = { organization: 'acme', kinds: [1], after: 10, reached: 10, asOf: 0 };

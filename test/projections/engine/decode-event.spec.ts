@@ -17,23 +17,23 @@ const named = (source: string, id: string, rule: 'new' | 'old' = 'new'): Partial
   metadata: { source, id, time: AT },
 });
 
-describe('An upstream event of the log', () => {
-  it('is read if its id is that of its source, id, type and stream', () => {
+describe('An upstream event in the log', () => {
+  it('is valid if its id is derived from its source, id, type and stream', () => {
     expect(reading({})).toBe('read');
     expect(reading(named('urn:pipeline', 'appended directly'))).toBe('read');
   });
 
-  it('is read with a traceparent in its metadata, whoever put it there', () => {
+  it('is valid with a traceparent in its metadata', () => {
     for (const traceparent of ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', 'nonsense', 7])
       expect(reading({ metadata: { source: SOURCE, id: 'one', time: AT, traceparent } })).toBe('read');
   });
 
-  it('is read if a log of version 2.0 has it under the id of its source and id', () => {
+  it('is valid with an id of version 2.0, derived from source and id', () => {
     expect(reading(named(SOURCE, 'one', 'old'))).toBe('read');
     expect(reading(named('a\nb', 'x'.repeat(2_000), 'old'))).toBe('read');
   });
 
-  it('cannot be read under the id of another stream, type or source', () => {
+  it('is invalid if its id belongs to another stream, type or source', () => {
     const unreadable = `the event id must be ${DUE!.id}, the UUIDv5 of its source, id, type and stream`;
     for (const id of [
       eventIdOf(SOURCE, 'one', type, 'threat-acme:t-2'),
@@ -44,7 +44,7 @@ describe('An upstream event of the log', () => {
       expect(reading({ id })).toBe(unreadable);
   });
 
-  it('cannot be read if its source or id could be those of another event', () => {
+  it('is invalid if its source or id could be ambiguous', () => {
     expect(reading(named('a\nb', 'c'))).toBe('metadata.source must not contain control characters');
     expect(reading(named('a', 'b\nc'))).toBe('metadata.id must not contain control characters');
     expect(reading(named('a', 'x'.repeat(1_025)))).toBe('metadata.id must be 1 to 1024 characters');

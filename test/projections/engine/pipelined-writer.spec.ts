@@ -8,7 +8,7 @@ interface Write {
   fail(error: Error): void;
 }
 
-/** A writer whose writes begin and end when the test says so. */
+/** A writer whose writes start and end under control of the test. */
 const given = () => {
   const stop = new AbortController();
   const writes: Write[] = [];
@@ -24,7 +24,7 @@ const given = () => {
   return { stop, writer, writes, push, begun: () => writes.map(({ batch }) => batch) };
 };
 
-/** What has happened to a promise once everything that can run has run. */
+/** The state of a promise after all pending callbacks have run. */
 const stateOf = async (promise: Promise<void>): Promise<string> => {
   let state = 'pending';
   promise.then(
@@ -35,8 +35,8 @@ const stateOf = async (promise: Promise<void>): Promise<string> => {
   return state;
 };
 
-describe('batches that are written while the next is prepared', () => {
-  it('are asked for again as soon as the database has its work', async () => {
+describe('The pipelined writer', () => {
+  it('accepts the next batch as soon as a write has started', async () => {
     const { writer, writes } = given();
     const first = writer.push(1);
     expect(await stateOf(first)).toBe('pending');
@@ -44,7 +44,7 @@ describe('batches that are written while the next is prepared', () => {
     expect(await stateOf(first)).toBe('resolved');
   });
 
-  it('are written in order, with at most one ahead', async () => {
+  it('writes batches in order, with at most one batch waiting', async () => {
     const { writer, push, begun } = given();
     const first = await push(1);
     first.begin();
@@ -56,7 +56,7 @@ describe('batches that are written while the next is prepared', () => {
     expect(begun()).toEqual([1, 2]);
   });
 
-  it('stop with the first that cannot be written, and say why', async () => {
+  it('stops after the first batch that cannot be written, and throws its error', async () => {
     const { writer, push, begun } = given();
     const first = await push(1);
     first.begin();
@@ -68,7 +68,7 @@ describe('batches that are written while the next is prepared', () => {
     expect(begun()).toEqual([1]);
   });
 
-  it('may fail while nobody waits for them', async () => {
+  it('throws the error of a batch that failed while no call was waiting, without an unhandled rejection', async () => {
     const { writer, push } = given();
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
@@ -83,7 +83,7 @@ describe('batches that are written while the next is prepared', () => {
     expect(await stateOf(writer.finish())).toBe('connection lost');
   });
 
-  it('do not wait for a write to begin that has failed before', async () => {
+  it('does not wait for the start of a write that has failed before it started', async () => {
     const { writer, writes } = given();
     const first = writer.push(1);
     expect(await stateOf(first)).toBe('pending');
@@ -91,7 +91,7 @@ describe('batches that are written while the next is prepared', () => {
     expect(await stateOf(first)).toBe('no connection');
   });
 
-  it('are dropped if they were prepared when the lease was lost', async () => {
+  it('drops prepared batches when the lease is lost', async () => {
     const { stop, writer, push, begun } = given();
     const first = await push(1);
     first.begin();
@@ -102,7 +102,7 @@ describe('batches that are written while the next is prepared', () => {
     expect(begun()).toEqual([1]);
   });
 
-  it('are waited for at a stop', async () => {
+  it('waits for the batch in flight when it stops', async () => {
     const { stop, writer, push } = given();
     const first = await push(1);
     first.begin();

@@ -49,7 +49,7 @@ const positionOf = async (projection: string): Promise<bigint> => {
 const start = (projections: readonly Projection[], pool = database.pool): Projecting =>
   startProjecting(log, pool, projections, { backoff: new Backoff(1, 20), watchedBy: database.pool });
 
-/** Applies the log as it is now. */
+/** Runs the projections up to the current end of the log. */
 const project = async (projections: readonly Projection[]): Promise<void> => {
   troubles.push(...(await projectToHead(log, database.pool, projections)));
 };
@@ -63,7 +63,7 @@ const countedThreats = async (): Promise<number> =>
   (await database.pool.query<{ n: number }>(`select coalesce(sum(n), 0) as n from read.days where brand = ''`)).rows[0]!
     .n;
 
-/** A projection that cannot apply these events while `cause.there`. */
+/** A projection that fails to apply these events while `cause.there`. */
 const refusing = (bad: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
   const ids = new Set(bad.map(eventId));
   return {
@@ -79,7 +79,7 @@ const refusing = (bad: readonly Sent[], cause = { there: true }): Projection<Met
   };
 };
 
-/** A projection that, unlike ours, is wrong as soon as an event is applied twice or left out. */
+/** A projection that is not idempotent, so its rows show whether an event was applied twice or not at all. */
 const counting: Projection = {
   name: 'counting',
   tables: ['brands'],
@@ -98,14 +98,14 @@ const counting: Projection = {
 const counted = async (): Promise<number> =>
   (await database.pool.query<{ version: number }>('select version from read.brands')).rows[0]?.version ?? 0;
 
-describe('events that cannot be applied', () => {
+describe('Events that cannot be applied', () => {
   it.each([
     ['first', [0]],
     ['in the middle', [16]],
     ['last', [32]],
     ['first, middle and last, and two in a row', [0, 7, 8, 16, 32]],
     ['all of them', Array.from({ length: 33 }, (_, index) => index)],
-  ])('are parked, each once, and the good ones of the batch are applied: %s', async (_, places) => {
+  ])('are parked once each, and the other events of the batch are applied: %s', async (_, places) => {
     const all = threats(33);
     const bad = places.map((place) => all[place]!);
     await append(all);
@@ -122,7 +122,7 @@ describe('events that cannot be applied', () => {
       attempts: 1,
     });
     expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(bad.length);
-    // Everything comes once more, as after a restore of the read models.
+    // All events are applied again, as after a restore of the read models.
     await database.pool.query(
       `update read.checkpoints set position = -1, last_stream = null, last_revision = null, last_event_id = null`,
     );
@@ -130,7 +130,7 @@ describe('events that cannot be applied', () => {
     expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(bad.map(() => 1));
   });
 
-  it('are parked alike if they cannot even be prepared, live and in a rebuild', async () => {
+  it('are also parked if they cannot be prepared, by the projector and by a rebuild', async () => {
     const bad = eventId(threat(1));
     const projection: Projection<MetricEvent> = {
       ...metrics,
@@ -146,7 +146,7 @@ describe('events that cannot be applied', () => {
     expect(await countedThreats()).toBe(2);
   });
 
-  it('do not hold up what comes behind them, nor another projection', async () => {
+  it('do not delay later events or other projections', async () => {
     const brand = sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: '2026-01-01T00:00:00Z' });
     const running = start([refusing([threat(1)]), brandsAndFlags]);
     await append([threat(0), threat(1), brand, threat(2)]);
@@ -158,7 +158,7 @@ describe('events that cannot be applied', () => {
     expect((await database.pool.query('select from read.brands')).rowCount).toBe(1);
   });
 
-  it('are applied by a retry once the reason is gone, and stay with one more attempt while it is not', async () => {
+  it('are applied by a retry after the cause is fixed; otherwise the retry counts an attempt', async () => {
     const cause = { there: true };
     const projection = refusing([threat(1)], cause);
     await append(threats(3));
@@ -174,7 +174,7 @@ describe('events that cannot be applied', () => {
     expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
   });
 
-  it('are applied by a retry only after the projector has committed what it is applying', async () => {
+  it('are retried only after the projector has committed its current batch', async () => {
     const cause = { there: true };
     const projection = refusing([threat(1)], cause);
     await append(threats(3));
@@ -199,7 +199,7 @@ describe('events that cannot be applied', () => {
     expect(await countedThreats()).toBe(3);
   });
 
-  it('stay parked in one projection when another one has applied them', async () => {
+  it('stay parked in one projection when another projection has applied them', async () => {
     const other = { ...refusing([threat(1)]), name: 'other', tables: [] };
     await append(threats(3));
     await project([refusing([threat(1)]), other]);
@@ -208,7 +208,7 @@ describe('events that cannot be applied', () => {
     expect(await listParked(database.pool)).toMatchObject([{ projection: 'other' }]);
   });
 
-  it('are let go by a drop, which the log remembers for a rebuild', async () => {
+  it('are removed by a drop, which is stored in the log and applies to a rebuild', async () => {
     const projection = refusing([threat(1), threat(2)]);
     await append(threats(4));
     const running = start([projection]);
@@ -223,7 +223,7 @@ describe('events that cannot be applied', () => {
     expect(await countedThreats()).toBe(2);
   });
 
-  it('are parked if the database refuses their data, and not if it would refuse any', async () => {
+  it('are parked if the database rejects their data, but not if it would reject any event', async () => {
     await database.pool.query(`alter table read.records add constraint small check (id <> 't-1')`);
     await append(threats(3));
     await project([metrics]);
@@ -237,7 +237,7 @@ describe('events that cannot be applied', () => {
     expect(await countedThreats()).toBe(3);
   });
 
-  it('are parked with the reason if they cannot be read, and counted if nobody knows their type', async () => {
+  it('are parked with the reason if they are invalid, and counted if their type is unknown', async () => {
     const good = stored(threat(0));
     const event = (id: number, changes: object) => ({
       ...good.event,
@@ -263,7 +263,7 @@ describe('events that cannot be applied', () => {
   });
 });
 
-/** A projection whose rows fail this often, as where the disk is full or somebody holds a table. */
+/** A projection whose writes fail this many times, as with a full disk or a locked table. */
 const failing = (times: number, code: string): Projection<MetricEvent> => {
   let left = times;
   return {
@@ -278,8 +278,8 @@ const failing = (times: number, code: string): Projection<MetricEvent> => {
   };
 };
 
-describe('rows that cannot be written for a while', () => {
-  /** Projects until something is counted. @returns what was said and how it waited, in order */
+describe('Rows that cannot be written for a while', () => {
+  /** Runs the projector until a row is counted. @returns log lines and pauses, in order */
   const projectAtLast = async (projection: Projection): Promise<string[]> => {
     const notes: string[] = [];
     const backoff = new Backoff(1, 20);
@@ -295,7 +295,7 @@ describe('rows that cannot be written for a while', () => {
     return notes;
   };
 
-  it('are tried at ever longer intervals, and written before it says so', async () => {
+  it('are retried with exponential backoff, and recovery is logged only after they are written', async () => {
     await append(threats(3));
     const notes = await projectAtLast(failing(3, '53100'));
     const failure = ['The read models are waiting', 'waits longer'];
@@ -307,7 +307,7 @@ describe('rows that cannot be written for a while', () => {
     expect(notes.slice(8).filter((note) => note !== 'waits no longer')).toEqual([]);
   });
 
-  it('leave no trace open', async () => {
+  it('leave no span open', async () => {
     const open = new Set<Span>();
     let begun = 0;
     const begin = (): Span => {
@@ -329,8 +329,8 @@ describe('rows that cannot be written for a while', () => {
   });
 });
 
-describe('events whose id was made of source and id alone', () => {
-  it('count as ever, and once if they are sent again under the id of today', async () => {
+describe('Events whose id depends only on source and id (before 2.1)', () => {
+  it('are still counted, and are counted once if they are sent again with the new id', async () => {
     const sending = threats(20).map(stored);
     await log.appendAll(
       sending.map(({ stream, event }) => {
@@ -347,8 +347,8 @@ describe('events whose id was made of source and id alone', () => {
   });
 });
 
-describe('the checkpoint', () => {
-  it('lets every event be applied once, however many projectors work at the same time', async () => {
+describe('The checkpoint', () => {
+  it('ensures that every event is applied once while several projectors run', async () => {
     const pools = [0, 1, 2].map(() => createPool(database.url, () => {}, NO_LIMITS));
     const running = pools.map((pool) => start([counting], pool));
     for (let n = 0; n < 40; n += 1) await append(threats(25, 25 * n));
@@ -360,7 +360,7 @@ describe('the checkpoint', () => {
     expect(await counted()).toBe(1_025);
   });
 
-  it('is held no longer than a lease lasts by a projector that stands still in the middle of its transaction', async () => {
+  it('is locked for at most the duration of a lease by a projector that stalls in its transaction', async () => {
     const limits: unknown[] = [];
     const asking: Projection<MetricEvent> = {
       ...metrics,
@@ -375,7 +375,7 @@ describe('the checkpoint', () => {
     expect(limits).toEqual([{ idle_in_transaction_session_timeout: '3s' }]);
   });
 
-  it('is lost with the rows if a connection dies, and both come again: one transaction in ten', async () => {
+  it('is lost together with the rows if the connection dies, and both are written again (one transaction in ten fails)', async () => {
     const random = new Random(4);
     let killed = 0;
     const pool = tampered(database.pool, (connection) => {
@@ -410,7 +410,7 @@ describe('the checkpoint', () => {
     ],
     ['a longer log', () => query('delete from log.events where position = 4'), 'the log ends at 3'],
     [
-      'a log that was restored and went on otherwise',
+      'a log that was restored and continued with other events',
       async () => {
         await query('delete from log.events where position >= 3');
         await append(threats(5, 4));
@@ -425,7 +425,7 @@ describe('the checkpoint', () => {
       },
       'position 4, but that event is at position 6 now',
     ],
-  ])('of %s stops the projector with a sentence', async (_, change, sentence) => {
+  ])('of %s stops the projector with an explanation', async (_, change, sentence) => {
     await append(threats(4));
     await project([metrics]);
     await change();
@@ -434,7 +434,7 @@ describe('the checkpoint', () => {
     expect((failure as Error).message).toContain(sentence);
   });
 
-  it('of a new projection is at the beginning, and the others are not applied again while it catches up', async () => {
+  it('of a new projection starts at the beginning, and other projections do not apply events again while it catches up', async () => {
     const asked: bigint[] = [];
     const watched: Projection<MetricEvent> = {
       ...metrics,
@@ -456,10 +456,10 @@ describe('the checkpoint', () => {
   });
 });
 
-describe('a recount', () => {
+describe('A rebuild or verification', () => {
   const source = () => ({ pool: database.pool, log });
 
-  it('shows no reader less than was there, while events arrive, and ends in the same rows', async () => {
+  it('never shows readers fewer rows while events arrive, and ends with the same rows', async () => {
     await append([...threats(3_000), ...history(new Random(5), 300)]);
     const running = start([metrics]);
     await running.reached();
@@ -489,7 +489,7 @@ describe('a recount', () => {
     expect(await verify(source(), [metrics])).toEqual([]);
   });
 
-  it('by two operators at once is refused to the second', async () => {
+  it('rejects a second rebuild of the same projection', async () => {
     await append(threats(500));
     await project([metrics]);
     const results = await Promise.allSettled([rebuild(source(), metrics), rebuild(source(), metrics)]);
@@ -497,7 +497,7 @@ describe('a recount', () => {
     expect(await verify(source(), [metrics])).toEqual([]);
   });
 
-  it('goes as far as a projector that is behind or stopped, which counts the rest', async () => {
+  it('ends at the checkpoint of a projector that is behind or stopped, and the projector applies the rest', async () => {
     await append(threats(5));
     await project([metrics]);
     await append(threats(5, 5));
@@ -507,14 +507,14 @@ describe('a recount', () => {
     expect(await countedThreats()).toBe(10);
   });
 
-  it('for comparison by two operators at once is refused to the second, and disturbs the first in nothing', async () => {
+  it('rejects a second verification of the same projection without affecting the first', async () => {
     await append(threats(500));
     await project([metrics, brandsAndFlags]);
     const results = await Promise.allSettled([
       verify(source(), [metrics]),
       verify(source(), [brandsAndFlags, metrics]),
     ]);
-    const refused = 'A verification of "metrics" is already running; wait until it has ended';
+    const refused = 'A verification of "metrics" is already running; wait until it has finished';
     expect(results).toEqual(
       expect.arrayContaining([
         { status: 'fulfilled', value: [] },
@@ -524,7 +524,7 @@ describe('a recount', () => {
     expect(await verify(source(), [metrics, brandsAndFlags])).toEqual([]);
   });
 
-  it('is given up if the connection with its lock is lost: rows may be lost with it', async () => {
+  it('fails if the connection with the lock is lost, because rows may be lost too', async () => {
     await append(threats(500));
     await project([metrics]);
     const killed: Projection<MetricEvent> = {
@@ -544,7 +544,7 @@ describe('a recount', () => {
     expect(await countedThreats()).toBe(500);
   });
 
-  it('corrects rows that were wrong', async () => {
+  it('corrects wrong rows', async () => {
     await append(threats(20));
     await project([metrics]);
     await database.pool.query('update read.days set n = n + 1');
@@ -552,7 +552,7 @@ describe('a recount', () => {
     expect(await countedThreats()).toBe(20);
   });
 
-  it('for comparison finds every cell that is wrong, on both sides', async () => {
+  it('finds every wrong cell on both sides of a verification', async () => {
     await append([...threats(20), threat(1, 'other')]);
     await project([metrics]);
     expect(await verify(source(), [metrics])).toEqual([]);
@@ -568,7 +568,7 @@ describe('a recount', () => {
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
   });
 
-  it('for comparison that fails leaves nothing behind', async () => {
+  it('removes its shadow tables after a failed verification', async () => {
     await append([threat(0)]);
     await project([metrics, brandsAndFlags]);
     const readAll = (): Promise<never> => Promise.reject(new Error('The log is away'));
@@ -577,7 +577,7 @@ describe('a recount', () => {
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
   });
 
-  it('for comparison takes each projection as far as its own live tables are', async () => {
+  it('verifies each projection at its own checkpoint', async () => {
     const brand = (n: number): Sent =>
       sent('BrandRegistered', { organization: 'acme', brand: `b-${n}`, updatedAt: '2026-01-01T00:00:00Z' });
     await append([threat(0), brand(0)]);
@@ -592,7 +592,7 @@ describe('a recount', () => {
     expect((await verify(source(), [brandsAndFlags, metrics])).length).toBeGreaterThan(0);
   });
 
-  it('for comparison is of one moment while events arrive', async () => {
+  it('verifies one snapshot while events arrive', async () => {
     await append(threats(1_000));
     const running = start([metrics]);
     await running.reached();

@@ -15,7 +15,7 @@ const AT = '2026-03-01T00:00:00Z';
 const LINK = 'https://de.linkedin.com/in/Evil';
 const PROJECTIONS = [assetStatuses, assetGroups];
 
-describe('read models of an earlier version', () => {
+describe('Read models of an earlier version', () => {
   let database: TestDatabase;
   let log: InMemoryEventLog;
   let said: string[];
@@ -41,7 +41,7 @@ describe('read models of an earlier version', () => {
       ]),
     );
     await projectToHead(log, database.pool, PROJECTIONS);
-    // As a version that read other keys left them.
+    // The rows are as a version with other asset keys left them.
     await database.pool.query(`
       update read.asset_statuses set asset_hash = md5('old'), asset = 'LINKEDIN:old', content = null;
       update read.asset_status_entries set asset_hash = md5('old'), asset = 'LINKEDIN:old', content = null;
@@ -51,7 +51,7 @@ describe('read models of an earlier version', () => {
 
   afterEach(() => database.drop());
 
-  it('are rebuilt, once, with the keys of today', async () => {
+  it('are rebuilt once with the current asset keys', async () => {
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
     expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
@@ -60,7 +60,7 @@ describe('read models of an earlier version', () => {
     expect(said).toHaveLength(2 * PROJECTIONS.length);
   });
 
-  it('stay in use if the rebuild is stopped, and are rebuilt later', async () => {
+  it('stay in use if the rebuild is stopped, and are rebuilt by the next start', async () => {
     const stop = new AbortController();
     stop.abort();
     await run(stop.signal);
@@ -69,7 +69,7 @@ describe('read models of an earlier version', () => {
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
   });
 
-  it('stay in use if it is stopped while it waits for somebody who reads a table', async () => {
+  it('stay in use if the rebuild is stopped while it waits for a reader of a table', async () => {
     const stop = new AbortController();
     let reads = 0;
     const reader = await database.pool.connect();
@@ -88,7 +88,7 @@ describe('read models of an earlier version', () => {
       await reader.query('rollback');
       reader.release();
     }
-    // Each try would have read what is new in the log.
+    // Each attempt would have read new events of the log.
     expect(reads).toBe(0);
     expect(await keys()).toEqual(['LINKEDIN:old']);
     await run();
@@ -96,12 +96,12 @@ describe('read models of an earlier version', () => {
   });
 });
 
-describe('the tables of a projection', () => {
+describe('The tables of a projection', () => {
   let database: TestDatabase;
   beforeEach(async () => void (database = await createDatabase()));
   afterEach(() => database.drop());
 
-  /** All that migrations can see and change of them. */
+  /** The columns, indexes and storage parameters. */
   const shape = async (): Promise<unknown> => {
     const queries = [
       `select tablename, indexname, indexdef from pg_indexes where schemaname = 'read' order by 1, 2`,
@@ -112,7 +112,7 @@ describe('the tables of a projection', () => {
     return Promise.all(queries.map(async (query) => (await database.pool.query<object>(query)).rows));
   };
 
-  it('are rebuilt and verified although the log is unavailable for a moment', async () => {
+  it('are rebuilt and verified although the log is temporarily unavailable', async () => {
     const event = sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: AT });
     const log = new InMemoryEventLog(recordedInOrder([event]));
     await projectToHead(log, database.pool);
@@ -132,7 +132,7 @@ describe('the tables of a projection', () => {
     ]);
   });
 
-  it('are the same after a rebuild, down to their storage and the names of their indexes', async () => {
+  it('have the same storage parameters and index names after a rebuild', async () => {
     const log = new InMemoryEventLog();
     const before = await shape();
     await projectToHead(log, database.pool);

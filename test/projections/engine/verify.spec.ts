@@ -10,7 +10,7 @@ import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
 
-describe('a verification beside a live projector', () => {
+describe('A verification while the projector is running', () => {
   let database: TestDatabase;
   let events: RecordedEvent[];
   let log: InMemoryEventLog;
@@ -35,7 +35,7 @@ describe('a verification beside a live projector', () => {
   const statuses = async (): Promise<number> =>
     (await database.pool.query('select from read.asset_statuses')).rowCount!;
 
-  /** Resolves once this has ended, or waits for a lock that somebody else holds. */
+  /** Resolves when the work has ended, or waits for a lock. */
   const endsOrWaits = async (pending: Promise<unknown>): Promise<void> => {
     let hasEnded = false;
     const end = (): void => void (hasEnded = true);
@@ -47,7 +47,7 @@ describe('a verification beside a live projector', () => {
     );
   };
 
-  /** The pool, and what happens before each comparison of a table. */
+  /** A pool that calls a function before each comparison of a table. */
   const disturbed = (onComparison: () => Promise<unknown>): Pool => {
     const connect = async (): Promise<PoolClient> => {
       const connection = await database.pool.connect();
@@ -74,7 +74,7 @@ describe('a verification beside a live projector', () => {
 
   afterEach(() => database.drop());
 
-  it('lets the projector count on during every comparison, and finds no difference', async () => {
+  it('does not block the projector during comparisons, and finds no difference', async () => {
     let counted = 50;
     const onComparison = async (): Promise<void> => {
       append(5);
@@ -86,7 +86,7 @@ describe('a verification beside a live projector', () => {
     expect(counted).toBe(50 + 4 * 5);
   });
 
-  it('finds every planted difference while the projector counts on, and no other', async () => {
+  it('finds exactly the planted differences', async () => {
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:site-7.example'`);
     await database.pool.query(`delete from read.asset_status_entries where change_id = 'c8'`);
     const onComparison = async (): Promise<void> => {
@@ -101,7 +101,7 @@ describe('a verification beside a live projector', () => {
     ]);
   });
 
-  it('compares the tables that a rebuild could not replace meanwhile', async () => {
+  it('prevents that a rebuild replaces the tables before they are compared', async () => {
     let rebuilding: Promise<void> | undefined;
     const onComparison = async (): Promise<void> => {
       rebuilding ??= rebuild({ pool: database.pool, log }, assetStatuses);
@@ -112,11 +112,11 @@ describe('a verification beside a live projector', () => {
     expect(await statuses()).toBe(50);
   });
 
-  it('compares both sides at the position where the projector was, whenever events arrive', async () => {
+  it('compares both sides at the same position, whenever events arrive', async () => {
     const readAll = log.readAll.bind(log);
     const projecting: Promise<unknown>[] = [];
     let more = 6;
-    // Each reading of the rebuild finds that the live tables have gone on since.
+    // The live tables advance after each pass of the rebuild.
     log.readAll = async (...given) => {
       const page = await readAll(...given);
       if (more > 0) {

@@ -5,7 +5,7 @@ import { TestClock } from '../../support/test-clock.js';
 
 let clock: TestClock;
 let queries: number;
-/** The positions by projection; undefined: the database does not answer. */
+/** The positions by projection. Undefined: the database is unavailable. */
 let positions: Record<string, number> | undefined;
 let checkpoints: Checkpoints;
 
@@ -19,8 +19,8 @@ beforeEach(() => {
   checkpoints = new Checkpoints({ query } as unknown as WatchPool, clock);
 });
 
-describe('The follower of the checkpoints', () => {
-  it('waits until every named projection has reached the position', async () => {
+describe('Waiting for checkpoints', () => {
+  it('ends when every named projection has reached the position', async () => {
     const waiting = checkpoints.reached(['metrics', 'records'], 5n, 2_000);
     await clock.advance(100);
     positions = { metrics: 6, records: 4 };
@@ -31,7 +31,7 @@ describe('The follower of the checkpoints', () => {
     expect(clock.now()).toBe(220);
   });
 
-  it('gives up after the time, when the signal aborts, and never reaches a projection without a checkpoint', async () => {
+  it('ends without success after the timeout, when the signal aborts, and if a projection has no checkpoint', async () => {
     const late = checkpoints.reached(['metrics'], 6n, 50);
     const left = new AbortController();
     const aborted = checkpoints.reached(['metrics'], 6n, 2_000, left.signal);
@@ -42,7 +42,7 @@ describe('The follower of the checkpoints', () => {
     expect(await Promise.all([late, unknown])).toEqual([false, false]);
   });
 
-  it('serves all who wait with one query per poll, and sends none while nobody waits', async () => {
+  it('sends one query per poll for all waiting requests, and no query while no request waits', async () => {
     const waiting = Array.from({ length: 500 }, (_, n) => checkpoints.reached(['metrics'], BigInt(6 + (n % 3)), 1_000));
     await clock.advance(100);
     expect(queries).toBeLessThanOrEqual(11);
@@ -55,7 +55,7 @@ describe('The follower of the checkpoints', () => {
     expect(queries).toBe(before);
   });
 
-  it('keeps waiting while the database is unavailable', async () => {
+  it('continues while the database is unavailable', async () => {
     positions = undefined;
     const waiting = checkpoints.reached(['metrics'], 5n, 1_000);
     await clock.advance(300);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HeldLanes, Lease } from '../../../src/read-models/leases/lease.js';
-import { TAKE_LEASE } from '../../../src/read-models/leases/statements.js';
+import { ACQUIRE_LEASE } from '../../../src/read-models/leases/statements.js';
 import { READ_CLOCK } from '../../../src/postgres/statements.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -20,7 +20,7 @@ afterEach(async () => {
   expect(troubles).toEqual([]);
 });
 
-/** Far enough in the future that no machine is slow enough to reach it. ms */
+/** Longer than any run of this spec. */
 const FAR_MS = 3_600_000;
 
 const leaseOf = (lane: string, clock: TestClock, lanes?: HeldLanes): Lease =>
@@ -34,15 +34,15 @@ const rowOf = async (lane: string): Promise<{ owner: string; epoch: number; expi
   );
   return rows[0];
 };
-/** A lease expires by the database's clock, so it is the row that a spec changes. */
+/** Leases expire by the database's clock, so specs change the row instead of the clock. */
 const expireAt = (lane: string, ms: number): Promise<unknown> =>
   database.pool.query('update read.projector_leases set expires_at = $2 where lane = $1', [lane, ms]);
 
-/** A process that asks for a lease, with a clock of its own. */
+/** A process that tries to acquire a lease, with its own clock. */
 class Applicant {
   readonly clock = new TestClock();
   readonly lease: Lease;
-  /** How often it has asked. */
+  /** Number of attempts. */
   asked = 0;
   epoch: number | undefined;
   private readonly stop = new AbortController();
@@ -69,15 +69,15 @@ class Applicant {
   }
 }
 
-describe('the lease of a lane', () => {
-  it('lasts three seconds, is taken over once it has expired, and at once if it was released', async () => {
+describe('The lease of a lane', () => {
+  it('is valid for three seconds, and can be acquired once it has expired or immediately after a release', async () => {
     const [first, second, third] = [new Applicant('counts'), new Applicant('counts'), new Applicant('counts')];
     const before = await databaseTime();
     await first.acquire();
     const { expiresAt } = await rowOf('counts');
     expect(expiresAt).toBeGreaterThanOrEqual(before + 3_000);
     expect(expiresAt).toBeLessThanOrEqual((await databaseTime()) + 3_000);
-    // Killed: nobody renews it.
+    // The holder was killed and does not renew the lease.
     await expireAt('counts', before + FAR_MS);
     second.begin();
     await eventually('it has asked', () => second.asked === 1);
@@ -97,7 +97,7 @@ describe('the lease of a lane', () => {
     expect([third.asked, third.epoch]).toEqual([1, 3]);
   });
 
-  it('is free again if the process is asked to stop while it takes it', async () => {
+  it('is released if the process receives the stop signal while it acquires the lease', async () => {
     const stop = new AbortController();
     const epochs: (number | undefined)[] = [];
     await whileLocked(database.pool, ['read.projector_leases'], async () => {
@@ -118,7 +118,7 @@ describe('the lease of a lane', () => {
     expect(rows).toEqual([{ owner: '', epoch: 1 }]);
   });
 
-  it('stays with the process that renews it each second, and tells a holder that lost it', async () => {
+  it('stays with the process that renews it every second, and a holder is notified when it has lost the lease', async () => {
     const [holder, other] = [new Applicant('counts'), new Applicant('counts')];
     await holder.acquire();
     let lost = 0;
@@ -136,7 +136,7 @@ describe('the lease of a lane', () => {
     });
     await other.end();
     expect([other.epoch, lost, (await rowOf('counts')).epoch]).toEqual([undefined, 0, 1]);
-    // It was too slow to renew it once, and another has it.
+    // The holder renewed too late, and another process has acquired the lease.
     await database.pool.query(`update read.projector_leases set owner = 'other' where lane = 'counts'`);
     await eventually('the holder knows', async () => {
       await holder.clock.advance(1_000);
@@ -147,14 +147,14 @@ describe('the lease of a lane', () => {
   });
 });
 
-describe('the leases of several lanes', () => {
+describe('The leases of several lanes', () => {
   const NAMES = ['counts', 'records'];
 
-  /** A projector's leases, as `projections/project.ts` has them. */
+  /** The leases of a projector, as in `projections/project.ts`. */
   class Projector {
     readonly clock = new TestClock();
     readonly held = new Set<string>();
-    /** How often each lane was asked for, by lane. */
+    /** Number of attempts, by lane. */
     readonly asked = new Map<string, number>();
     private readonly stop = new AbortController();
     private readonly running: Promise<unknown>;
@@ -188,15 +188,15 @@ describe('the leases of several lanes', () => {
 
   const lanesOf = (...projectors: readonly Projector[]): string[] =>
     projectors.map(({ held }) => [...held].sort().join(' '));
-  /** Lets the time of these projectors pass until they hold these lanes. */
+  /** Advances the clocks of these projectors until they hold these lanes. */
   const reach = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
     eventually(`they hold ${lanes.join(', ')}`, async () => {
       for (const { clock } of projectors) await clock.advance(500);
       return String(lanesOf(...projectors)) === String(lanes);
     });
 
-  it('are shared: a projector alone has all, a second one gets the last, and its lanes when it dies', async () => {
-    // A lease outlasts a machine that stands still; it ends when it is released or the spec says so.
+  it('are shared: a single projector holds all, a second one gets the last lane, and all lanes when the first one dies', async () => {
+    // A lease does not expire on a slow machine; it ends only by a release or by `expireAt`.
     await database.pool.query(`
       create function outlast() returns trigger language plpgsql as
         $$ begin new.expires_at := new.expires_at + ${FAR_MS}; return new; end $$;
@@ -219,7 +219,7 @@ describe('the leases of several lanes', () => {
     await second.end();
   });
 
-  it('that are free are taken at once by a projector that has another, unless one that has none wants them', async () => {
+  it('are acquired immediately by a projector that holds another lane, unless a projector without a lane wants them', async () => {
     const now = Date.now();
     const at = (lane: string, expiresAt: number, wantedUntil: number): Promise<unknown> =>
       database.pool.query(
@@ -230,7 +230,7 @@ describe('the leases of several lanes', () => {
     await at('wanted', now - 1, now + 60_000);
     await at('wanted in vain', now - 60_000, now + 60_000);
     const take = async (lane: string, hasOther: boolean): Promise<boolean> =>
-      (await TAKE_LEASE.run(database.pool, { lane, owner: 'us', holdsMs: 3_000, hasOther }))[0]!.isHeld;
+      (await ACQUIRE_LEASE.run(database.pool, { lane, owner: 'us', ttlMs: 3_000, hasOther }))[0]!.isHeld;
     expect(await take('unwanted', true)).toBe(true);
     expect(await take('wanted', true)).toBe(false);
     expect(await take('wanted', false)).toBe(true);

@@ -10,7 +10,7 @@ const NOT_IN_THE_LOG = [
   'key_uses',
 ];
 
-/** Makes the tables of this version those of the development before it, where they differ. */
+/** Converts the tables of this version to those of the unreleased version before it. */
 export const AS_BEFORE = `
   delete from read.later_migrations;
   insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
@@ -33,7 +33,7 @@ export const AS_BEFORE = `
   create table service.rejected_events (day integer, key_id text, sample json);
   ${NOT_IN_THE_LOG.map((table) => `create view read.${table} as select * from service.${table};`).join('\n')}`;
 
-/** The same for version 2.0.0. */
+/** Converts the tables of this version to those of version 2.0.0. */
 export const AS_VERSION_2_0_0 = `${AS_BEFORE}
   delete from read.later_migrations where name <> '0018-lost-in-rebuilds';
   ${NOT_IN_THE_LOG.map((table) => `drop view read.${table}; alter table service.${table} set schema read;`).join('\n')}

@@ -12,13 +12,13 @@ import { type Gate, gateBefore } from '../../support/gate.js';
 import { TestClock } from '../../support/test-clock.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** The positions of its projections, or how it fails; `silent`: a statement gets no answer, and ends at its time limit. */
+/** The positions of the projections on the server, or how the server fails. `silentAt` lets statements time out. */
 type State = readonly number[] | 'away' | { readonly silentAt: 'begin' | 'select' };
 
 const MAX_LAG_MS = 10_000;
 const failure = (code: string): Error => Object.assign(new Error('no'), { code });
 
-/** A server whose pool has only what a read uses. */
+/** A database server whose pool supports only what a read uses. */
 class Server {
   constructor(public state: State) {}
 
@@ -43,12 +43,12 @@ class Server {
   };
 }
 
-describe('A read', () => {
+describe('A read with replicas', () => {
   let clock: TestClock;
   let primary: Server;
   let replica: Server;
   let replicas: Replicas;
-  /** The primary was at 90,000 when the longest allowed lag began, and is at 100,000 now. */
+  /** The primary was at position 90,000 READ_MAX_LAG_SECONDS ago, and is at 100,000 now. */
   const open = async (state: State): Promise<void> => {
     clock = new TestClock();
     [primary, replica] = [new Server([90_000]), new Server(state)];
@@ -63,7 +63,7 @@ describe('A read', () => {
   const read = (minPosition?: number): Promise<string> =>
     replicas.read('metrics', primary.pool, nameOfServer, minPosition);
 
-  it('is answered by a replica with the position that the primary had READ_MAX_LAG_SECONDS ago, and no older one', async () => {
+  it('uses a replica that has reached the position of the primary READ_MAX_LAG_SECONDS ago, and no older replica', async () => {
     await open([90_000, 5]);
     expect(await read()).toBe('replica');
     replica.state = [89_999];
@@ -73,13 +73,13 @@ describe('A read', () => {
     await replicas.end();
   });
 
-  it('is answered by a replica only if each projection there has reached the position of the token', async () => {
+  it('uses a replica only if all its projections have reached the position of the consistency token', async () => {
     await open([95_000, 99_000]);
     expect([await read(95_000), await read(95_001), await read(95_000)]).toEqual(['replica', 'primary', 'replica']);
     await replicas.end();
   });
 
-  it('is answered by the primary until the position of the primary is known', async () => {
+  it('uses the primary until the position of the primary is known', async () => {
     [primary, replica] = [new Server('away'), new Server([100_000])];
     const checkpoints = new Checkpoints(primary.pool as WatchPool);
     replicas = new Replicas({ metrics: replica.pool, records: replica.pool }, checkpoints, MAX_LAG_MS, new TestClock());
@@ -87,7 +87,7 @@ describe('A read', () => {
     await replicas.end();
   });
 
-  it('is answered by a replica that lags only after the primary has not answered five times, and never behind a token', async () => {
+  it('uses a lagging replica only after five failed polls of the primary, and never one behind the consistency token', async () => {
     await open([1]);
     primary.state = 'away';
     await clock.advance(600, 100);
@@ -103,7 +103,7 @@ describe('A read', () => {
   });
 
   it.each(['40001', '57014', '57P01', 'ECONNREFUSED'])(
-    'is repeated as a whole on the primary if a replica fails with %s, and no replica is asked for a second',
+    'is repeated from the start on the primary if a replica fails with %s, and replicas are not used for a second',
     async (code) => {
       await open([100_000]);
       const asked: string[] = [];
@@ -122,7 +122,7 @@ describe('A read', () => {
   );
 
   it.each(['begin', 'select'] as const)(
-    'is answered by the primary if a replica returns nothing to `%s`, and no replica is asked for a second',
+    'uses the primary if a replica does not respond to `%s`, and replicas are not used for a second',
     async (silentAt) => {
       await open([100_000]);
       replica.state = { silentAt };
@@ -135,7 +135,7 @@ describe('A read', () => {
     },
   );
 
-  it('is answered by the primary if its reader has seen more than the replica has, which is asked again', async () => {
+  it('uses the primary if the client has seen newer rows than the replica has, and still uses the replica for later reads', async () => {
     await open([100_000]);
     const asked: string[] = [];
     const answer = async (connection: Connection, isReplica: boolean): Promise<void> => {
@@ -149,7 +149,7 @@ describe('A read', () => {
     await replicas.end();
   });
 
-  it('is not repeated on the primary if it fails for a reason that is none of the database', async () => {
+  it('is not repeated on the primary if the error was not caused by the database', async () => {
     await open([100_000]);
     const answer = jest.fn(() => Promise.reject(new NotFound('Brand not found')));
     await expect(replicas.read('metrics', primary.pool, answer)).rejects.toThrow('Brand not found');
@@ -166,14 +166,14 @@ describe('The API with DATABASE_READ_URL', () => {
   let key: string;
   const now = Date.now();
 
-  /** Which server answers shows in `X-As-Of`. */
+  /** The servers differ in their `X-As-Of`. */
   const setCheckpoint = (pool: Pool, asOf: number, position: number): Promise<unknown> =>
     pool.query(
       `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $2, $1)
         on conflict (projection) do update set as_of = excluded.as_of, position = excluded.position`,
       [asOf, position],
     );
-  /** What each kind of metrics says it is as of. */
+  /** The `X-As-Of` of each metrics route. */
   const asOf = async (): Promise<string[]> => {
     const range = 'startDate=2026-03-01&endDate=2026-03-31';
     const routes = [
@@ -208,7 +208,7 @@ describe('The API with DATABASE_READ_URL', () => {
     await replica?.drop().catch(() => {});
   });
 
-  it('sends the primary no statement of a read that the replica answers, and returns the instant of the replica', async () => {
+  it('sends no statement of a replica read to the primary, and returns the X-As-Of of the replica', async () => {
     const asked = jest.spyOn(app.app.get(MetricsPool), 'query');
     await eventually('the replica answers', async () => {
       asked.mockClear();
@@ -217,7 +217,7 @@ describe('The API with DATABASE_READ_URL', () => {
     expect(asked).toHaveBeenCalledTimes(0);
   });
 
-  it('answers from one snapshot of the replica, that of the checked position', async () => {
+  it('reads the rows and the checked position from one snapshot of the replica', async () => {
     const pools = createReplicaPools(replica.url);
     const replicas = new Replicas(pools, { current: async () => new Map() }, 1_000);
     const position = (connection: Connection): Promise<unknown> =>
@@ -235,21 +235,21 @@ describe('The API with DATABASE_READ_URL', () => {
     await replicas.end();
   });
 
-  it('answers from the primary while the replica is too far behind, until it has caught up', async () => {
+  it('reads from the primary while the replica is too far behind, and from the replica once it has caught up', async () => {
     await setCheckpoint(app.pool, now, 5);
     await eventually('the primary answers', () => areAsOf(now));
     await setCheckpoint(replica.pool, now - 1, 5);
     await eventually('the replica answers', () => areAsOf(now - 1));
   });
 
-  it('answers from the primary, without an error, while the replica is silent', async () => {
+  it('reads from the primary, without an error, while the replica does not respond', async () => {
     gate.silence();
     expect(await areAsOf(now)).toBe(true);
     gate.speak();
     await eventually('the replica answers', () => areAsOf(now - 1));
   });
 
-  it('answers from the primary, without an error, if the replica is gone', async () => {
+  it('reads from the primary, without an error, if the replica is gone', async () => {
     const name = new URL(replica.url).pathname.slice(1);
     await app.pool.query(`alter database ${name} allow_connections false`);
     await app.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);

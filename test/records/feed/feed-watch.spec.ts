@@ -7,11 +7,11 @@ import type { WatchPool } from '../../../src/read-models/pools.js';
 import { FeedWatch, type Outcome } from '../../../src/records/feed/feed-watch.js';
 import { TestClock } from '../../support/test-clock.js';
 
-/** Where the read models are, and how often they were looked at. */
+/** The position of the read models, and how often they were queried. */
 let looks = 0;
 let polls = 0;
 let upTo = 10;
-/** The organizations that have something new. */
+/** The organizations that have new elements. */
 let news: readonly string[] = [];
 let fails = false;
 let watch: FeedWatch;
@@ -48,9 +48,9 @@ const after = async (ms: number, outcome: Promise<Outcome>): Promise<Outcome> =>
   return outcome;
 };
 
-describe('those who wait for the feed', () => {
-  it('are 64 of an organization and 2,000 in all; one look serves them all, and each that leaves makes room', async () => {
-    // Each of its own, as those of requests.
+describe('Requests that wait for the feed', () => {
+  it('are limited to 64 per organization and 2,000 in total, share one poll, and free their place when they end', async () => {
+    // Each request has its own connection.
     const connections: AbortController[] = [];
     const stay = (organization: string): Promise<Outcome> => {
       const connection = new AbortController();
@@ -61,7 +61,7 @@ describe('those who wait for the feed', () => {
     expect(watch.size).toBe(2_000);
     await expect(wait('another', 1)).rejects.toThrow(Unavailable);
     await clock.advance(300);
-    // Nothing was counted: nothing is looked for.
+    // The position has not changed, so changes are not queried.
     expect(looks).toBe(0);
     expect(polls).toBeGreaterThan(1);
     expect(polls).toBeLessThanOrEqual(16);
@@ -80,7 +80,7 @@ describe('those who wait for the feed', () => {
     expect(watch.size).toBe(0);
   });
 
-  it('end in vain after their time, knowing up to when there was nothing, and at once when the process stops', async () => {
+  it('end after their timeout with the instant up to which nothing changed, and immediately when the process stops', async () => {
     const waiting = wait('acme', 150);
     await clock.advance(140);
     expect(watch.size).toBe(1);
@@ -93,16 +93,16 @@ describe('those who wait for the feed', () => {
     expect((await after(20, long)).hasNews).toBe(false);
   });
 
-  it('say no later instant while the database is away', async () => {
+  it('do not advance their instant while the database is unavailable', async () => {
     fails = true;
     expect(await after(400, wait('acme', 400))).toEqual({ hasNews: false, asOf: 0, position: 10 });
   });
 
-  it('are woken when the read models go back, and not while they are behind what was read', async () => {
+  it('are woken when the read models go back, but not while the read models are behind the client', async () => {
     const behind = { organization: 'acme', kinds: [1], after: 10, reached: 4, asOf: 0 };
     upTo = 5;
     expect((await after(100, watch.wait(behind, 100, new AbortController().signal))).hasNews).toBe(false);
-    // At the first look, and at a later one.
+    // This works in the first poll and in later ones.
     expect((await after(20, wait('acme', 20_000))).hasNews).toBe(true);
     upTo = 20;
     const later = wait('acme', 20_000);
@@ -111,7 +111,7 @@ describe('those who wait for the feed', () => {
     expect((await after(20, later)).hasNews).toBe(true);
   });
 
-  it('leave no look behind when nobody waits', async () => {
+  it('are the only reason to poll: polling stops when no request waits', async () => {
     await after(60, wait('acme', 60));
     await clock.advance(20);
     const before = polls;

@@ -9,7 +9,7 @@ import { BLOCK_BYTES, SealedBlocks } from '../../../src/http/sealed-blocks.js';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
 import type { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { ReadFeed, ReadFeedHandler } from '../../../src/records/feed/read-feed.js';
-import type { FirstFill } from '../../../src/records/first-fill.js';
+import type { InitialBackfill } from '../../../src/records/initial-backfill.js';
 import { RecordQueries } from '../../../src/records/record-queries.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
@@ -20,7 +20,7 @@ const LOG = new InMemoryEventLog([
 const ID = (parked: number): string =>
   new FeedIds('in-memory-log').write([{ position: 5, event: EVENT.slice(0, 8), parked }])[0]!;
 
-/** A server that has nothing new, and these events parked before the position asked for. */
+/** A server without new elements and with these parked events before the requested position. */
 const server = (name: string, parkedBefore: number, asked: string[]): RecordsPool => {
   const query = async (sent: string | QueryConfig) => {
     const statement = typeof sent === 'string' ? undefined : sent.name;
@@ -31,7 +31,7 @@ const server = (name: string, parkedBefore: number, asked: string[]): RecordsPoo
   return { query, connect: async () => ({ query, release: () => {} }), end: async () => {} } as unknown as RecordsPool;
 };
 
-/** What a reader with this id is answered, and who was asked. */
+/** The result for a client with this id, and the servers that were queried. */
 const read = async (id: string, parkedOn: { replica: number; primary: number }): Promise<[unknown, string[]]> => {
   const asked: string[] = [];
   const primary = server('primary', parkedOn.primary, asked);
@@ -39,7 +39,7 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
   const checkpoints = new Checkpoints(primary as unknown as WatchPool);
   const replicas = new Replicas({ metrics: pool, records: pool }, checkpoints, 10_000);
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-  const queries = new RecordQueries(primary, { done: async () => {} } as FirstFill, replicas);
+  const queries = new RecordQueries(primary, { requireComplete: async () => {} } as InitialBackfill, replicas);
   const handler = new ReadFeedHandler(queries, LOG, {} as FeedWatch);
   const query = new ReadFeed('acme', [1, 2, 3, 4], 10, id, 0, new AbortController().signal);
   try {
@@ -53,22 +53,22 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
   }
 };
 
-describe('A reader of the feed on a replica', () => {
-  it('is answered there where it has the parked events that the reader has passed', async () => {
+describe('Reading the feed from a replica', () => {
+  it('uses the replica if it has the same parked events before the position of the client', async () => {
     expect(await read(ID(7), { replica: 7, primary: 0 })).toEqual(['[]', ['replica']]);
   });
 
-  it('is answered by the primary where the replica has not got a retry of one, whose id is as good as before', async () => {
+  it('uses the primary if the replica does not have a retry of a parked event yet, and accepts the id', async () => {
     expect(await read(ID(0), { replica: 7, primary: 0 })).toEqual(['[]', ['replica', 'primary']]);
   });
 
-  it('starts again where the primary has other parked events too', async () => {
+  it('rejects the id with Gone if the parked events on the primary have changed too', async () => {
     expect(await read(ID(1), { replica: 7, primary: 0 })).toEqual([Gone, ['replica', 'primary']]);
   });
 });
 
-describe('A sealed id with a position that no log has', () => {
-  it.each([-1n, BigInt(Number.MAX_SAFE_INTEGER) + 1n])('is Gone (position %d)', (position) => {
+describe('A feed id with an impossible position', () => {
+  it.each([-1n, BigInt(Number.MAX_SAFE_INTEGER) + 1n])('is rejected with Gone (position %d)', (position) => {
     const block = Buffer.alloc(BLOCK_BYTES);
     block.writeBigInt64BE(position);
     const [id] = new SealedBlocks('feed of in-memory-log').seal(block);

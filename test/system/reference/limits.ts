@@ -180,7 +180,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'A statement of the projector',
-      limit: (of) => of.duration('projections/project.ts', 'LIMITS.statement_timeout'),
+      limit: (of) => of.duration('projections/project.ts', 'TIMEOUTS.statement_timeout'),
       beyond: 'the batch is split; one failing event is parked',
     },
   ],
@@ -224,14 +224,14 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'CSV export of records',
       limit: (of) =>
-        `${of.count(EXPORT, 'MAX_ROWS')} rows; 1 at a time per organization; ${of.count(EXPORT, 'MAX_AT_ONCE')} in all`,
+        `${of.count(EXPORT, 'MAX_ROWS')} rows; 1 at a time per organization; ${of.count(EXPORT, 'MAX_CONCURRENT_EXPORTS')} in all`,
       beyond: '422; 429; 503',
       rejects: EXPORT,
     },
     {
       what: 'Time of a CSV export',
       limit: (of) =>
-        `${of.duration(EXPORT, 'MAX_MS')}; ${of.duration(POOLS, 'EXPORT_PATIENCE_MS')} for the client to read the next part`,
+        `${of.duration(EXPORT, 'EXPORT_TIMEOUT_MS')}; ${of.duration(POOLS, 'EXPORT_READ_TIMEOUT_MS')} for the client to read the next part`,
       beyond: 'connection reset',
     },
     {

@@ -1,6 +1,6 @@
-/** Verdicts, and asset groups with their members. */
+/** Asset statuses and asset groups. */
 export const ASSETS: readonly string[] = [
-  // An asset's key can be longer than an index allows, so its hash stands for it.
+  // The key of an asset can exceed the maximum size of an index entry, so the hash of the key is indexed.
   `create table read.asset_statuses (
     asset_hash text collate "C" not null,
     asset text collate "C" not null,
@@ -23,7 +23,7 @@ export const ASSETS: readonly string[] = [
     primary key (change_id)
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
   `create index asset_status_entries_newest on read.asset_status_entries (asset_hash, version desc, event_id desc)`,
-  // The name is not unique here: the stream keeps names apart, and a parked event that is retried late may repeat one.
+  // Names are unique in the stream. They are not unique here, because a parked event that is retried may repeat a name.
   `create table read.asset_groups (
     organization text collate "C" not null,
     group_id bigint not null,
@@ -32,7 +32,7 @@ export const ASSETS: readonly string[] = [
     primary key (organization, group_id)
   )`,
   `create index asset_groups_by_name on read.asset_groups (organization, name) where name is not null`,
-  // Rewritten by every transaction that changes the organization: the room left in its page keeps that in place.
+  // Every transaction of the organization updates its row, so the fill factor leaves room for updates in the same page.
   `create table read.asset_group_streams (
     organization text collate "C" not null,
     revision bigint not null,

@@ -10,13 +10,13 @@ const NOT_IN_THE_LOG = [
   'key_uses',
 ];
 
-/** From the tables of version 2.0.0: what the log does not hold gets a schema of its own. */
+/** Moves the tables of version 2.0.0 that the log cannot rebuild to the schema `service`. */
 export const MOVE_SERVICE: readonly string[] = [
   ...NOT_IN_THE_LOG.map((table) => `alter table read.${table} set schema service`),
   'alter table service.webhook_progress add column event text collate "C"',
   `alter table read.parked_events
     add column change_id text collate "C", add column organizations text[] collate "C"`,
-  // Data that PostgreSQL cannot read is left out.
+  // Rows whose data PostgreSQL cannot read are skipped.
   `update read.parked_events set
     change_id = data ->> 'changeId',
     organizations = array(
@@ -32,8 +32,8 @@ export const MOVE_SERVICE: readonly string[] = [
 ];
 
 /**
- * From the tables after that. Listed records are stored as they are shown: the projection reads the log from its
- * beginning again, and until it has, lists and the feed answer that they are being filled.
+ * Converts the tables of the unreleased versions after 2.0.0. Listed records are now stored as JSON items, so their
+ * projection reads the log from the beginning. Until it has finished, lists and the feed respond with 503.
  */
 export const CONVERT_READ_MODELS: readonly string[] = [
   ...NOT_IN_THE_LOG.map((table) => `drop view if exists read.${table}`),
@@ -60,7 +60,7 @@ export const CONVERT_READ_MODELS: readonly string[] = [
     drop column start_log, drop column replay, drop column updated_at, drop column request_body_hash`,
 ];
 
-/** The same of what the log does not hold. */
+/** Converts the tables in `service`. */
 export const CONVERT_SERVICE: readonly string[] = [
   'drop table service.rejected_events',
   'alter table service.webhook_progress add column progress jsonb',

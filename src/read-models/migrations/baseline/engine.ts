@@ -1,6 +1,6 @@
 /** Checkpoints, parked events and leases of the projections. */
 export const ENGINE: readonly string[] = [
-  // Rewritten with every batch: the room left in its page keeps that in place.
+  // Every batch updates these rows, so the fill factor leaves room for updates in the same page.
   `create table read.checkpoints (
     projection text collate "C" not null,
     log_id text not null,

@@ -1,4 +1,4 @@
-/** Counts, and the takedowns that durations are computed from. */
+/** Counts, and the takedowns from which durations are computed. */
 export const METRICS: readonly string[] = [
   `create table read.records (
     organization text collate "C" not null,
@@ -18,7 +18,7 @@ export const METRICS: readonly string[] = [
     record text collate "C" not null,
     primary key (organization, brand, at, measure, type, record)
   ) with (autovacuum_vacuum_scale_factor = 0.02)`,
-  // `n` is part of the key's index, so that a range is answered from the index alone.
+  // The index of the primary key includes `n`, so that a range needs only an index-only scan.
   `create table read.days (
     organization text collate "C" not null,
     brand text collate "C" not null,
@@ -35,7 +35,7 @@ export const METRICS: readonly string[] = [
     n bigint not null check (n >= 0),
     primary key (organization, brand, day, type) include (n)
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
-  // Completed takedowns are indexed in the order of their duration, so that percentiles need no sorting.
+  // Completed takedowns are indexed by duration, so that percentiles need no sorting.
   `create table read.takedowns (
     organization text collate "C" not null,
     id text collate "C" not null,

@@ -1,4 +1,4 @@
-/** What the log does not hold: how far webhooks are delivered, and what requests leave behind. */
+/** Data that the log does not contain: the progress of webhook deliveries, and usage by requests. */
 export const SERVICE: readonly string[] = [
   `create table service.webhook_progress (
     endpoint text collate "C" not null,

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { metrics } from '../../../projections/metrics/projection.js';
 import { listParked } from '../../../projections/engine/parked.js';
-import { SUSPECT_LIMIT_MS } from '../../../projections/engine/projector.js';
+import { ISOLATION_STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projector.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
-import { STATEMENT_LIMIT_MS } from '../../../projections/engine/transaction.js';
+import { STATEMENT_TIMEOUT_MS } from '../../../projections/engine/transaction.js';
 import { verify } from '../../../projections/engine/verify.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
@@ -55,13 +55,13 @@ const one = async (text: string): Promise<number> => (await database.pool.query<
 const counted = (): Promise<number> => one(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
 const position = (): Promise<number> => one(`select position as n from read.checkpoints where projection = 'metrics'`);
 
-/** Soon enough that a spec need not wait, and slow enough that the database can answer between. */
+/** Short, but long enough for the database to respond between retries. */
 const options = () => ({ backoff: new Backoff(1, 20), watchedBy: database.pool });
 const project = async (pool: Pool): Promise<void> => {
   troubles.push(...(await projectToHead(log, pool, [metrics], options())));
 };
 
-/** A pool on which every statement that writes this record's facts comes to harm, and maybe its server's process. */
+/** A pool on which every statement that writes the facts of this record fails. */
 const harming = (
   record: string,
   harm: (connection: PoolClient, send: Parameters<Tamper>[1]) => Promise<unknown>,
@@ -77,9 +77,9 @@ const kill = async (connection: PoolClient): Promise<void> => {
   await database.pool.query('select pg_terminate_backend($1)', [processID]);
 };
 
-/** Shortens the limit that the projector has set, which ends with the transaction that it breaks. */
+/** Shortens the timeout that the projector has set, for the current transaction only. */
 const SHORTEN_LIMIT = `
-  select set_config('statement_timeout', '5ms', true) where current_setting('statement_timeout') in ('${STATEMENT_LIMIT_MS / 1_000}s', '${SUSPECT_LIMIT_MS / 1_000}s')`;
+  select set_config('statement_timeout', '5ms', true) where current_setting('statement_timeout') in ('${STATEMENT_TIMEOUT_MS / 1_000}s', '${ISOLATION_STATEMENT_TIMEOUT_MS / 1_000}s')`;
 
 const sleepForEver = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<void> => {
   const { rowCount } = await send({ text: SHORTEN_LIMIT });
@@ -92,25 +92,28 @@ const waitForLock = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<
   throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
 };
 
-describe('an event that fails for a passing reason whenever it is tried', () => {
+describe('A poison event, which fails with a transient error at every attempt', () => {
   it.each([
-    ['exceeds the time of a statement', sleepForEver, 'statement timeout', 41, 23],
-    ['exceeds it as the last one of the log', sleepForEver, 'statement timeout', 8, 7],
-    ['exceeds it as the only one', sleepForEver, 'statement timeout', 1, 0],
-    ['waits too long for a lock', waitForLock, 'lock timeout', 41, 0],
+    ['exceeds the statement timeout', sleepForEver, 'statement timeout', 41, 23],
+    ['exceeds the timeout as the last event of the log', sleepForEver, 'statement timeout', 8, 7],
+    ['exceeds the timeout as the only event', sleepForEver, 'statement timeout', 1, 0],
+    ['exceeds the lock timeout', waitForLock, 'lock timeout', 41, 0],
     ['loses the connection', kill, 'connection', 41, 40],
-  ])('is parked where it %s; all others are counted and the position moves', async (_, harm, reason, size, bad) => {
-    await append(reports(size));
-    await project(harming(`r-${bad}`, harm));
-    expect(await position()).toBe(Number(await log.head()));
-    expect(await counted()).toBe(size - 1);
-    expect(await listParked(database.pool)).toMatchObject([
-      { event_id: idOf(report(bad)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
-    ]);
-    expect(troubles.join('\n')).toContain(`event ${idOf(report(bad))}`);
-  });
+  ])(
+    'is parked if it %s; all other events are applied and the checkpoint advances',
+    async (_, harm, reason, size, bad) => {
+      await append(reports(size));
+      await project(harming(`r-${bad}`, harm));
+      expect(await position()).toBe(Number(await log.head()));
+      expect(await counted()).toBe(size - 1);
+      expect(await listParked(database.pool)).toMatchObject([
+        { event_id: idOf(report(bad)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
+      ]);
+      expect(troubles.join('\n')).toContain(`event ${idOf(report(bad))}`);
+    },
+  );
 
-  it('is parked beside another one of the same batch', async () => {
+  it('is parked together with another poison event of the same batch', async () => {
     await append(reports(20));
     const pool = tampered(database.pool, () => async (statement, send) => {
       if (statement.name === 'metrics-insert-facts' && /"r-(5|6|17)"/.test(String(statement.values?.at(-1))))
@@ -124,7 +127,7 @@ describe('an event that fails for a passing reason whenever it is tried', () => 
     expect(await counted()).toBe(17);
   });
 
-  it('ends no rebuild and no recount for comparison: it is parked there too', async () => {
+  it('is also parked by a rebuild and by a verification, which do not fail', async () => {
     await append(reports(9));
     const pool = harming('r-4', sleepForEver);
     await project(pool);
@@ -135,12 +138,12 @@ describe('an event that fails for a passing reason whenever it is tried', () => 
   });
 });
 
-describe('nothing is parked', () => {
-  /** More often than an event is tried that is parked in the end. */
+describe('An outage parks no event', () => {
+  /** More attempts than it takes to park a poison event. */
   const failsOften = (projecting: Projecting): Promise<void> =>
     eventually('it has been tried often', () => projecting.troubles.length > 4);
 
-  /** Projects while a lock is held, until it has failed often, and on without it to the head. */
+  /** Runs the projector while a lock is held, and then without the lock up to the end of the log. */
   const outlasts = async (lock: string): Promise<Projecting> => {
     const holder = await database.pool.connect();
     await holder.query(`begin; ${lock}`);
@@ -155,7 +158,7 @@ describe('nothing is parked', () => {
     return projecting;
   };
 
-  it('while the tables are locked, however long; the place is named', async () => {
+  it('while the tables are locked, and the error names the position', async () => {
     await append(reports(1));
     const { troubles: told } = await outlasts('lock table read.facts in exclusive mode');
     expect(await listParked(database.pool)).toEqual([]);
@@ -163,7 +166,7 @@ describe('nothing is parked', () => {
     expect(told[0]).toContain(`event ${idOf(report(0))}`);
   });
 
-  it('while a recount holds the checkpoint', async () => {
+  it('while a rebuild locks the checkpoint', async () => {
     await append(reports(1));
     await project(database.pool);
     await append([report(1)]);
@@ -172,7 +175,7 @@ describe('nothing is parked', () => {
     expect(await counted()).toBe(2);
   });
 
-  it('where the database is away, and away again as soon as it is back', async () => {
+  it('if the database is unavailable, and again as soon as it has recovered', async () => {
     await append(reports(1));
     const { gate, url } = await gateBefore(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
@@ -189,7 +192,7 @@ describe('nothing is parked', () => {
     expect(await counted()).toBe(1);
   });
 
-  it('where the disk is full', async () => {
+  it('if the disk is full', async () => {
     await append(reports(1));
     let left = 6;
     const pool = tampered(database.pool, () => async (statement, send) => {
@@ -203,8 +206,8 @@ describe('nothing is parked', () => {
   });
 });
 
-describe('a batch that means many facts', () => {
-  it('is written in several transactions, whatever an earlier version took, and counted whole', async () => {
+describe('A batch with many facts', () => {
+  it('is split into several transactions and counted completely', async () => {
     const events = Array.from({ length: 12 }, (_, n) => report(n, 1_000));
     await append(events);
     const sizes: number[] = [];

@@ -1,0 +1,110 @@
+import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
+import { maxFactsOf } from '../../src/events/facts.js';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+
+/** Maximum number of facts per transaction, so that a transaction takes about a tenth of a second. */
+const MAX_FACTS = 5_000;
+/** After this many failures at one position, an event is suspected instead of an outage. */
+const MIN_FAILURES = 2;
+/**
+ * An isolated event is parked after this many failures. Before each attempt but the first, the tables are probed.
+ */
+const MAX_ISOLATED_FAILURES = 3;
+const DISK_FULL = '53100';
+
+type Slice = Pick<Batch, 'events' | 'position'>;
+
+/** A projection failed to write its rows. Not used for failures of the connection or of the commit. */
+export class ApplyError extends Error {
+  constructor(
+    readonly projection: string,
+    events: readonly Pick<RecordedEvent, 'id' | 'position'>[],
+    override readonly cause: unknown,
+  ) {
+    const [first] = events;
+    const what = events.length === 1 ? `event ${first?.id}` : `${events.length} events from event ${first?.id} on`;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`${reason} ("${projection}" at position ${first?.position}, ${what})`);
+  }
+}
+
+/**
+ * Distinguishes an outage from a poison event: both can cause a statement timeout, a lock timeout or a lost connection.
+ * Events that fail twice at the same position are bisected, with a transaction for each half, until one event is
+ * isolated. The isolated event is parked after three failures. An outage also affects the connection, the checkpoint,
+ * the probe or the commit; such failures are not counted here.
+ */
+export class PoisonEventIsolation {
+  private suspects: { readonly upTo: bigint; readonly size: number; readonly failures: number } | undefined;
+  /** The isolated event of each projection. */
+  private readonly isolated = new Map<
+    string,
+    { readonly id: string; readonly failures: number; readonly reason: string }
+  >();
+
+  /** Whether events at this position have failed often enough to be bisected. */
+  isActiveAt(position: bigint): boolean {
+    return this.suspects !== undefined && this.suspects.failures >= MIN_FAILURES && position <= this.suspects.upTo;
+  }
+
+  /** Splits a batch into pieces for one transaction each. */
+  *split<Whole extends Slice>({ events, ...batch }: Whole): Generator<Slice & { readonly isLast: boolean }> {
+    let start = 0;
+    let facts = 0;
+    for (const [index, event] of events.entries()) {
+      const added = maxFactsOf(event);
+      const isSuspect = this.suspects !== undefined && events[start]!.position <= this.suspects.upTo;
+      const isFull = isSuspect
+        ? index - start >= this.suspects!.size || event.position > this.suspects!.upTo
+        : facts + added > MAX_FACTS;
+      if (isFull && index > start) {
+        yield { events: events.slice(start, index), position: events[index - 1]!.position, isLast: false };
+        start = index;
+        facts = 0;
+      }
+      facts += added;
+    }
+    yield { events: events.slice(start), position: batch.position, isLast: true };
+  }
+
+  /** Called when a transaction with these events was committed. */
+  succeeded({ position }: Slice): void {
+    if (this.suspects && position >= this.suspects.upTo) {
+      this.suspects = undefined;
+      this.isolated.clear();
+    }
+  }
+
+  /**
+   * Called when a transaction with these events failed.
+   * @returns whether a retry can help; false if the disk is full or every event would fail
+   */
+  failed({ events, position }: Slice, error: ApplyError): boolean {
+    const { cause, projection } = error;
+    const [first] = events;
+    if (!first || !isTransient(cause) || (cause as { code?: unknown }).code === DISK_FULL) return false;
+    const failures = this.suspects && first.position <= this.suspects.upTo ? this.suspects.failures + 1 : 1;
+    const size = failures < MIN_FAILURES ? events.length : Math.max(1, events.length >> 1);
+    this.suspects = { upTo: position, size, failures };
+    if (events.length > 1) return true;
+    const previous = this.isolated.get(projection);
+    this.isolated.set(projection, {
+      id: first.id,
+      failures: previous?.id === first.id ? previous.failures + 1 : 1,
+      reason: cause instanceof Error ? cause.message : String(cause),
+    });
+    return true;
+  }
+
+  /**
+   * Returns an object if `events` is the isolated event. The caller must then probe the tables first. If `reason` is
+   * set, the event must be parked instead of retried.
+   */
+  suspectIn(projection: string, events: readonly { readonly id: string }[]): { readonly reason?: string } | undefined {
+    const isolated = this.isolated.get(projection);
+    if (events.length !== 1 || isolated?.id !== events[0]!.id) return undefined;
+    return isolated.failures < MAX_ISOLATED_FAILURES
+      ? {}
+      : { reason: `${isolated.reason} (${isolated.failures} times)` };
+  }
+}
