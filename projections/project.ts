@@ -6,19 +6,19 @@ import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
 import { type Lane, LANES } from './registry.js';
 import { runWorker } from '../src/worker.js';
-import type { Tell } from '../src/runtime/log-line.js';
+import type { WriteLog } from '../src/runtime/log-line.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
 /** A batch may take longer than a request. ms */
 const LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
-interface Means {
+interface WorkerResources {
   readonly pool: Pool;
   /** For what needs one connection throughout. */
   readonly direct: Pool;
   readonly log: EventLog;
-  readonly say: Tell;
+  readonly say: WriteLog;
   readonly warn: (line: string) => void;
   readonly lanes: Lanes;
 }
@@ -27,12 +27,12 @@ interface Means {
 const projectLane = async (
   { name, projections }: Lane,
   lease: Lease,
-  { pool, direct, log, say, warn, lanes }: Means,
+  { pool, direct, log, say, warn, lanes }: WorkerResources,
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
-    if ((await lease.acquire(stop, () => lanes.turned(name, false))) === undefined) break;
-    const onTurn = (): void => lanes.turned(name, true);
+    if ((await lease.acquire(stop, () => lanes.heartbeat(name, false))) === undefined) break;
+    const onTurn = (): void => lanes.heartbeat(name, true);
     onTurn();
     say(`Lease acquired; projecting ${name}`);
     const turn = new AbortController();
@@ -50,14 +50,14 @@ const projectLane = async (
 };
 
 /** Projects in every lane that no other projector works in; an error in one ends them all. */
-const project = async (means: Means, asked: AbortSignal): Promise<void> => {
+const project = async (resources: WorkerResources, asked: AbortSignal): Promise<void> => {
   const held = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
   const stop = AbortSignal.any([asked, failed.signal]);
   await Promise.all(
     LANES.map(async (lane) => {
-      const lease = new Lease(means.pool, lane.name, means.warn, held, means.say);
-      await projectLane(lane, lease, means, stop).finally(() => failed.abort());
+      const lease = new Lease(resources.pool, lane.name, resources.warn, held, resources.say);
+      await projectLane(lane, lease, resources, stop).finally(() => failed.abort());
     }),
   );
 };
@@ -67,7 +67,7 @@ await runWorker({
   name: 'The projector',
   unbegun: 'projected',
   port: 'PROJECTOR_OPS_PORT',
-  work: async ({ config, url, log, ops, tell: say }, asked) => {
+  work: async ({ config, url, log, ops, writeLog: say }, asked) => {
     const warn = (line: string): void => say(line, 'warn');
     const open = (at: string): Pool =>
       createPool(at, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);

@@ -19,15 +19,15 @@ import { Egress } from './webhooks/delivery/requests/send.js';
 import { Slots } from './webhooks/delivery/slots.js';
 import { WebhookCommands } from './webhooks/endpoints/webhook-commands.js';
 import { openMasterKeys } from './webhooks/master-keys.js';
-import { type Means, runWorker } from './worker.js';
+import { type WorkerResources, runWorker } from './worker.js';
 
 /** What is in flight when the process is asked to stop may take this long to end. ms */
 const ENDS_WITHIN_MS = 4_000;
 
 /** Delivers whenever this process holds the lease, until `asked` aborts. */
-const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSignal): Promise<void> => {
+const deliver = async ({ config, url, log, ops, writeLog }: WorkerResources, asked: AbortSignal): Promise<void> => {
   const keys = openMasterKeys(config);
-  const warn = (sentence: string): void => tell(sentence, 'warn');
+  const warn = (sentence: string): void => writeLog(sentence, 'warn');
   const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
   const databaseClock = await new DatabaseClock(watchPool).begin();
@@ -41,7 +41,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     egress,
     clock,
     warn,
-    onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
+    onTurn: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
@@ -50,10 +50,10 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     ops.begin(log, watchPool, 'webhooks');
     const logId = await log.id();
     while (!asked.aborted) {
-      const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, tell);
-      const epoch = await lease.acquire(asked, () => ops.lanes.turned(WEBHOOKS_LANE, false));
+      const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, writeLog);
+      const epoch = await lease.acquire(asked, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));
       if (epoch === undefined) break;
-      tell('Lease acquired; delivering webhooks');
+      writeLog('Lease acquired; delivering webhooks');
       const [stop, giveUp] = [new AbortController(), new AbortController()];
       const lose = (): void => {
         stop.abort();
@@ -85,7 +85,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
       ]);
       asked.removeEventListener('abort', end);
       await lease.release().catch(() => {});
-      if (!asked.aborted) tell('Another process delivers webhooks; standing by');
+      if (!asked.aborted) writeLog('Another process delivers webhooks; standing by');
     }
   } finally {
     databaseClock.end();

@@ -10,11 +10,11 @@ import { gracefulShutdown } from './http/graceful-shutdown.js';
 import { Prometheus } from './http/ops/prometheus.js';
 import { OperatorServer } from './ops/operator-server.js';
 import { Readiness } from './ops/readiness.js';
-import { createLogger, tellThrough } from './runtime/logger.js';
+import { createLogger, logThrough } from './runtime/logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
 import { Pool } from 'pg';
-import { tellOfStandbys } from './postgres/standbys.js';
+import { logStandbys } from './postgres/standbys.js';
 import { closeTracing, openTracing } from './tracing/open-tracing.js';
 import { asConfigError } from './postgres/unusable-database.js';
 
@@ -26,13 +26,13 @@ interface Start {
 }
 
 const serve = async (config: Config, { sources, logger, release, asked }: Start): Promise<void> => {
-  const log = tellThrough(logger, 'main');
+  const log = logThrough(logger, 'main');
   await prepareTables(config, log, asked);
   asked.throwIfAborted();
   const app = await createApp(config, logger, sources);
   // The embedded server, which listens on a socket alone, has no standby that could be missed.
   if (config.eventStoreUrl === undefined && !/[?&]host=/.test(config.databaseUrl!))
-    await tellOfStandbys(app.get(Pool), log);
+    await logStandbys(app.get(Pool), log);
   const { opsPort } = config;
   const ops =
     opsPort === undefined
@@ -61,8 +61,8 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
   // First, so that a mistake in it stops the start before anything has started.
   const sources = readSourcesFile(config);
-  await openTracing(config, 'threat-protection-api', tellThrough(logger, 'main'));
-  const database = await openDatabase(config, tellThrough(logger, 'main')).catch((error: unknown) => {
+  await openTracing(config, 'threat-protection-api', logThrough(logger, 'main'));
+  const database = await openDatabase(config, logThrough(logger, 'main')).catch((error: unknown) => {
     // A terminal sends its signal to initdb too, whose words would be about something else.
     asked.throwIfAborted();
     throw error;

@@ -8,18 +8,18 @@ import { prepareTables } from './read-models/prepare-tables.js';
 import { type Config, readConfig } from './runtime/config.js';
 import { exitWith } from './runtime/exit.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
-import type { Tell } from './runtime/log-line.js';
-import { createLogger, tellThrough } from './runtime/logger.js';
+import type { WriteLog } from './runtime/log-line.js';
+import { createLogger, logThrough } from './runtime/logger.js';
 import { closeTracing, openTracing } from './tracing/open-tracing.js';
 
 /** What a worker has, once the tables are at this version. */
-export interface Means {
+export interface WorkerResources {
   readonly config: Config;
   /** The database's address. */
   readonly url: string;
   readonly log: EventLog;
   readonly ops: WorkerOps;
-  readonly tell: Tell;
+  readonly writeLog: WriteLog;
 }
 
 const PORTS = { PROJECTOR_OPS_PORT: 'projectorOpsPort', DELIVERIES_OPS_PORT: 'deliveriesOpsPort' } as const;
@@ -34,26 +34,26 @@ interface Worker {
   /** The setting of its operators' port; `OPS_PORT` if that is absent. */
   readonly port: keyof typeof PORTS;
   /** Works until `asked` aborts. */
-  readonly work: (means: Means, asked: AbortSignal) => Promise<void>;
+  readonly work: (means: WorkerResources, asked: AbortSignal) => Promise<void>;
 }
 
 const run = async ({ context, port, work }: Worker, config: Config, asked: AbortSignal): Promise<void> => {
-  const tell = tellThrough(createLogger(config), context);
-  await openTracing(config, `threat-protection-${context}`, tell);
-  const ops = new WorkerOps(tell, asked);
+  const writeLog = logThrough(createLogger(config), context);
+  await openTracing(config, `threat-protection-${context}`, writeLog);
+  const ops = new WorkerOps(writeLog, asked);
   const own = config[PORTS[port]];
   const number = own ?? config.opsPort;
   if (number !== undefined) await ops.listen(config.opsHost, number, own === undefined ? 'OPS_PORT' : port);
-  const database = await openDatabase(config, tell);
+  const database = await openDatabase(config, writeLog);
   try {
     const { url } = database;
     const opened = { ...config, databaseUrl: url };
-    await prepareTables(opened, tell, asked);
+    await prepareTables(opened, writeLog, asked);
     asked.throwIfAborted();
     const log = await openEventLog(opened);
     try {
       notifySupervisor({});
-      await work({ config: opened, url, log, ops, tell }, asked);
+      await work({ config: opened, url, log, ops, writeLog }, asked);
     } finally {
       await log.close();
     }

@@ -10,7 +10,7 @@ import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
-import { asSpan, tracing } from '../../src/tracing/tracing.js';
+import { inSpan, tracing } from '../../src/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
 /** A batch as seen by one projection. */
@@ -68,7 +68,7 @@ export class Projector {
           ({ shares, piece }, onBegun) => {
             // Not before: a batch that was prepared for nothing would leave it open.
             const span = batchSpan(tracing, this.log, this.projections, piece);
-            return asSpan(tracing, span, () => this.apply(shares, piece, onBegun));
+            return inSpan(tracing, span, () => this.apply(shares, piece, onBegun));
           },
           signal,
         );

@@ -14,7 +14,7 @@ import { operatorName } from './runtime/operator-name.js';
 import { onFirstSignal } from './runtime/interruption.js';
 import { prints, type Result } from './runtime/output.js';
 import { count, Progress } from './runtime/progress.js';
-import { oneToken, readSecret } from './runtime/secret.js';
+import { requireToken, readSecret } from './runtime/secret.js';
 import { type Session, withLog } from './runtime/session.js';
 import { pause } from '../flow/retry.js';
 
@@ -69,7 +69,7 @@ const withKey = (signal: AbortSignal, work: (key: string) => Promise<Sent>): Pro
       await revokeApiKey(log, id, operator);
     }
   };
-  return withLog(underKey, { endsItself: true });
+  return withLog(underKey, { handlesSignals: true });
 };
 
 const linesOf = (events: Sent['rejected']): string[] =>
@@ -97,7 +97,7 @@ const readKey = async (files: readonly string[], { key, keyFile }: SendOptions):
   if (keyFile === '-' && files.includes('-')) throw new Invalid('Standard input cannot be both the events and the key');
   if (keyFile !== undefined) return readSecret(keyFile, 'the key');
   const { apiKey } = readConfig();
-  return apiKey && oneToken(apiKey, 'THREAT_PROTECTION_API_KEY', 'the key');
+  return apiKey && requireToken(apiKey, 'THREAT_PROTECTION_API_KEY', 'the key');
 };
 
 const checkUrl = (url: string): void => {

@@ -3,7 +3,7 @@ import { dropParked, listParked, retryParked } from '../../projections/engine/pa
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid, NotFound } from '../errors.js';
 import { formatInstant } from '../events/instant.js';
-import { prints, type Result, withTextPositions } from './runtime/output.js';
+import { prints, type Result, positionsAsStrings } from './runtime/output.js';
 import { withProjections } from './projections.js';
 import type { Session } from './runtime/session.js';
 
@@ -20,7 +20,7 @@ const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => 
 const toJson = ({ event_id, position, revision, parked_at, recorded_at, ...event }: Parked[number]): object => ({
   eventId: event_id,
   projection: event.projection,
-  ...withTextPositions({ position, revision }),
+  ...positionsAsStrings({ position, revision }),
   stream: event.stream,
   type: event.type,
   data: event.data,

@@ -8,7 +8,7 @@ import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid } from '../errors.js';
 import { readPatiently } from '../event-log/read-patiently.js';
 import { say } from '../runtime/terminal.js';
-import { prints, type Result, withTextPositions } from './runtime/output.js';
+import { prints, type Result, positionsAsStrings } from './runtime/output.js';
 import { type Session, withLog } from './runtime/session.js';
 
 /** Says on standard error that the log is unavailable, and when it answers again. */
@@ -21,7 +21,7 @@ export const withProjections = (work: (session: Session) => Promise<Result>): Pr
       await readPatiently(() => readCheckpoints(session.pool, session.log, PROJECTIONS), patience);
       return work(session);
     },
-    { takesItsTime: true },
+    { withoutTimeouts: true },
   );
 
 /** @throws Invalid if there is no projection of that name */
@@ -91,7 +91,7 @@ const verifyAll = async (name: string | undefined): Promise<Result> => {
     return {
       lines: describeDifferences(differences),
       json: {
-        differences: differences.map((difference) => ({ ...difference, row: withTextPositions(difference.row) })),
+        differences: differences.map((difference) => ({ ...difference, row: positionsAsStrings(difference.row) })),
       },
       failed: differences.length > 0,
     };

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Config, ConfigError, environmentOf, EXIT_CONFIG } from '../runtime/config.js';
 import { type Database, openDatabase } from '../postgres/embedded/embedded-postgres.js';
-import { type Tell, tellAs } from '../runtime/log-line.js';
+import { type WriteLog, logToStderr } from '../runtime/log-line.js';
 import { masterKeyFile, openMasterKeys } from '../webhooks/master-keys.js';
 import { Child } from './runtime/child.js';
 import { SIGNALS } from './runtime/interruption.js';
@@ -41,7 +41,7 @@ export class Service {
 
   constructor(
     private readonly config: Config,
-    private readonly log: Tell,
+    private readonly log: WriteLog,
   ) {
     let fail!: (error: Error) => void;
     this.failed = new Promise((_, reject) => (fail = reject));
@@ -125,7 +125,7 @@ export class Service {
  * Stops the service on the first signal, and kills it on the second.
  * @returns the exit code, after a graceful stop; the second signal ends this process
  */
-export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: Tell): Promise<number> =>
+export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: WriteLog): Promise<number> =>
   new Promise((resolve) => {
     let signalled = false;
     const onSignal = (signal: NodeJS.Signals): void => {
@@ -152,14 +152,14 @@ export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: Tell
  * @returns the exit code
  */
 export const start = async (config: Config): Promise<number> => {
-  const tell = tellAs('start', config.logFormat);
-  const service = new Service(config, tell);
-  const stopped = stopOnSignals(service, tell);
+  const writeLog = logToStderr('start', config.logFormat);
+  const service = new Service(config, writeLog);
+  const stopped = stopOnSignals(service, writeLog);
   const failed = service
     .start()
     .then(() => service.failed)
     .catch(async (error: Error) => {
-      tell(error.message, 'error');
+      writeLog(error.message, 'error');
       await service.stop();
       return error instanceof ConfigError ? EXIT_CONFIG : 1;
     });

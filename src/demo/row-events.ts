@@ -27,7 +27,7 @@ const COMPLETED = 40;
 const SOURCE = 'https://github.com/polkadot-js/phishing';
 
 /** A row without an event. */
-export interface NotTaken {
+export interface SkippedRow {
   readonly file: string;
   readonly line: number;
   readonly reason: string;
@@ -133,16 +133,16 @@ const addressEvent = ({ line, address }: AddressRow, day: number): JsonCloudEven
 export const rowEvents = (
   sites: readonly SiteRow[],
   addresses: readonly AddressRow[],
-): { readonly events: readonly JsonCloudEvent[]; readonly notTaken: readonly NotTaken[] } => {
+): { readonly events: readonly JsonCloudEvent[]; readonly skipped: readonly SkippedRow[] } => {
   const events = setUp(sites[0]?.day ?? 0);
-  const notTaken: NotTaken[] = [];
+  const skipped: SkippedRow[] = [];
   const threats = new Map<string, Threat>();
   const listed = new Set<string>();
   for (const row of sites) {
     const { line, day, change, site } = row;
     const asset = change === 'listed' || change === 'delisted' ? readSite(site) : 'neither listed nor delisted';
     if (typeof asset === 'string') {
-      notTaken.push({ file: SITES_FILE, line, reason: asset });
+      skipped.push({ file: SITES_FILE, line, reason: asset });
       continue;
     }
     const id = threats.get(site)?.id ?? `line-${line}`;
@@ -159,11 +159,11 @@ export const rowEvents = (
     const isAddress = parseContent(address).reading?.type === 'ADDRESS';
     if (!isAddress || before) {
       const reason = isAddress ? 'a wallet address already on an earlier line' : 'not a wallet address';
-      notTaken.push({ file: ADDRESSES_FILE, line, reason });
+      skipped.push({ file: ADDRESSES_FILE, line, reason });
       continue;
     }
     watched.add(address);
     events.push(addressEvent(row, threats.get(site)?.createdAt ?? lastDay));
   }
-  return { events, notTaken };
+  return { events, skipped };
 };

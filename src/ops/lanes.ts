@@ -8,7 +8,7 @@ export class Lanes {
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** @param isHeld whether it works there, or waits for another process to give the lane away */
-  turned(lane: string, isHeld: boolean): void {
+  heartbeat(lane: string, isHeld: boolean): void {
     this.states.set(lane, { isHeld, at: this.now() });
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { singleFlight } from '../flow/single-flight.js';
 import { Logger } from '@nestjs/common';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 
 const MAX_PROBE_MS = 2_000;
 
@@ -20,7 +20,7 @@ export interface PartState {
 const FAILED = 'No response; see the log';
 const LATE = `No response within ${MAX_PROBE_MS} ms`;
 
-const tellNest: Tell = (sentence, level) => {
+const logToNest: WriteLog = (sentence, level) => {
   const logger = new Logger('health');
   if (level === 'warn') logger.warn(sentence);
   else logger.log(sentence);
@@ -43,7 +43,7 @@ export class Readiness {
   /** Parts whose failure has been logged, until they answer again. */
   private readonly failing = new Set<string>();
 
-  constructor(private readonly tell: Tell = tellNest) {}
+  constructor(private readonly writeLog: WriteLog = logToNest) {}
 
   /** @param probe if it throws, the part is `unavailable`; the error is logged, not shown */
   register(part: string, probe: Probe): void {
@@ -68,10 +68,10 @@ export class Readiness {
     const late = sleep(MAX_PROBE_MS, unavailable, { signal: timer.signal });
     try {
       const state = await Promise.race([probe(), late]);
-      if (state !== unavailable && this.failing.delete(part)) this.tell(`${part} answers again`);
+      if (state !== unavailable && this.failing.delete(part)) this.writeLog(`${part} answers again`);
       return state;
     } catch (error) {
-      if (!this.failing.has(part)) this.tell(`${part} does not answer: ${messageOf(error)}`, 'warn');
+      if (!this.failing.has(part)) this.writeLog(`${part} does not answer: ${messageOf(error)}`, 'warn');
       this.failing.add(part);
       return { state: 'unavailable', detail: FAILED };
     } finally {

@@ -2,15 +2,15 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { EventLog } from '../event-log/event-log.js';
 import type { WatchPool } from '../read-models/pools.js';
 import type { PortSetting } from '../runtime/listen.js';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 import { Lanes } from './lanes.js';
 import { OperatorServer } from './operator-server.js';
 import { registerStores } from './parts.js';
 import { ProjectionLags } from './projection-lag.js';
-import { watchProjections } from './projection-figures.js';
+import { addProjectionMetrics } from './projection-metrics.js';
 import { Readiness, type Report } from './readiness.js';
 import { createScrape } from './scrape.js';
-import { watchWebhooks } from './webhook-figures.js';
+import { addWebhookMetrics } from './webhook-metrics.js';
 
 /** Health and metrics of a worker: a process without an API. */
 export class WorkerOps {
@@ -27,10 +27,10 @@ export class WorkerOps {
 
   /** @param asked once it aborts, the process says that it is stopping */
   constructor(
-    private readonly tell: Tell,
+    private readonly writeLog: WriteLog,
     private readonly asked: AbortSignal,
   ) {
-    this.readiness = new Readiness(tell);
+    this.readiness = new Readiness(writeLog);
     this.readiness.register('tables', () =>
       this.hasBegun
         ? { state: 'ok' }
@@ -50,7 +50,7 @@ export class WorkerOps {
    */
   async listen(host: string, port: number, portName: PortSetting): Promise<void> {
     const url = await this.server.listen(host, port, portName);
-    this.tell(`Health and metrics for operators on ${url}`);
+    this.writeLog(`Health and metrics for operators on ${url}`);
   }
 
   /**
@@ -72,7 +72,7 @@ export class WorkerOps {
       },
     });
     this.scrape = createScrape(registry, [
-      figures === 'projections' ? watchProjections(lags, registry) : watchWebhooks(pool, registry),
+      figures === 'projections' ? addProjectionMetrics(lags, registry) : addWebhookMetrics(pool, registry),
     ]);
     this.hasBegun = true;
   }

@@ -1,6 +1,6 @@
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
 import { poolModeOf } from './pool-mode.js';
-import { sessionStart, setInEachTransaction, type Settings } from './settings.js';
+import { sessionSetup, setInEachTransaction, type Settings } from './settings.js';
 import { traceStatements } from './traced-statements.js';
 import { inTransaction } from './transaction.js';
 
@@ -58,7 +58,7 @@ const open = (
   const begin = async (client: PoolClient): Promise<void> => {
     const mode = await poolModeOf(connectionString);
     if (mode === 'transaction') setInEachTransaction(pool, all);
-    const { rows } = await client.query(sessionStart(mode === 'transaction' ? {} : all));
+    const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : all));
     if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
     const shown = `${client.host}:${client.port}`;
     throw Object.assign(new Error(`${shown} takes no writes: it is a standby, or read-only`), { code: '25006' });

@@ -9,7 +9,7 @@ const perTransaction = new WeakMap<Pool, Settings>();
 export const setInEachTransaction = (pool: Pool, settings: Settings): void => void perTransaction.set(pool, settings);
 
 /** Sets them for a connection, and shows whether its server takes no writes. Not as startup parameters: poolers refuse these. */
-export const sessionStart = (settings: Settings): string => {
+export const sessionSetup = (settings: Settings): string => {
   const each = Object.entries(settings).map(
     ([name, value]) => `set_config(${escapeLiteral(name)}, ${escapeLiteral(value)}, false)`,
   );

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { type Attributes, type Beginning, errorTypeOf, type Tracing, tracing } from '../tracing/tracing.js';
+import { type Attributes, type SpanOptions, errorTypeOf, type Tracing, tracing } from '../tracing/tracing.js';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
@@ -13,7 +13,7 @@ const serverOf = ({ database, host, port }: PoolClient): Attributes => ({
 });
 
 /** The statement's name and its first word. Never its text, which may hold values. */
-const statementSpan = (statement: string | QueryConfig, server: Attributes): Beginning => {
+const statementSpan = (statement: string | QueryConfig, server: Attributes): SpanOptions => {
   const { name, text } = typeof statement === 'string' ? { name: undefined, text: statement } : statement;
   const operation = /^\s*([a-z]+)/i.exec(text)?.[1]?.toUpperCase() ?? 'SQL';
   return {

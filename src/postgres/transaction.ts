@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { beginWith } from './settings.js';
-import { isReadOnly, isUnanswered } from './transient-errors.js';
+import { isReadOnly, isQueryTimeout } from './transient-errors.js';
 
 /**
  * Runs `work` on one connection, in one transaction.
@@ -23,7 +23,7 @@ export const inTransaction = async <Result>(
     await connection.query('commit');
     return result;
   } catch (error) {
-    if (isUnanswered(error)) broken = error;
+    if (isQueryTimeout(error)) broken = error;
     else
       await connection.query('rollback').catch((rollbackError: unknown) => {
         broken = rollbackError;

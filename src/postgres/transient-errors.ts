@@ -24,7 +24,7 @@ const CONNECTION_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Connection ended unexpectedly|client was closed|Cannot use a pool after calling end/i;
 
 /** Whether the database ended a statement because it took longer than it may (`statement_timeout`). */
-export const isTimeLimit = (error: unknown): boolean => {
+export const isStatementTimeout = (error: unknown): boolean => {
   const cause = error instanceof Unavailable ? error.cause : error;
   return cause instanceof Error && 'code' in cause && cause.code === '57014';
 };
@@ -45,7 +45,8 @@ export const isTransient = (error: unknown): boolean => {
 };
 
 /** Whether a connection still waits for the answer to a statement whose time (`query_timeout`) is over. */
-export const isUnanswered = (error: unknown): boolean => isNativeError(error) && error.message === 'Query read timeout';
+export const isQueryTimeout = (error: unknown): boolean =>
+  isNativeError(error) && error.message === 'Query read timeout';
 
 /** Whether a server refused a write because it takes none: it is a standby, or was demoted. */
 export const isReadOnly = (error: unknown): boolean =>

@@ -2,7 +2,7 @@ import { EXIT_CONFIG } from './config.js';
 import { say } from './terminal.js';
 
 /** Loading the program alone takes more than 400 at once, each connection takes one, and some are for the databases. */
-export const FEWEST_DESCRIPTORS = 1_024;
+export const MIN_DESCRIPTORS = 1_024;
 
 interface UserLimits {
   readonly userLimits?: { readonly open_files?: { readonly soft: number | 'unlimited' } };
@@ -21,9 +21,9 @@ const limit = (): number | undefined => {
  */
 export const requireDescriptors = (): void => {
   const allowed = limit() ?? Infinity;
-  if (allowed >= FEWEST_DESCRIPTORS) return;
+  if (allowed >= MIN_DESCRIPTORS) return;
   say(
-    `This process may open ${allowed} files and connections (ulimit -n); it needs at least ${FEWEST_DESCRIPTORS}. ` +
+    `This process may open ${allowed} files and connections (ulimit -n); it needs at least ${MIN_DESCRIPTORS}. ` +
       'Raise the hard limit and start it again',
   );
   process.exit(EXIT_CONFIG);

@@ -1,8 +1,8 @@
 import { ConfigError, EXIT_CONFIG } from './config.js';
-import { tellAs } from './log-line.js';
+import { logToStderr } from './log-line.js';
 
 /** How a process speaks of its end. */
-export interface LastWords {
+export interface ExitMessages {
   /** As its lines of the log name it. */
   readonly context: string;
   /** What it ends before, if it was asked to end while it started. */
@@ -12,13 +12,13 @@ export interface LastWords {
 }
 
 /** Ends a process whose work has ended with an error, or with the reason of `asked`. */
-export const exitWith = (error: unknown, asked: AbortSignal, { context, unbegun, sentenceOf }: LastWords): never => {
-  const tell = tellAs(context);
+export const exitWith = (error: unknown, asked: AbortSignal, { context, unbegun, sentenceOf }: ExitMessages): never => {
+  const writeLog = logToStderr(context);
   if (error === asked.reason) {
-    tell(`${String(error)}: ends before it has ${unbegun}`);
+    writeLog(`${String(error)}: ends before it has ${unbegun}`);
     process.exit(0);
   }
   const isConfig = error instanceof ConfigError;
-  tell(isConfig ? error.message : sentenceOf(error), 'error');
+  writeLog(isConfig ? error.message : sentenceOf(error), 'error');
   process.exit(isConfig ? EXIT_CONFIG : 1);
 };

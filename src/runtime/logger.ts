@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ConsoleLogger, type LoggerService, type LogLevel } from '@nestjs/common';
 import type { Config } from './config.js';
-import type { Tell } from './log-line.js';
+import type { WriteLog } from './log-line.js';
 import { printableJson, printableLines } from './terminal.js';
 
 const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
@@ -54,7 +54,7 @@ export const createLogger = (config: Pick<Config, 'logFormat' | 'logLevel'>): Lo
   });
 
 /** What tells the operator through a logger. */
-export const tellThrough =
-  (logger: LoggerService, context: string): Tell =>
+export const logThrough =
+  (logger: LoggerService, context: string): WriteLog =>
   (sentence, level) =>
     level === 'warn' ? logger.warn(sentence, context) : logger.log(sentence, context);

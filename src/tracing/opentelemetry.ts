@@ -27,8 +27,8 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import type { Config } from '../runtime/config.js';
-import type { Tell } from '../runtime/log-line.js';
-import type { Attributes, Beginning, Span, Tracing } from './tracing.js';
+import type { WriteLog } from '../runtime/log-line.js';
+import type { Attributes, SpanOptions, Span, Tracing } from './tracing.js';
 
 type Sampling = NonNullable<Config['sampling']>;
 
@@ -111,7 +111,7 @@ class OpenTelemetry implements Tracing {
     private readonly tracer = provider.getTracer('threat-protection'),
   ) {}
 
-  begin({ name, kind, attributes, parent, links = [], ago = 0 }: Beginning): Span | undefined {
+  begin({ name, kind, attributes, parent, links = [], ago = 0 }: SpanOptions): Span | undefined {
     const isWithin = parent === undefined && (kind === 'client' || kind === 'producer');
     const [first, ...others] = isWithin ? this.active() : NONE;
     const from = parent ?? first?.traceparent;
@@ -153,13 +153,13 @@ class OpenTelemetry implements Tracing {
 }
 
 /** Passes on at most one sentence a minute. */
-const seldom = (tell: Tell): ((sentence: string) => void) => {
+const seldom = (writeLog: WriteLog): ((sentence: string) => void) => {
   let nextAt = 0;
   return (sentence) => {
     const now = performance.now();
     if (now < nextAt) return;
     nextAt = now + TOLD_EVERY_MS;
-    tell(sentence, 'warn');
+    writeLog(sentence, 'warn');
   };
 };
 
@@ -184,8 +184,8 @@ const samplerOf = ({ sampler, share }: Sampling): Sampler => {
 };
 
 /** @param name of the process, unless OTEL_SERVICE_NAME names it */
-export const startOpenTelemetry = (name: string, sampling: Sampling, tell: Tell): Tracing => {
-  const warn = seldom(tell);
+export const startOpenTelemetry = (name: string, sampling: Sampling, writeLog: WriteLog): Tracing => {
+  const warn = seldom(writeLog);
   const log = (message: string): void => warn(`OpenTelemetry: ${message}`);
   diag.setLogger({ error: log, warn: log, info: () => {}, debug: () => {}, verbose: () => {} }, DiagLogLevel.WARN);
   const own = resourceFromAttributes({ 'service.name': name, 'service.instance.id': randomUUID() });

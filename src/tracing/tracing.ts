@@ -1,7 +1,7 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 /** What is to be traced. */
-export interface Beginning {
+export interface SpanOptions {
   /** One of few: what differs from one to the next is an attribute. */
   readonly name: string;
   readonly kind: 'server' | 'client' | 'producer' | 'consumer';
@@ -31,7 +31,7 @@ export interface Span {
 /** Records what this process does, and sends it to a collector. */
 export interface Tracing {
   /** @returns undefined if the sampler passes it over */
-  begin(beginning: Beginning): Span | undefined;
+  begin(beginning: SpanOptions): Span | undefined;
   /** Does work on behalf of these spans, or of none, whatever it is called within. */
   within<Result>(spans: readonly Span[], work: () => Result): Result;
   /** The spans that this is called within and that have not ended. */
@@ -43,12 +43,12 @@ export interface Tracing {
 /** Undefined unless this process traces: then nothing of OpenTelemetry has been loaded. Set once, before anything else. */
 export let tracing: Tracing | undefined;
 
-export const traceBy = (one: Tracing | undefined): void => {
+export const setTracing = (one: Tracing | undefined): void => {
   tracing = one;
 };
 
 /** Does at once what has waited on behalf of the spans that were active when each began to wait. */
-export const onBehalfOf = <Result>(
+export const withSpansOf = <Result>(
   waiting: readonly { readonly spans: readonly Span[] | undefined }[],
   work: () => Result,
 ): Result =>
@@ -66,7 +66,7 @@ export const errorTypeOf = (error: unknown): string => {
 };
 
 /** Does the work of a span, which ends with it. */
-export const asSpan = async <Result>(
+export const inSpan = async <Result>(
   tracer: Tracing | undefined,
   span: Span | undefined,
   work: () => Promise<Result>,

@@ -41,8 +41,8 @@ describe('A worker', () => {
 
   it('says which lanes it works, and how far the projections are', async () => {
     worker.begin(log, database.pool, 'projections');
-    worker.lanes.turned('counts', true);
-    worker.lanes.turned('records', false);
+    worker.lanes.heartbeat('counts', true);
+    worker.lanes.heartbeat('records', false);
     const [status, report] = await ask('/health/ready');
     expect([status, JSON.parse(report)]).toMatchObject([
       200,

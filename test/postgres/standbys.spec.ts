@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { tellOfStandbys } from '../../src/postgres/standbys.js';
+import { logStandbys } from '../../src/postgres/standbys.js';
 
 const toldOf = async (names: string, commit: string): Promise<string> => {
   let told = '';
   const query = (): Promise<unknown> => Promise.resolve({ rows: [{ names, commit }] });
-  await tellOfStandbys({ query } as never, (sentence) => (told = sentence));
+  await logStandbys({ query } as never, (sentence) => (told = sentence));
   return told;
 };
 

@@ -8,8 +8,8 @@ describe('With MIGRATE_ON_START=false', () => {
   let database: TestDatabase;
   beforeEach(async () => void (database = await createDatabase({ migrated: false })));
   afterEach(() => database.drop());
-  const prepared = (tell: (line: string) => void, signal?: AbortSignal): Promise<void> =>
-    prepareTables({ databaseUrl: database.url, migrates: false }, tell, signal);
+  const prepared = (writeLog: (line: string) => void, signal?: AbortSignal): Promise<void> =>
+    prepareTables({ databaseUrl: database.url, migrates: false }, writeLog, signal);
 
   it('a process waits for `migrate`, and says so; another call of the operator names it', async () => {
     const told: string[] = [];

@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
-import { FEWEST_DESCRIPTORS } from '../../src/runtime/descriptors.js';
+import { MIN_DESCRIPTORS } from '../../src/runtime/descriptors.js';
 
 describe('A start with too few descriptors', () => {
   it.each(['dist/src/main.js', 'dist/src/cli.js start', 'dist/src/cli.js demo'])(
     'of %s says so in a sentence',
     (program) => {
-      for (const limit of [FEWEST_DESCRIPTORS - 1, 256, 64]) {
+      for (const limit of [MIN_DESCRIPTORS - 1, 256, 64]) {
         const { status, stderr, stdout } = spawnSync(
           'sh',
           ['-c', `ulimit -n ${limit}; exec "$0" ${program}`, process.execPath],

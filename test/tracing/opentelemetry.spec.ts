@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { diag } from '@opentelemetry/api';
 import { startOpenTelemetry } from '../../src/tracing/opentelemetry.js';
 import { readConfig } from '../../src/runtime/config.js';
-import type { Beginning, Span, Tracing } from '../../src/tracing/tracing.js';
+import type { SpanOptions, Span, Tracing } from '../../src/tracing/tracing.js';
 import { eventually } from '../support/eventually.js';
 import { Collector } from './collector.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const from = (flags: string): string => `00-${TRACE}-00f067aa0ba902b7-${flags}`;
-const client = (name: string, more: Partial<Beginning> = {}): Beginning => ({
+const client = (name: string, more: Partial<SpanOptions> = {}): SpanOptions => ({
   name,
   kind: 'client',
   attributes: () => ({}),
@@ -28,13 +28,13 @@ afterAll(async () => {
 });
 beforeEach(() => void (collector.spans.length = 0));
 
-const opened = (settings: NodeJS.ProcessEnv = {}, tell: (sentence: string) => void = () => {}): Tracing => {
+const opened = (settings: NodeJS.ProcessEnv = {}, writeLog: (sentence: string) => void = () => {}): Tracing => {
   const now = process.env;
   process.env = { ...now, ...settings };
   // A second logger of OpenTelemetry in one process would be warned of.
   diag.disable();
   try {
-    return startOpenTelemetry('a-process', readConfig().sampling!, tell);
+    return startOpenTelemetry('a-process', readConfig().sampling!, writeLog);
   } finally {
     process.env = now;
   }

@@ -14,7 +14,7 @@ import { print, say } from '../../runtime/terminal.js';
 import { SIGNALS } from '../runtime/interruption.js';
 import { curlLines } from './calls.js';
 import { deleteKeyHeaders } from './header-files.js';
-import { DemoKeys, revokeLeftKeys } from './keys.js';
+import { DemoKeys, revokeDemoKeys } from './keys.js';
 import { FAILED, type OutputOptions, prints, type Result } from '../runtime/output.js';
 import { count, Progress } from '../runtime/progress.js';
 import { withLog } from '../runtime/session.js';
@@ -46,7 +46,7 @@ const freePort = async ({ host, port }: Config): Promise<number> => {
 const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<readonly string[]> => {
   const sites = readSiteRows();
   const addresses = readAddressRows();
-  const { events, notTaken } = rowEvents(sites, addresses);
+  const { events, skipped } = rowEvents(sites, addresses);
   say(`Sending ${count(events.length)} events of ${count(sites.length + addresses.length)} rows of real threat data`);
   const progress = new Progress('events');
   const sendables = function* () {
@@ -67,9 +67,9 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
   say(`${count(accepted)} accepted, ${count(duplicates)} already known, ${count(rejected.length)} rejected`);
   for (const { place, issues } of rejected) say(`  ${place}: ${issues.join('; ')}`);
   const reasons = new Map<string, number[]>();
-  for (const { file, line, reason } of notTaken)
+  for (const { file, line, reason } of skipped)
     reasons.set(`${file}, ${reason}`, [...(reasons.get(`${file}, ${reason}`) ?? []), line]);
-  say(`${notTaken.length} rows were skipped:`);
+  say(`${skipped.length} rows were skipped:`);
   for (const [reason, lines] of reasons) say(`  ${reason}: line ${lines.join(', ')}`);
   return tokens;
 };
@@ -153,7 +153,7 @@ const demo = async (): Promise<number> => {
   const keys = new DemoKeys();
   let ended: Promise<void> | undefined;
   /** Revokes the keys while the log still answers. */
-  const end = (): Promise<void> => (ended ??= keys.takeBack().then(() => service.stop()));
+  const end = (): Promise<void> => (ended ??= keys.revoke().then(() => service.stop()));
   const stop = new AbortController();
   const stopped = stopOnSignals({ stop: end, kill: () => service.kill() }, say);
   for (const signal of SIGNALS) process.once(signal, () => stop.abort());
@@ -173,7 +173,7 @@ const cleanUp = async (): Promise<Result> => {
   const files = await deleteKeyHeaders(dataDir);
   // Without a database there are no keys, and the call would make one.
   const hasDatabase = databaseUrl !== undefined || existsSync(join(dataDir, 'postgres'));
-  const keys = hasDatabase ? await withLog(({ log }) => revokeLeftKeys(log)) : 0;
+  const keys = hasDatabase ? await withLog(({ log }) => revokeDemoKeys(log)) : 0;
   return {
     lines: [`Revoked ${keys} keys and deleted ${files} header files of demos; their data stays`],
     json: { revokedKeys: keys, deletedFiles: files },

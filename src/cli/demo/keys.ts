@@ -56,7 +56,7 @@ const revokeWhere = async (log: EventLog, isMeant: (key: ApiKey) => boolean): Pr
 };
 
 /** Revokes the keys that demos left in this log, running ones included. @returns how many */
-export const revokeLeftKeys = (log: EventLog): Promise<number> => revokeWhere(log, isOfADemo);
+export const revokeDemoKeys = (log: EventLog): Promise<number> => revokeWhere(log, isOfADemo);
 
 const withLogOf = async <Result>(config: Config, work: (log: EventLog) => Promise<Result>): Promise<Result> => {
   const log = await openEventLog(config);
@@ -70,7 +70,7 @@ const withLogOf = async <Result>(config: Config, work: (log: EventLog) => Promis
 /** The two keys of one demo, from their issue to its end. */
 export class DemoKeys {
   readonly #ids: string[] = [];
-  #takeBack = (): Promise<void> => Promise.resolve();
+  #revoke = (): Promise<void> => Promise.resolve();
 
   /**
    * @param config with the address of the database that runs
@@ -81,7 +81,7 @@ export class DemoKeys {
       const keys = await issueKeys(log, (id) => this.#ids.push(id));
       return { keys, headers: await writeKeyHeaders(config.dataDir, url, keys) };
     });
-    this.#takeBack = async () => {
+    this.#revoke = async () => {
       await issued.catch(() => {});
       await deleteKeyHeaders(config.dataDir, url);
       if (this.#ids.length > 0) await withLogOf(config, (log) => revokeWhere(log, ({ id }) => this.#ids.includes(id)));
@@ -90,12 +90,12 @@ export class DemoKeys {
   }
 
   /** Deletes the files and revokes the keys, 2 s at most. Never rejects: the demo ends in any case. */
-  async takeBack(): Promise<void> {
+  async revoke(): Promise<void> {
     const late = sleep(TAKE_BACK_WITHIN_MS, undefined, { ref: false }).then(() => {
       throw new Error('the log does not answer');
     });
     try {
-      await Promise.race([this.#takeBack(), late]);
+      await Promise.race([this.#revoke(), late]);
     } catch (error) {
       say(`The keys of this demo could not be revoked: ${(error as Error).message}`);
       say('They expire after 30 days; `npm run --silent cli -- demo --clean` revokes them before');

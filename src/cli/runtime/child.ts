@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { ConfigError, EXIT_CONFIG } from '../../runtime/config.js';
-import type { Tell } from '../../runtime/log-line.js';
+import type { WriteLog } from '../../runtime/log-line.js';
 import { pause } from '../../flow/retry.js';
 
 const RESTART_MS = 1_000;
@@ -28,7 +28,7 @@ export class Child {
     private readonly name: string,
     private readonly args: readonly string[],
     private readonly environment: () => NodeJS.ProcessEnv,
-    private readonly log: Tell,
+    private readonly log: WriteLog,
     private readonly fail: (error: Error) => void,
   ) {}
 

@@ -32,7 +32,7 @@ export const table = (headings: readonly string[], rows: readonly (readonly Cell
 };
 
 /** A string: a position may exceed the integers that JSON readers keep exact. */
-export const withTextPositions = (row: object): object => {
+export const positionsAsStrings = (row: object): object => {
   const isPosition = (name: string): boolean => name === 'position' || name === 'revision';
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [name, isPosition(name) ? String(value) : (value as unknown)]),

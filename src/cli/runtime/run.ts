@@ -3,7 +3,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './output.js';
 import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
 import { requireDescriptors } from '../../runtime/descriptors.js';
-import { tellAs } from '../../runtime/log-line.js';
+import { logToStderr } from '../../runtime/log-line.js';
 
 /** The commands, loaded on demand: no call needs the imports of all. */
 const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
@@ -72,7 +72,7 @@ export const run = async (words: readonly string[]): Promise<void> => {
       process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
     } else {
       const isConfig = error instanceof ConfigError;
-      tellAs(noun)(isConfig ? error.message : inspect(error), 'error');
+      logToStderr(noun)(isConfig ? error.message : inspect(error), 'error');
       process.exitCode = isConfig ? EXIT_CONFIG : FAILED;
     }
   }

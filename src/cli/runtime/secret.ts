@@ -23,14 +23,14 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
   } catch (error) {
     throw new Invalid(`${what} cannot be read from ${file}: ${(error as Error).message}`);
   }
-  return oneToken(Buffer.concat(chunks).toString(), file === '-' ? 'standard input' : file, what);
+  return requireToken(Buffer.concat(chunks).toString(), file === '-' ? 'standard input' : file, what);
 };
 
 /**
  * @param from the source's name in errors
  * @throws Invalid if the text is not one line of visible ASCII
  */
-export const oneToken = (text: string, from: string, what: string): string => {
+export const requireToken = (text: string, from: string, what: string): string => {
   const secret = text.trim();
   if (secret.length <= MAX_BYTES && /^[\x21-\x7e]+$/.test(secret)) return secret;
   throw new Invalid(`${from} must contain only ${what}, on one line`);

@@ -20,9 +20,9 @@ export interface Session {
 
 export interface SessionOptions {
   /** The work handles signals itself, in its own time. Otherwise it is abandoned. */
-  readonly endsItself?: boolean;
+  readonly handlesSignals?: boolean;
   /** No statement timeout, and past a pooler, for rebuilds. */
-  readonly takesItsTime?: boolean;
+  readonly withoutTimeouts?: boolean;
   /** The tables are brought to this version even where MIGRATE_ON_START is false. */
   readonly migrates?: boolean;
 }
@@ -39,11 +39,11 @@ const requireTables = async (pool: Pool): Promise<void> => {
 const useDatabase = async <Result>(
   databaseUrl: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
-  { takesItsTime = false, migrates = false }: SessionOptions,
+  { withoutTimeouts = false, migrates = false }: SessionOptions,
 ): Promise<Result> => {
-  const limits = takesItsTime ? NO_LIMITS : {};
+  const limits = withoutTimeouts ? NO_LIMITS : {};
   const config = readConfig();
-  const url = (takesItsTime ? config.databaseDirectUrl : undefined) ?? databaseUrl;
+  const url = (withoutTimeouts ? config.databaseDirectUrl : undefined) ?? databaseUrl;
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
   try {
     await requireSessions(databaseUrl, config);
@@ -82,7 +82,8 @@ export const withDatabase = async <Result>(
   });
   try {
     signal.throwIfAborted();
-    if (options.endsItself !== true) return await Promise.race([interrupted, useDatabase(database.url, work, options)]);
+    if (options.handlesSignals !== true)
+      return await Promise.race([interrupted, useDatabase(database.url, work, options)]);
     stopListening();
     return await useDatabase(database.url, work, options);
   } finally {

@@ -33,13 +33,13 @@ export interface ClusterLayout {
 
 const stateFileOf = (home: string): string => join(home, 'place.json');
 
-export const loadState = (home: string): State | undefined =>
+export const readState = (home: string): State | undefined =>
   existsSync(stateFileOf(home)) ? (JSON.parse(readFileSync(stateFileOf(home), 'utf8')) as State) : undefined;
 
 export const saveState = async (home: string, change: Partial<State>): Promise<void> => {
   // Named by the process: two may start at once.
   const partial = `${stateFileOf(home)}.${process.pid}.partial`;
-  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...loadState(home), ...change }), { mode: 0o600 });
+  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...readState(home), ...change }), { mode: 0o600 });
   await rename(partial, stateFileOf(home));
 };
 
@@ -73,7 +73,7 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
       { cause },
     );
   }
-  let known = loadState(home)?.cluster;
+  let known = readState(home)?.cluster;
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
   // Restrict access before anything is written; search permission is added when the cluster's location is known.
   for (const directory of made) await closeDirectory(directory, owner);

@@ -11,7 +11,7 @@ import { createServiceRole, SERVICE_ROLE } from './database-role.js';
 import { type Transport, urlOf } from './endpoint.js';
 import { choosePassword } from './passwords.js';
 import { findPostmaster, startServer, stopServer } from './postmaster.js';
-import { BEGIN_USE, END_USE, LOCK_OUT } from './statements.js';
+import { BEGIN_USE, END_USE, LOCK_EXCLUSIVELY } from './statements.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
@@ -60,7 +60,7 @@ const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promi
 const isLastUse = async ({ client }: Use): Promise<boolean> => {
   try {
     await END_USE.run(client, {});
-    const [row] = await LOCK_OUT.run(client, {});
+    const [row] = await LOCK_EXCLUSIVELY.run(client, {});
     return row!.is_last;
   } catch {
     return false; // The server is gone.

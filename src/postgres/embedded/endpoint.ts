@@ -4,7 +4,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClusterLayout, loadState, saveState } from './cluster-layout.js';
+import { type ClusterLayout, readState, saveState } from './cluster-layout.js';
 import { giveTo } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
@@ -61,7 +61,7 @@ const tryPort = (port: number): Promise<number | undefined> =>
   });
 
 const freePort = async ({ home }: ClusterLayout): Promise<number> => {
-  const known = loadState(home)?.port;
+  const known = readState(home)?.port;
   const port = (known && (await tryPort(known))) || (await tryPort(0));
   if (port === undefined) throw new Error(`No port is free on ${LOOPBACK}`);
   await saveState(home, { port });

@@ -18,7 +18,7 @@ export const END_USE = statement(
   `select pg_advisory_unlock_shared(${LOCK}) as ended`,
 );
 /** Whether that was the last use. New ones are then kept away until the connection ends. */
-export const LOCK_OUT = statement(
+export const LOCK_EXCLUSIVELY = statement(
   'embedded-lock-out',
   {},
   { is_last: 'boolean' },

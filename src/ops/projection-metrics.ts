@@ -5,7 +5,7 @@ import type { ProjectionLags } from './projection-lag.js';
  * Adds how far the projections are.
  * @returns reads it; call it before each scrape
  */
-export const watchProjections = (lags: ProjectionLags, registry: Registry): (() => Promise<void>) => {
+export const addProjectionMetrics = (lags: ProjectionLags, registry: Registry): (() => Promise<void>) => {
   const gauge = (name: string, help: string, labelNames: string[] = ['projection']): Gauge =>
     new Gauge({ name, help, labelNames, registers: [registry] });
   const position = gauge('threat_protection_projection_position', 'How far each projection has read the log');

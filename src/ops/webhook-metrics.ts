@@ -6,7 +6,7 @@ import type { WatchPool } from '../read-models/pools.js';
  * Adds what the delivery process has written down of webhooks.
  * @returns reads it; call it before each scrape
  */
-export const watchWebhooks = (pool: WatchPool, registry: Registry): (() => Promise<void>) => {
+export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => Promise<void>) => {
   const registers = [registry];
   const endpoints = new Gauge({
     name: 'threat_protection_webhook_endpoints',
