@@ -65,7 +65,7 @@ const project = async (resources: WorkerResources, asked: AbortSignal): Promise<
 await runWorker({
   context: 'projector',
   name: 'The projector',
-  unbegun: 'projected',
+  task: 'projecting',
   port: 'PROJECTOR_OPS_PORT',
   work: async ({ config, url, log, ops, writeLog: say }, asked) => {
     const warn = (line: string): void => say(line, 'warn');

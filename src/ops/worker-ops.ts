@@ -25,10 +25,10 @@ export class WorkerOps {
     metrics: () => this.scrape(),
   });
 
-  /** @param asked once it aborts, the process says that it is stopping */
+  /** @param stopSignal once it aborts, the health check reports `stopping` */
   constructor(
     private readonly writeLog: WriteLog,
-    private readonly asked: AbortSignal,
+    private readonly stopSignal: AbortSignal,
   ) {
     this.readiness = new Readiness(writeLog);
     this.readiness.register('tables', () =>
@@ -45,8 +45,8 @@ export class WorkerOps {
   }
 
   /**
-   * Listens, before anything else has begun.
-   * @throws ConfigError or AddressInUse naming the setting
+   * Starts to listen. Call it before the process starts its other parts, so that its health can be observed.
+   * @throws ConfigError or AddressInUse, naming the setting
    */
   async listen(host: string, port: number, portName: PortSetting): Promise<void> {
     const url = await this.server.listen(host, port, portName);
@@ -54,17 +54,17 @@ export class WorkerOps {
   }
 
   /**
-   * From here on the log and the read models are parts of it.
-   * @param figures whose it tells
+   * Adds the log and the read models to health and metrics, once the tables are at this version.
+   * @param subject whose metrics are added
    */
-  begin(log: EventLog, pool: WatchPool, figures: 'projections' | 'webhooks'): void {
+  begin(log: EventLog, pool: WatchPool, subject: 'projections' | 'webhooks'): void {
     const lags = new ProjectionLags(log, pool);
     registerStores(this.readiness, log, lags);
     const { registry, lanes } = this;
     collectDefaultMetrics({ register: registry });
     new Gauge({
       name: 'threat_protection_projector_lane_leader',
-      help: 'Whether this process works in the lane (1) or stands by (0)',
+      help: '1 if this process works in the lane, 0 if it stands by',
       labelNames: ['lane'],
       registers: [registry],
       collect() {
@@ -72,7 +72,7 @@ export class WorkerOps {
       },
     });
     this.scrape = createScrape(registry, [
-      figures === 'projections' ? addProjectionMetrics(lags, registry) : addWebhookMetrics(pool, registry),
+      subject === 'projections' ? addProjectionMetrics(lags, registry) : addWebhookMetrics(pool, registry),
     ]);
     this.hasBegun = true;
   }
@@ -82,11 +82,11 @@ export class WorkerOps {
   }
 
   private report(): Promise<Report> {
-    this.readiness.stopping = this.asked.aborted;
+    this.readiness.stopping = this.stopSignal.aborted;
     return this.readiness.report();
   }
 
-  /** A loop that waits for an unavailable database is no reason to restart the process. */
+  /** While the database is unavailable, no lane counts as stuck, because a restart would not help. */
   private async stuckLanes(): Promise<readonly string[]> {
     const lanes = this.lanes.stuck();
     return lanes.length === 0 || (await this.readiness.report()).status === 'not-ready' ? [] : lanes;

@@ -5,9 +5,9 @@ import { isReadOnly, isQueryTimeout } from './transient-errors.js';
 
 /**
  * Runs `work` on one connection, in one transaction.
- * @param begin the statements that it begins with
- * @param beginLimitMs overrides the pool's limit for `begin`
- * @throws as `work`, after everything was rolled back; or what the database said
+ * @param begin the statements that begin the transaction
+ * @param beginLimitMs overrides the timeout of the pool for `begin`
+ * @throws the error of `work`, after the transaction was rolled back; or the database's error
  */
 export const inTransaction = async <Result>(
   pool: Pool,
@@ -31,12 +31,12 @@ export const inTransaction = async <Result>(
     if (isReadOnly(error)) broken = error;
     throw error;
   } finally {
-    // A connection that did not answer or could not roll back, or whose server takes no writes, is not reused.
+    // Close the connection if it did not answer or could not roll back, or if its server does not accept writes.
     connection.release(broken !== undefined);
   }
 };
 
-/** Kysely over one connection, whose transaction somebody else began. */
+/** Creates a Kysely that uses one connection, within a transaction that the caller has begun. */
 export const kyselyOver = <Tables>(connection: Pick<PoolClient, 'query'>): Kysely<Tables> => {
   const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
   const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Lanes } from '../../src/ops/lanes.js';
 
 describe('The lanes of a process', () => {
-  it('are stuck one by one, each once its loop has not turned for ten seconds', () => {
+  it('are stuck independently, each after 10 s without a heartbeat', () => {
     let now = 0;
     const lanes = new Lanes(() => now);
     lanes.heartbeat('counts', true);

@@ -37,7 +37,7 @@ describe('A pool', () => {
     await setReadOnly(true);
     const pool = poolOf(database.url);
     const refused = await pool.query('select 1').catch((error: unknown) => error);
-    expect((refused as Error).message).toMatch(/:\d+ takes no writes: it is a standby, or read-only$/);
+    expect((refused as Error).message).toMatch(/:\d+ does not accept writes: it is a standby, or read-only$/);
     expect(isTransient(refused)).toBe(true);
     expect((await poolOf(database.url, createReplicaPool).query('select 1 as n')).rows).toEqual([{ n: 1 }]);
     await setReadOnly(false);

@@ -32,10 +32,10 @@ describe('A database that cannot be used', () => {
 
   it('is a sentence with what to do, for a wrong password, no such database, and no right to make a schema', async () => {
     await expect(prepared(urlWith((url) => (url.password = 'bad')))).rejects.toThrow(
-      /password authentication failed for user ".*"; correct user and password in DATABASE_URL/,
+      /password authentication failed for user ".*"; correct the user and password in DATABASE_URL/,
     );
     await expect(prepared(urlWith((url) => (url.pathname = '/nowhere')))).rejects.toThrow(
-      /"nowhere" does not exist; create it, or correct the name in DATABASE_URL/,
+      /"nowhere" does not exist; create the database, or correct its name in DATABASE_URL/,
     );
     const withoutRight = prepared(urlWith(() => {}));
     await expect(withoutRight).rejects.toThrow(

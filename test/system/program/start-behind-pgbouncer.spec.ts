@@ -101,12 +101,12 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
       const wrong = new URL(url);
       wrong.password = 'wrong';
       await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
-        'correct user and password in DATABASE_URL',
+        'correct the user and password in DATABASE_URL',
       );
       wrong.href = url;
       wrong.pathname = '/nowhere';
       await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
-        'create it, or correct the name in DATABASE_URL',
+        'create the database, or correct its name in DATABASE_URL',
       );
     }));
 
