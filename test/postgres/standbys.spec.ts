@@ -8,12 +8,12 @@ const toldOf = async (names: string, commit: string): Promise<string> => {
   return told;
 };
 
-describe('The start', () => {
-  it('tells whether what is acknowledged is on a standby too', async () => {
+describe('logStandbys', () => {
+  it('logs whether acknowledged events are also stored on a standby', async () => {
     expect(await toldOf('ANY 1 (*)', 'on')).toBe(
-      'What is acknowledged is on a standby too (synchronous_standby_names = ANY 1 (*))',
+      'Acknowledged events are also stored on a standby (synchronous_standby_names = ANY 1 (*))',
     );
-    expect(await toldOf('', 'on')).toMatch(/server alone \(synchronous_standby_names is empty\): a failover loses/);
-    expect(await toldOf('ANY 1 (*)', 'local')).toMatch(/server alone \(synchronous_commit = local\)/);
+    expect(await toldOf('', 'on')).toMatch(/server only \(synchronous_standby_names is empty\): a failover loses/);
+    expect(await toldOf('ANY 1 (*)', 'local')).toMatch(/server only \(synchronous_commit = local\)/);
   });
 });
