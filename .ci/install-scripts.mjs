@@ -1,6 +1,6 @@
 /**
- * Fails where a package runs a script when it is installed and is not in install-scripts.json, which says what the
- * script does and why nothing is lost where it does not run. None has to: package.json denies each (`allowScripts`).
+ * Fails if a package with an install script is not listed in install-scripts.json, which says what each script does and
+ * why it is not needed. None of the scripts is run: `allowScripts` in package.json denies each one.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Fails where the lock file has no hash of a package, so that npm would take whatever the registry gives, or names in
- * `without-integrity.json` one that is not so any more.
+ * Fails if the lock file has no hash for a package, so that npm would accept any content from the registry. Exceptions
+ * are listed in `without-integrity.json`; an exception that is no longer needed also fails.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

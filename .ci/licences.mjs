@@ -1,9 +1,9 @@
-/** Fails where a package of production is under a licence that is not on this list, or under none that it names. */
+/** Fails if a production dependency has a licence that is not on this list, or names no licence. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isProgram, readPackages, tell } from './lock-file.mjs';
 
-/** Each lets anybody use, change and pass on the code, and asks for its notice at most. SPDX. */
+/** SPDX ids of permissive licences, which require at most a copyright notice. */
 export const ACCEPTED = new Set([
   '0BSD',
   'Apache-2.0',
@@ -16,7 +16,7 @@ export const ACCEPTED = new Set([
   'Python-2.0',
 ]);
 
-/** Whether an SPDX expression can be met: `OR` by one of them, `AND` by all; without exceptions and brackets inside brackets. */
+/** Whether an SPDX expression is satisfied. Supports `AND` and `OR`, but no exceptions and no nested brackets. */
 export const isAccepted = (expression) =>
   expression
     .replace(/^\((.*)\)$/, '$1')

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** The lock file that the command line names, or the project's. */
+/** The lock file named on the command line, or that of the project. */
 const path = process.argv[2] ?? join(import.meta.dirname, '..', 'package-lock.json');
 
 /** Whether a module is the program that was started, not one that it imports. */
 export const isProgram = (url) => url === pathToFileURL(process.argv[1]).href;
 
-/** @returns each installed package: its name, version, place and what the lock file says of it */
+/** @returns each installed package: its name, version, folder and the other fields of its entry in the lock file */
 export const readPackages = (file = path) => {
   const { packages } = JSON.parse(readFileSync(file, 'utf8'));
   return Object.entries(packages)
@@ -21,7 +21,7 @@ export const readPackages = (file = path) => {
     }));
 };
 
-/** Says what was found, one line each, and ends the process: with 1 where there is something. */
+/** Prints the findings, one per line, and exits: with 1 if there are any, otherwise with 0. */
 export const tell = (findings, fine) => {
   console.log(findings.length === 0 ? fine : findings.join('\n'));
   process.exit(findings.length === 0 ? 0 : 1);

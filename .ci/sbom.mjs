@@ -1,4 +1,4 @@
-/** Writes what production is made of as CycloneDX into coverage/sbom.cdx.json, and says how many components it names. */
+/** Writes the production dependencies as a CycloneDX SBOM to coverage/sbom.cdx.json, and prints their number. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Says how old the bundled Public Suffix List is: the version of tldts in the lock file, the age of its publication, and
+ * Prints how old the bundled Public Suffix List is: the version of tldts in the lock file, the age of its publication, and
  * the newest version. Age does not fail the run, and neither does a registry that does not answer.
  */
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Fails where a production dependency has a vulnerability that the registry knows of. A registry that does not answer
- * audits is reported, but does not fail the run.
+ * Fails if a production dependency has a vulnerability that is known to the registry. If the registry does not support
+ * audits, this is reported, but does not fail the run.
  */
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';

@@ -1,14 +1,14 @@
 /**
- * Compiles the project in the current folder into `dist`, unless that is current: beside the one that is there, which a
- * running service may use, then in its place. With `--no-check` whatever its types are; a build that looks at them does
- * not take that one for current.
+ * Compiles the project in the current folder into `dist`, unless `dist` is up to date. The build is made in a folder of
+ * its own and then renamed, because a running service may use the present `dist`. `--no-check` skips the type check; a
+ * later build with the type check does not treat such a build as up to date.
  */
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleDependencies } from './dependencies.mjs';
 import { stampOf } from './stamp.mjs';
 
-// The programs look at it themselves (`src/runtime/node-version.ts`), but the build runs first.
+// The programs check the version of Node themselves (`src/runtime/node-version.ts`), but the build runs first.
 const least = JSON.parse(readFileSync('package.json', 'utf8')).engines.node.replace('>=', '');
 if (process.version.localeCompare(`v${least}`, 'en', { numeric: true }) < 0) {
   console.error(`This is Node ${process.version}; the service needs Node ${least} or later`);
@@ -27,7 +27,7 @@ const isRunning = (pid) => {
   }
 };
 
-/** What builds that were killed have left. */
+/** Deletes the folders that killed builds have left behind. */
 const sweep = () => {
   for (const name of readdirSync('.')) {
     const pid = /^dist\.(\d+)(?:\.old)?$/.exec(name)?.[1];
@@ -35,7 +35,7 @@ const sweep = () => {
   }
 };
 
-/** Two renames, so that there is always a whole `dist` but for the instant between them. */
+/** Replaces `dist` by two renames, so that it is missing only for an instant and never incomplete. */
 const switchOver = () => {
   const old = `${NEXT}.old`;
   if (existsSync(OUT)) renameSync(OUT, old);
@@ -43,7 +43,7 @@ const switchOver = () => {
   rmSync(old, { recursive: true, force: true });
 };
 
-/** What the compiler does not read. */
+/** Copies the files that the compiler ignores. */
 const copyAssets = () => cpSync('src', join(NEXT, 'src'), { recursive: true, filter: (file) => !file.endsWith('.ts') });
 
 const stamp = stampOf([
@@ -65,7 +65,7 @@ const current = existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : undefi
 if (current !== stamp && !(isUnchecked && current === UNCHECKED)) {
   sweep();
   try {
-    // Loaded only now: it takes a second.
+    // Imported only if needed, because loading the compiler takes a second.
     const { compile } = await import('./compile.mjs');
     if (compile(NEXT, isUnchecked)) {
       copyAssets();

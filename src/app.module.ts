@@ -22,12 +22,12 @@ import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { tryWriteLines } from './runtime/terminal.js';
 
 /**
- * The composition root. Pipe and filter are providers, so that every test has the ones of production. It alone is
- * global, for what it is given: the settings, and where the access log goes.
+ * The composition root. The validation pipe and the error filter are providers, so that tests run with the same ones as
+ * production. This is the only global module: it exports the settings and the output of the access log.
  */
 @Module({})
 export class AppModule {
-  /** @param config with `databaseUrl` set, of a database that has been migrated */
+  /** @param config `databaseUrl` must be set, and that database must have been migrated */
   static with(config: Config, sources: SourcesSettings = readSourcesFile(config)): DynamicModule {
     return {
       module: AppModule,
@@ -54,7 +54,7 @@ export class AppModule {
   }
 }
 
-/** The whole API, not listening yet. */
+/** Creates the API. It does not listen yet. */
 export const createApp = async (
   config: Config,
   logger: LoggerService | false,

@@ -19,15 +19,18 @@ import { Egress } from './webhooks/delivery/requests/send.js';
 import { Slots } from './webhooks/delivery/slots.js';
 import { WebhookCommands } from './webhooks/endpoints/webhook-commands.js';
 import { openMasterKeys } from './webhooks/master-keys.js';
-import { type Means, runWorker } from './worker.js';
+import { type WorkerResources, runWorker } from './worker.js';
 
-/** What is in flight when the process is asked to stop may take this long to end. ms */
-const ENDS_WITHIN_MS = 4_000;
+/** How long deliveries in flight may take to finish once the process has been asked to stop. */
+const FINISH_TIMEOUT_MS = 4_000;
 
-/** Delivers whenever this process holds the lease, until `asked` aborts. */
-const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSignal): Promise<void> => {
+/** Delivers while this process holds the lease, until `stopSignal` aborts. */
+const deliver = async (
+  { config, url, log, ops, writeLog }: WorkerResources,
+  stopSignal: AbortSignal,
+): Promise<void> => {
   const keys = openMasterKeys(config);
-  const warn = (sentence: string): void => tell(sentence, 'warn');
+  const warn = (sentence: string): void => writeLog(sentence, 'warn');
   const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
   const databaseClock = await new DatabaseClock(watchPool).begin();
@@ -41,7 +44,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     egress,
     clock,
     warn,
-    onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
+    onTurn: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
@@ -49,11 +52,11 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
   try {
     ops.begin(log, watchPool, 'webhooks');
     const logId = await log.id();
-    while (!asked.aborted) {
-      const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, tell);
-      const epoch = await lease.acquire(asked, () => ops.lanes.turned(WEBHOOKS_LANE, false));
+    while (!stopSignal.aborted) {
+      const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, writeLog);
+      const epoch = await lease.acquire(stopSignal, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));
       if (epoch === undefined) break;
-      tell('Lease acquired; delivering webhooks');
+      writeLog('Lease acquired; delivering webhooks');
       const [stop, giveUp] = [new AbortController(), new AbortController()];
       const lose = (): void => {
         stop.abort();
@@ -61,9 +64,9 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
       };
       const end = (): void => {
         stop.abort();
-        void sleep(ENDS_WITHIN_MS, undefined, { ref: false }).then(() => giveUp.abort());
+        void sleep(FINISH_TIMEOUT_MS, undefined, { ref: false }).then(() => giveUp.abort());
       };
-      asked.addEventListener('abort', end);
+      stopSignal.addEventListener('abort', end);
       const writer = new ProgressWriter(pool, epoch);
       const turn = {
         ...shared,
@@ -83,9 +86,9 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
         }),
         new Deliveries(turn).run(),
       ]);
-      asked.removeEventListener('abort', end);
+      stopSignal.removeEventListener('abort', end);
       await lease.release().catch(() => {});
-      if (!asked.aborted) tell('Another process delivers webhooks; standing by');
+      if (!stopSignal.aborted) writeLog('Another process delivers webhooks; standing by');
     }
   } finally {
     databaseClock.end();
@@ -96,7 +99,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
 await runWorker({
   context: 'deliveries',
   name: 'The delivery process',
-  unbegun: 'delivered',
+  task: 'delivering',
   port: 'DELIVERIES_OPS_PORT',
   work: deliver,
 });

@@ -1,10 +1,10 @@
-/** This service's errors. Only `http/errors` maps them to statuses. */
+/** The errors of this service. Only `http/errors` maps them to HTTP statuses. */
 
 /** One rejected item of a batch. */
 export interface Rejection {
-  /** Its index in the request, from 0. */
+  /** The zero-based index of the item in the request. */
   readonly index: number;
-  /** As sent, if it has one. */
+  /** The id of the item as sent; undefined if it has none. */
   readonly id?: string | undefined;
   readonly issues: readonly { readonly message: string }[];
 }
@@ -31,10 +31,10 @@ export class Unauthorized extends Error {
 /** The key is valid but not allowed to do this. */
 export class Forbidden extends Error {}
 
-/** It does not exist for the caller. */
+/** The resource does not exist, or the caller may not see it. */
 export class NotFound extends Error {}
 
-/** It was there once; the caller has to start again. */
+/** The cursor or token is no longer valid; the caller has to start again. */
 export class Gone extends Error {}
 
 /** The request contradicts existing state. */
@@ -48,12 +48,12 @@ export class Conflict extends Error {
   }
 }
 
-/** The request is valid in itself but contradicts an earlier one, or its answer would be too large. */
+/** The request is valid in itself, but it contradicts an earlier one, or its response would be too large. */
 export class Unprocessable extends Error {}
 
 /**
- * The log or the database did not answer: the outcome is unknown, or nothing was done. Retrying after
- * `retryAfterSeconds` is safe: every write is recognised by its event ids.
+ * The log or the database did not answer: either nothing was done, or the outcome is unknown. Retrying after
+ * `retryAfterSeconds` is safe, because the log recognises repeated writes by their event ids.
  */
 export class Unavailable extends Error {
   constructor(
@@ -75,7 +75,7 @@ export class TooManyRequests extends Error {
   }
 }
 
-/** The path exists, but not with this method. */
+/** The path does not support the method of the request. */
 export class MethodNotAllowed extends Error {
   constructor(readonly allow: string) {
     super(`Method not allowed; allowed: ${allow}`);

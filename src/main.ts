@@ -3,5 +3,5 @@ import { requireNode } from './runtime/node-version.js';
 requireNode();
 const { requireDescriptors } = await import('./runtime/descriptors.js');
 requireDescriptors();
-// Not loaded before: loading is what takes the most descriptors.
+// Imported only now, because loading the modules already needs many file descriptors.
 await import('./serve.js');

@@ -10,11 +10,11 @@ import { gracefulShutdown } from './http/graceful-shutdown.js';
 import { Prometheus } from './http/ops/prometheus.js';
 import { OperatorServer } from './ops/operator-server.js';
 import { Readiness } from './ops/readiness.js';
-import { createLogger, tellThrough } from './runtime/logger.js';
+import { createLogger, logThrough } from './runtime/logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
 import { Pool } from 'pg';
-import { tellOfStandbys } from './postgres/standbys.js';
+import { logStandbys } from './postgres/standbys.js';
 import { closeTracing, openTracing } from './tracing/open-tracing.js';
 import { asConfigError } from './postgres/unusable-database.js';
 
@@ -22,17 +22,18 @@ interface Start {
   readonly sources: SourcesSettings;
   readonly logger: LoggerService;
   readonly release: () => Promise<void>;
-  readonly asked: AbortSignal;
+  /** Aborts when the process is asked to stop. */
+  readonly stopSignal: AbortSignal;
 }
 
-const serve = async (config: Config, { sources, logger, release, asked }: Start): Promise<void> => {
-  const log = tellThrough(logger, 'main');
-  await prepareTables(config, log, asked);
-  asked.throwIfAborted();
+const serve = async (config: Config, { sources, logger, release, stopSignal }: Start): Promise<void> => {
+  const log = logThrough(logger, 'main');
+  await prepareTables(config, log, stopSignal);
+  stopSignal.throwIfAborted();
   const app = await createApp(config, logger, sources);
-  // The embedded server, which listens on a socket alone, has no standby that could be missed.
+  // The embedded server listens on a Unix socket only, so it has no standby.
   if (config.eventStoreUrl === undefined && !/[?&]host=/.test(config.databaseUrl!))
-    await tellOfStandbys(app.get(Pool), log);
+    await logStandbys(app.get(Pool), log);
   const { opsPort } = config;
   const ops =
     opsPort === undefined
@@ -44,49 +45,49 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
         });
   const close = async (): Promise<void> => {
     await app.close();
-    // Last, so that it says to the end that the process is stopping.
+    // Closed last, so that the health check reports `stopping` until the end.
     await ops?.close();
     await Promise.all([release(), closeTracing()]);
   };
-  gracefulShutdown(asked, app.getHttpServer(), app.get(Readiness), close, log);
+  gracefulShutdown(stopSignal, app.getHttpServer(), app.get(Readiness), close, log);
   const opsUrl = ops && (await ops.listen(config.opsHost, opsPort!, 'OPS_PORT'));
-  if (opsUrl !== undefined) log(`Metrics and details of health for operators on ${opsUrl}`);
+  if (opsUrl !== undefined) log(`Metrics and health details for operators on ${opsUrl}`);
   await listenAt(app, { host: config.host, port: config.port });
   const url = await app.getUrl();
   log(`Listening on ${url}`);
   notifySupervisor({ url });
 };
 
-const run = async (config: Config, asked: AbortSignal): Promise<void> => {
+const run = async (config: Config, stopSignal: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
-  // First, so that a mistake in it stops the start before anything has started.
+  // Read first, so that a mistake in the file stops the process before anything else has started.
   const sources = readSourcesFile(config);
-  await openTracing(config, 'threat-protection-api', tellThrough(logger, 'main'));
-  const database = await openDatabase(config, tellThrough(logger, 'main')).catch((error: unknown) => {
-    // A terminal sends its signal to initdb too, whose words would be about something else.
-    asked.throwIfAborted();
+  await openTracing(config, 'threat-protection-api', logThrough(logger, 'main'));
+  const database = await openDatabase(config, logThrough(logger, 'main')).catch((error: unknown) => {
+    // Ctrl-C also reaches initdb, whose error would be misleading.
+    stopSignal.throwIfAborted();
     throw error;
   });
   try {
     await serve(
       { ...config, databaseUrl: database.url },
-      { sources, logger, release: () => database.release(), asked },
+      { sources, logger, release: () => database.release(), stopSignal },
     );
   } catch (error) {
-    // A server of our own must not be left behind by a start that failed.
+    // A failed start must not leave the embedded server running.
     await database.release();
     throw error;
   }
 };
 
-const asked = shutdownSignal();
+const stopSignal = shutdownSignal();
 try {
-  await run(readConfig(), asked);
+  await run(readConfig(), stopSignal);
 } catch (error) {
-  exitWith(asConfigError(error), asked, {
+  exitWith(asConfigError(error), stopSignal, {
     context: 'main',
-    unbegun: 'listened',
-    // What a person can do something about is a sentence; anything else comes with where it happened.
-    sentenceOf: (other) => (other instanceof AddressInUse ? other.message : inspect(other)),
+    task: 'listening',
+    // An operator can resolve a port that is in use; any other error is logged with its stack.
+    describeError: (other) => (other instanceof AddressInUse ? other.message : inspect(other)),
   });
 }

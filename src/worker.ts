@@ -8,76 +8,76 @@ import { prepareTables } from './read-models/prepare-tables.js';
 import { type Config, readConfig } from './runtime/config.js';
 import { exitWith } from './runtime/exit.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
-import type { Tell } from './runtime/log-line.js';
-import { createLogger, tellThrough } from './runtime/logger.js';
+import type { WriteLog } from './runtime/log-line.js';
+import { createLogger, logThrough } from './runtime/logger.js';
 import { closeTracing, openTracing } from './tracing/open-tracing.js';
 
-/** What a worker has, once the tables are at this version. */
-export interface Means {
+/** What a worker works with. The tables have been migrated to this version. */
+export interface WorkerResources {
   readonly config: Config;
-  /** The database's address. */
+  /** The address of the database. */
   readonly url: string;
   readonly log: EventLog;
   readonly ops: WorkerOps;
-  readonly tell: Tell;
+  readonly writeLog: WriteLog;
 }
 
 const PORTS = { PROJECTOR_OPS_PORT: 'projectorOpsPort', DELIVERIES_OPS_PORT: 'deliveriesOpsPort' } as const;
 
 interface Worker {
-  /** As its lines of the log name it. */
+  /** The `context` of its log lines. */
   readonly context: string;
-  /** As a sentence names it. */
+  /** Its name at the beginning of a sentence. */
   readonly name: string;
-  /** What it ends before, if it was asked to end while it started. */
-  readonly unbegun: string;
-  /** The setting of its operators' port; `OPS_PORT` if that is absent. */
+  /** Completes "stopped before …", logged if the process is asked to stop while it starts. */
+  readonly task: string;
+  /** The setting with the port of its health and metrics; `OPS_PORT` is used if it is absent. */
   readonly port: keyof typeof PORTS;
-  /** Works until `asked` aborts. */
-  readonly work: (means: Means, asked: AbortSignal) => Promise<void>;
+  /** Works until `stopSignal` aborts. */
+  readonly work: (resources: WorkerResources, stopSignal: AbortSignal) => Promise<void>;
 }
 
-const run = async ({ context, port, work }: Worker, config: Config, asked: AbortSignal): Promise<void> => {
-  const tell = tellThrough(createLogger(config), context);
-  await openTracing(config, `threat-protection-${context}`, tell);
-  const ops = new WorkerOps(tell, asked);
+const run = async ({ context, port, work }: Worker, config: Config, stopSignal: AbortSignal): Promise<void> => {
+  const writeLog = logThrough(createLogger(config), context);
+  await openTracing(config, `threat-protection-${context}`, writeLog);
+  const ops = new WorkerOps(writeLog, stopSignal);
   const own = config[PORTS[port]];
   const number = own ?? config.opsPort;
   if (number !== undefined) await ops.listen(config.opsHost, number, own === undefined ? 'OPS_PORT' : port);
-  const database = await openDatabase(config, tell);
+  const database = await openDatabase(config, writeLog);
   try {
     const { url } = database;
     const opened = { ...config, databaseUrl: url };
-    await prepareTables(opened, tell, asked);
-    asked.throwIfAborted();
+    await prepareTables(opened, writeLog, stopSignal);
+    stopSignal.throwIfAborted();
     const log = await openEventLog(opened);
     try {
       notifySupervisor({});
-      await work({ config: opened, url, log, ops, tell }, asked);
+      await work({ config: opened, url, log, ops, writeLog }, stopSignal);
     } finally {
       await log.close();
     }
   } finally {
     await Promise.all([database.release(), closeTracing()]);
-    // Last, so that it says to the end that the process is stopping.
+    // Closed last, so that the health check reports `stopping` until the end.
     await ops.close();
   }
 };
 
-/** Is a worker's process: a process without an API. Ends it when its work has ended. */
+/** Runs a worker, a process without an API, and exits when its work has ended. */
 export const runWorker = async (worker: Worker): Promise<never> => {
-  const asked = shutdownSignal();
+  const stopSignal = shutdownSignal();
   try {
-    // Rejects arguments: somebody who passes them expects something else to run.
+    // Throws if arguments are given: the caller probably meant to run another program.
     parseArgs();
-    await run(worker, readConfig(), asked);
+    await run(worker, readConfig(), stopSignal);
     process.exit(0);
   } catch (error) {
-    const { context, unbegun, name } = worker;
-    return exitWith(asConfigError(error), asked, {
+    const { context, task, name } = worker;
+    return exitWith(asConfigError(error), stopSignal, {
       context,
-      unbegun,
-      sentenceOf: (other) => `${name} failed: ${other instanceof Error ? other.message : String(other)}`,
+      task,
+      describeError: (other) => `${name} failed: ${other instanceof Error ? other.message : String(other)}`,
     });
   }
 };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { apiFlags } from '../src/cli/start.js';
 import { EXIT_CONFIG, readConfig } from '../src/runtime/config.js';
-import { FEWEST_DESCRIPTORS } from '../src/runtime/descriptors.js';
+import { MIN_DESCRIPTORS } from '../src/runtime/descriptors.js';
 import { describeWith } from './support/tools.js';
 
 const FOLDER = 'docs/operations/systemd';
@@ -68,7 +68,7 @@ describe('The units for systemd', () => {
       expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual([String(EXIT_CONFIG)]);
       expect(valuesOf(unit, 'StartLimitIntervalSec')).toEqual(['0']);
       expect(Number(valuesOf(unit, 'TimeoutStopSec')[0])).toBeGreaterThan(10);
-      expect(Number(valuesOf(unit, 'LimitNOFILE')[0])).toBeGreaterThan(FEWEST_DESCRIPTORS);
+      expect(Number(valuesOf(unit, 'LimitNOFILE')[0])).toBeGreaterThan(MIN_DESCRIPTORS);
     },
   );
 });

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { launchChromium } from '../../dist/test/support/chromium.js';
 
 const PICTURE = join(import.meta.dirname, 'dashboard.png');
-const YEAR = '?range=own&startDate=2025-01-01&endDate=2025-12-31';
+const YEAR = '?range=custom&startDate=2025-01-01&endDate=2025-12-31';
 
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-picture-'));
 const demo = spawn(process.execPath, ['dist/src/cli.js', 'demo'], {

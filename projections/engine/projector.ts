@@ -16,7 +16,7 @@ import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
 import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
-import { asSpan, tracing } from '../../src/tracing/tracing.js';
+import { inSpan, tracing } from '../../src/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
 /** The part of a batch for one projection. */
@@ -74,7 +74,7 @@ export class Projector {
           ({ parts, piece }, onStarted) => {
             // The span starts here, because a prepared batch may never be written.
             const span = batchSpan(tracing, this.log, this.projections, piece);
-            return asSpan(tracing, span, () => this.apply(parts, piece, onStarted));
+            return inSpan(tracing, span, () => this.apply(parts, piece, onStarted));
           },
           signal,
         );

@@ -42,7 +42,7 @@ export const addBrands = (program: Command): void => {
       .description('register or rename a brand')
       .requiredOption(...ORGANIZATION)
       .requiredOption(...BRAND)
-      .option('--name <text>', 'its display name'),
+      .option('--name <text>', 'the display name of the brand'),
     add,
   );
   prints(
@@ -53,5 +53,5 @@ export const addBrands = (program: Command): void => {
       .requiredOption(...BRAND),
     remove,
   );
-  prints(brands.command('list').description('the registered brands, as projected so far'), list);
+  prints(brands.command('list').description('list the registered brands, as projected so far'), list);
 };

@@ -14,7 +14,7 @@ import { operatorName } from './runtime/operator-name.js';
 import { onFirstSignal } from './runtime/interruption.js';
 import { prints, type Result } from './runtime/output.js';
 import { count, Progress } from './runtime/progress.js';
-import { oneToken, readSecret } from './runtime/secret.js';
+import { requireToken, readSecret } from './runtime/secret.js';
 import { type Session, withLog } from './runtime/session.js';
 import { pause } from '../flow/retry.js';
 
@@ -45,17 +45,17 @@ const sendFiles = async (
   } catch (error) {
     progress.end();
     if (!(error instanceof SendingStopped)) throw error;
-    // Unsent lines may lie between answered ones, so this may be a few too early, never too late.
-    const goOn = from + error.answered;
+    // Unsent lines may lie between acknowledged ones, so this may be a few lines too early, but never too late.
+    const next = from + error.answered;
     throw new Error(
-      `Sending stopped, ${error.message}. ${count(error.answered)} events were answered. Repeating the call sends ` +
-        `them again, and each counts once; --from ${goOn} continues after them.`,
+      `Sending stopped, ${error.message}. ${count(error.answered)} events were acknowledged. It is safe to repeat the ` +
+        `call, because each event counts once; --from ${next} skips the acknowledged events.`,
       { cause: error },
     );
   }
 };
 
-/** Issues a key for one call, to send to the service of these settings. */
+/** Issues an ingest key, calls `work` with it, and revokes it. */
 const withKey = (signal: AbortSignal, work: (key: string) => Promise<Sent>): Promise<Sent> => {
   const underKey = async ({ log }: Session): Promise<Sent> => {
     const operator = operatorName();
@@ -69,7 +69,7 @@ const withKey = (signal: AbortSignal, work: (key: string) => Promise<Sent>): Pro
       await revokeApiKey(log, id, operator);
     }
   };
-  return withLog(underKey, { endsItself: true });
+  return withLog(underKey, { handlesSignals: true });
 };
 
 const linesOf = (events: Sent['rejected']): string[] =>
@@ -87,7 +87,7 @@ const resultOf = ({ accepted, duplicates, rejected, warnings }: Sent): Result =>
   failed: rejected.length > 0,
 });
 
-/** @returns undefined if none is given */
+/** @returns undefined if neither --key-file nor THREAT_PROTECTION_API_KEY is given */
 const readKey = async (files: readonly string[], { key, keyFile }: SendOptions): Promise<string | undefined> => {
   if (key !== undefined)
     throw new Invalid(
@@ -97,7 +97,7 @@ const readKey = async (files: readonly string[], { key, keyFile }: SendOptions):
   if (keyFile === '-' && files.includes('-')) throw new Invalid('Standard input cannot be both the events and the key');
   if (keyFile !== undefined) return readSecret(keyFile, 'the key');
   const { apiKey } = readConfig();
-  return apiKey && oneToken(apiKey, 'THREAT_PROTECTION_API_KEY', 'the key');
+  return apiKey && requireToken(apiKey, 'THREAT_PROTECTION_API_KEY', 'the key');
 };
 
 const checkUrl = (url: string): void => {
@@ -138,19 +138,19 @@ export const addEvents = (program: Command): void => {
       .command('send')
       .argument('<file...>', 'CloudEvents, one JSON object per line; - for standard input, .gz is decompressed')
       .description(
-        'send events to the ingestion endpoint and retry until each is answered; an event sent twice counts once; fails if ' +
-          'an event is rejected',
+        'send events to the ingestion endpoint and retry until each is acknowledged; an event sent twice counts once; exits ' +
+          'with 1 if an event is rejected',
       )
       .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default: the service of these settings')
       .option(
         '--key-file <file>',
-        'a file with a key with the scope ingest, - for standard input; default: THREAT_PROTECTION_API_KEY, or a key ' +
+        'read the key (scope ingest) from this file, - for standard input; default: THREAT_PROTECTION_API_KEY, or a key ' +
           'issued for this call',
       )
-      // Rejected with a message, because scripts of earlier versions use it.
+      // Hidden; it is rejected with a message, because scripts written for earlier versions use it.
       .addOption(new Option('--key [key]').hideHelp())
       .option('--from <events>', 'skip the first N events', '0')
-      .option('--dry-run', 'ask the endpoint how it would treat the events; it stores none'),
+      .option('--dry-run', 'validate the events without storing them'),
     sendFilesTo,
   );
 };

@@ -92,15 +92,15 @@ export const addKeys = (program: Command): void => {
     keys
       .command('issue')
       .description('issue a key; it is shown only once')
-      .option('--organization <slug>', 'its organization; optional only for a key with just the scope ingest')
+      .option('--organization <slug>', 'the organization of the key; may be omitted only if ingest is the only scope')
       .requiredOption('--scope <scope>', `${SCOPES.join(', ')}; may be repeated`, collect)
-      .option('--name <text>', 'a name for it')
-      .option('--expires <iso>', 'when it expires'),
+      .option('--name <text>', 'a name that identifies the key in `keys list`')
+      .option('--expires <iso>', 'when the key expires: a date, or a date-time with an offset'),
     issue,
   );
-  prints(keys.command('list').description('every key ever issued'), list);
+  prints(keys.command('list').description('list every key that was ever issued'), list);
   prints(
-    keys.command('revoke').argument('<id>').description('revoke a key, on every instance within a second'),
+    keys.command('revoke').argument('<id>').description('revoke a key; takes effect on every instance within a second'),
     revoke,
   );
 };

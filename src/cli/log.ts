@@ -9,7 +9,7 @@ import { Progress } from './runtime/progress.js';
 import { readSecret } from './runtime/secret.js';
 import { withLog } from './runtime/session.js';
 
-/** The address is parsed like the setting, but errors should name the option. */
+/** The address is parsed like the setting EVENTSTORE_URL, but errors must name the option. */
 const asOption = (error: unknown): unknown => {
   if (!(error instanceof ConfigError || error instanceof Unavailable)) return error;
   const said = error.message.replace(/^EVENTSTORE_URL/, '--to');
@@ -55,7 +55,7 @@ const copy = async (options: CopyOptions): Promise<Result> => {
         phases[phase].update(progress.events, progress.part);
       });
       return {
-        lines: [`${events} events in both logs, compared one by one; ${copied} of them copied now`],
+        lines: [`Both logs contain the same ${events} events; this call copied ${copied} of them`],
         json: { events, copied, logId: await target.id() },
       };
     } finally {
@@ -66,7 +66,7 @@ const copy = async (options: CopyOptions): Promise<Result> => {
 };
 
 export const addLog = (program: Command): void => {
-  const log = program.command('log').description('the log as a whole');
+  const log = program.command('log').description('the event log: copy');
   prints(
     log
       .command('copy')

@@ -4,8 +4,8 @@ import { withDatabase } from './runtime/session.js';
 
 export const addMigrate = (program: Command): void => {
   prints(
-    program.command('migrate').description('migrate the tables to this version, under a lock'),
-    // Opening the database already migrates.
+    program.command('migrate').description('migrate the tables to this version; safe to run concurrently'),
+    // `withDatabase` migrates the tables when it opens the database.
     () =>
       withDatabase(() => Promise.resolve({ lines: ['The tables are at this version'], json: { migrated: true } }), {
         migrates: true,

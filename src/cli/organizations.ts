@@ -21,7 +21,7 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
     const day = dayOf(await databaseTime(pool));
     const used = await readIngestUsage(pool, day, organization);
     const quota = { events: ingestEventsPerDay || null, bytes: ingestBytesPerDay || null };
-    say('All processes of the API share these quotas; every other limit is counted by each process for itself');
+    say('All API processes share these quotas; each API process applies every other limit on its own');
     return {
       lines: table(
         ['organization', 'day', 'events', 'of', 'bytes', 'of'],
@@ -37,11 +37,8 @@ export const addOrganizations = (program: Command): void => {
   prints(
     organizations
       .command('usage')
-      .description(
-        'what each has sent today (UTC), as of the last second, and its quota: the one limit that all processes of the ' +
-          'API share',
-      )
-      .option('--organization <slug>', 'only this one'),
+      .description('show what each organization has sent today (UTC), up to a second ago, and its daily quota')
+      .option('--organization <slug>', 'only this organization'),
     usage,
   );
 };

@@ -3,7 +3,7 @@ import { dropParked, listParked, retryParked } from '../../projections/engine/pa
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid, NotFound } from '../errors.js';
 import { formatInstant } from '../events/instant.js';
-import { prints, type Result, withTextPositions } from './runtime/output.js';
+import { prints, type Result, positionsAsStrings } from './runtime/output.js';
 import { withProjections } from './projections.js';
 import type { Session } from './runtime/session.js';
 
@@ -16,11 +16,11 @@ const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => 
   return events;
 };
 
-/** Without the columns that only serve senders. */
+/** Omits the columns that only the API shows. */
 const toJson = ({ event_id, position, revision, parked_at, recorded_at, ...event }: Parked[number]): object => ({
   eventId: event_id,
   projection: event.projection,
-  ...withTextPositions({ position, revision }),
+  ...positionsAsStrings({ position, revision }),
   stream: event.stream,
   type: event.type,
   data: event.data,
@@ -72,14 +72,17 @@ const drop = async (id: string, { reason }: { readonly reason: string }): Promis
 
 export const addParked = (program: Command): void => {
   const parked = program.command('parked').description('events that a projection could not apply');
-  prints(parked.command('list').description('parked events with their reasons'), list);
-  prints(parked.command('retry').argument('[id]').description('apply one or all of them again'), retry);
+  prints(parked.command('list').description('list the parked events with their reasons'), list);
+  prints(
+    parked.command('retry').argument('[id]').description('retry to apply one parked event, or all of them'),
+    retry,
+  );
   prints(
     parked
       .command('drop')
       .argument('<id>')
-      .description('never apply it, and record why')
-      .requiredOption('--reason <text>', 'why it is dropped'),
+      .description('discard a parked event for good, and record the reason in the log')
+      .requiredOption('--reason <text>', 'why the event is dropped'),
     drop,
   );
 };

@@ -8,20 +8,20 @@ import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid } from '../errors.js';
 import { readPatiently } from '../event-log/read-patiently.js';
 import { say } from '../runtime/terminal.js';
-import { prints, type Result, withTextPositions } from './runtime/output.js';
+import { prints, type Result, positionsAsStrings } from './runtime/output.js';
 import { type Session, withLog } from './runtime/session.js';
 
-/** Says on standard error that the log is unavailable, and when it answers again. */
-const patience = { onWait: say };
+/** Reports on standard error that the log is unavailable, and when it is available again. */
+const reportWaiting = { onWait: say };
 
-/** Runs work on the projections without a statement timeout. Rejects tables filled from another log. */
+/** Runs work on the projections without a statement timeout. Throws if the tables were filled from another log. */
 export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
   withLog(
     async (session) => {
-      await readPatiently(() => readCheckpoints(session.pool, session.log, PROJECTIONS), patience);
+      await readPatiently(() => readCheckpoints(session.pool, session.log, PROJECTIONS), reportWaiting);
       return work(session);
     },
-    { takesItsTime: true },
+    { withoutTimeouts: true },
   );
 
 /** @throws Invalid if there is no projection of that name */
@@ -38,10 +38,10 @@ export const percentOf = (position: bigint, head: bigint): bigint =>
 
 /** Reports progress on standard error, at most once a second. */
 const progress = (name: string, head: bigint): ((position: bigint) => void) => {
-  let saidAt = performance.now();
+  let reportedAt = performance.now();
   return (position) => {
-    if (performance.now() - saidAt < 1_000) return;
-    saidAt = performance.now();
+    if (performance.now() - reportedAt < 1_000) return;
+    reportedAt = performance.now();
     say(`${name}: ${percentOf(position, head)} % of the log`);
   };
 };
@@ -52,7 +52,7 @@ const status = (): Promise<Result> =>
     const lines = all.map(
       ({ projection, position, lag, lagUnit, ageMs, parked, unknown }) =>
         `${projection.padEnd(18)} position ${position}, ${lag} ${lagUnit} behind, ` +
-        `${ageMs === null ? 'never run' : `current as of ${ageMs} ms ago`}, ${parked} parked, ${unknown} of unknown type`,
+        `${ageMs === null ? 'never run' : `up to date as of ${ageMs} ms ago`}, ${parked} parked, ${unknown} of unknown type`,
     );
     return { lines, json: all };
   });
@@ -60,15 +60,15 @@ const status = (): Promise<Result> =>
 const rebuildAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
-    const source = { ...session, ...patience };
-    const head = await readPatiently(() => session.log.head(), patience);
+    const source = { ...session, ...reportWaiting };
+    const head = await readPatiently(() => session.log.head(), reportWaiting);
     for (const projection of projections) await rebuild(source, projection, progress(projection.name, head));
     const rebuilt = projections.map((projection) => projection.name);
     return { lines: rebuilt.map((projection) => `${projection} rebuilt`), json: { rebuilt } };
   });
 };
 
-/** The number by table and side, then the rows, then the total; each number is a lower bound if not all are listed. */
+/** Lists the number of rows by table and side, then the rows, then the total. Numbers are lower bounds if rows were omitted. */
 const describeDifferences = (differences: readonly Difference[]): string[] => {
   const counts = new Map<string, number>();
   for (const { table, side } of differences)
@@ -86,12 +86,12 @@ const describeDifferences = (differences: readonly Difference[]): string[] => {
 const verifyAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
-    const head = await readPatiently(() => session.log.head(), patience);
-    const differences = await verify({ ...session, ...patience }, projections, progress('verify', head));
+    const head = await readPatiently(() => session.log.head(), reportWaiting);
+    const differences = await verify({ ...session, ...reportWaiting }, projections, progress('verify', head));
     return {
       lines: describeDifferences(differences),
       json: {
-        differences: differences.map((difference) => ({ ...difference, row: withTextPositions(difference.row) })),
+        differences: differences.map((difference) => ({ ...difference, row: positionsAsStrings(difference.row) })),
       },
       failed: differences.length > 0,
     };
@@ -99,20 +99,23 @@ const verifyAll = async (name: string | undefined): Promise<Result> => {
 };
 
 export const addProjections = (program: Command): void => {
-  const projections = program.command('projections').description('status, rebuild, verify');
-  prints(projections.command('status').description('position, lag, age and parked events of each projection'), status);
+  const projections = program.command('projections').description('projections of the log: status, rebuild, verify');
+  prints(
+    projections.command('status').description('show position, lag, age and parked events of each projection'),
+    status,
+  );
   prints(
     projections
       .command('rebuild')
       .argument('[name]')
-      .description('fill new tables from the log next to the live ones, then switch'),
+      .description('fill new tables from the log next to the live ones, then switch to them'),
     rebuildAll,
   );
   prints(
     projections
       .command('verify')
       .argument('[name]')
-      .description('recompute from the log and print the differences; fails if there are any'),
+      .description('recompute the tables from the log and print the differences; exits with 1 if there are any'),
     verifyAll,
   );
 };

@@ -29,7 +29,7 @@ const clear = (): Promise<Result> =>
   });
 
 export const addRejected = (program: Command): void => {
-  const rejected = program.command('rejected').description('events rejected by the endpoint: list, clear');
-  prints(rejected.command('list').description('a count and a sample per day, key, reason and type'), list);
-  prints(rejected.command('clear').description('delete them'), clear);
+  const rejected = program.command('rejected').description('events that the ingestion endpoint rejected: list, clear');
+  prints(rejected.command('list').description('list a count and a sample per day, key, reason and type'), list);
+  prints(rejected.command('clear').description('delete the records of rejected events'), clear);
 };

@@ -8,7 +8,7 @@ import { prints, type Result, table } from './runtime/output.js';
 const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
   if (mode === 'DISABLED') return 'disabled';
   if (lastError !== undefined) return `${lastError} (${formatInstant(lastErrorAt!)})`;
-  return ageSeconds === undefined ? 'never read here' : '';
+  return ageSeconds === undefined ? 'never loaded by this installation' : '';
 };
 
 const rejections = ({ id, rejected = [] }: ListStatus): string[] =>
@@ -30,5 +30,5 @@ const status = async (): Promise<Result> => {
 
 export const addSources = (program: Command): void => {
   const sources = program.command('sources').description('the lists of the asset check: status');
-  prints(sources.command('status').description('entries, age and last error of each list'), status);
+  prints(sources.command('status').description('show entries, age and last error of each list'), status);
 };

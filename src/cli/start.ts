@@ -3,31 +3,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Config, ConfigError, environmentOf, EXIT_CONFIG } from '../runtime/config.js';
 import { type Database, openDatabase } from '../postgres/embedded/embedded-postgres.js';
-import { type Tell, tellAs } from '../runtime/log-line.js';
+import { type WriteLog, logToStderr } from '../runtime/log-line.js';
 import { masterKeyFile, openMasterKeys } from '../webhooks/master-keys.js';
 import { Child } from './runtime/child.js';
 import { SIGNALS } from './runtime/interruption.js';
 
-/** Together with the database's own limits, less than 10 s. */
-const API_STOPS_WITHIN_MS = 4_500;
-const PROJECTOR_STOPS_WITHIN_MS = 2_000;
-/** While the API stops. */
-const DELIVERIES_STOP_WITHIN_MS = 4_500;
-/** How long the database may take after a second signal. */
-const AT_ONCE_MS = 500;
+// The timeouts of all parts, with those of the database, add up to less than 10 s.
+const API_STOP_TIMEOUT_MS = 4_500;
+const PROJECTOR_STOP_TIMEOUT_MS = 2_000;
+/** The delivery process stops at the same time as the API. */
+const DELIVERIES_STOP_TIMEOUT_MS = 4_500;
+/** How long the database may take to stop after a second signal. */
+const KILL_TIMEOUT_MS = 500;
 
 /**
- * Node accepts these only at its start, so everything that starts an API passes them: this file, the Dockerfile and
- * `docs/operations/deployment.md`. MB of half the young generation: Node 24 would use more without being faster;
- * with half as much, routes that query the database lose a tenth of their speed. On EventStoreDB an append makes some
- * 50 KB of garbage in the client, and ingestion is a sixth faster with as much as Node uses by itself: no flag.
+ * Node's flags for the API. Node accepts them only on the command line, so all that start an API pass them: this file,
+ * the Dockerfile and `docs/operations/deployment.md`. The flag limits half of the young generation, in MB. Node 24 would use more
+ * memory without being faster; with 8 MB, routes that query the database are 10 % slower. With EventStoreDB there is no
+ * flag: its client makes about 50 KB of garbage per append, and Node's default makes ingestion a sixth faster.
  */
 export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =>
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** The whole service on this machine: the API, the projector, the deliveries and, unless one is set, the database. */
+/** Runs the API, the projector, the delivery process and, unless DATABASE_URL is set, the database on this machine. */
 export class Service {
   #database: Promise<Database> | undefined;
   #stopped: Promise<void> | undefined;
@@ -36,12 +36,12 @@ export class Service {
   readonly #api: Child;
   readonly #projector: Child;
   readonly #deliveries: Child;
-  /** Rejected if a part cannot run with its settings, however long it has run; what has started must still be stopped. */
+  /** Rejects when a part can no longer run with its settings. The other parts keep running until `stop` is called. */
   readonly failed: Promise<never>;
 
   constructor(
     private readonly config: Config,
-    private readonly log: Tell,
+    private readonly log: WriteLog,
   ) {
     let fail!: (error: Error) => void;
     this.failed = new Promise((_, reject) => (fail = reject));
@@ -54,58 +54,58 @@ export class Service {
       fail,
     );
     const worker = (name: string, script: string): Child =>
-      new Child(name, [built(script)], () => this.#workersEnvironment(), log, fail);
+      new Child(name, [built(script)], () => this.#workerEnvironment(), log, fail);
     this.#projector = worker('projector', 'projections/main.js');
     this.#deliveries = worker('delivery process', 'src/deliver.js');
   }
 
   /**
-   * @returns the API's URL
-   * @throws Error if a part does not start; what has started must still be stopped
+   * @returns the URLs of the API and the database
+   * @throws Error if a part does not start; call `stop` to stop the parts that have started
    */
   start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
     return Promise.race([this.#start(), this.failed]);
   }
 
   async #start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
-    // An invalid file would end the API again and again.
+    // Checked here, because with an invalid file the API would exit and be restarted again and again.
     readSourcesFile(this.config);
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
     const delivers = openMasterKeys(this.config) !== undefined;
-    // One after the other: the first prepares the tables or says what prevents it, and what listens is also counted.
+    // The projector starts first: it migrates the tables or reports why it cannot. Once the API listens, events are counted.
     await this.#projector.start();
     const [{ url }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');
-    if (!delivers) this.log('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks can be made, and none are delivered');
+    if (!delivers) this.log('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE to enable them');
     this.#url = url;
     return { url, databaseUrl };
   }
 
-  /** Stops the API and the deliveries, then the projector, then the database. Within 10 s. */
+  /** Stops the API and the delivery process, then the projector, then the database. Takes less than 10 s. */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stopGracefully());
   }
 
-  /** Kills everything. Nothing acknowledged is lost. */
+  /** Kills all processes. No acknowledged event is lost. */
   async kill(): Promise<void> {
     this.#api.kill();
     this.#projector.kill();
     this.#deliveries.kill();
     const database = await this.#database?.catch(() => undefined);
-    await Promise.race([database?.release(), sleep(AT_ONCE_MS)]);
+    await Promise.race([database?.release(), sleep(KILL_TIMEOUT_MS)]);
   }
 
   async #stopGracefully(): Promise<void> {
-    await Promise.all([this.#api.stop(API_STOPS_WITHIN_MS), this.#deliveries.stop(DELIVERIES_STOP_WITHIN_MS)]);
-    await this.#projector.stop(PROJECTOR_STOPS_WITHIN_MS);
+    await Promise.all([this.#api.stop(API_STOP_TIMEOUT_MS), this.#deliveries.stop(DELIVERIES_STOP_TIMEOUT_MS)]);
+    await this.#projector.stop(PROJECTOR_STOP_TIMEOUT_MS);
     const database = await this.#database?.catch(() => undefined);
     await database?.release();
   }
 
-  /** On one machine `OPS_PORT` is the API's; without a port of its own a worker has none. */
-  #workersEnvironment(): NodeJS.ProcessEnv {
+  /** `OPS_PORT` is used by the API, so the workers listen only on ports of their own settings. */
+  #workerEnvironment(): NodeJS.ProcessEnv {
     const { OPS_HOST, OPS_PORT: _, ...rest } = this.#environment();
     const { projectorOpsPort, deliveriesOpsPort } = this.config;
     return projectorOpsPort === undefined && deliveriesOpsPort === undefined ? rest : { ...rest, OPS_HOST };
@@ -114,7 +114,7 @@ export class Service {
   #environment(): NodeJS.ProcessEnv {
     return environmentOf(this.config, {
       databaseUrl: this.#databaseUrl,
-      // A restarted API reuses the port that its clients know, even if it was chosen freely at first.
+      // A restarted API keeps the port that its clients know, even if PORT is 0.
       port: this.#url === undefined ? this.config.port : Number(new URL(this.#url).port || 80),
       webhookMasterKeyFile: masterKeyFile(this.config),
     });
@@ -125,7 +125,7 @@ export class Service {
  * Stops the service on the first signal, and kills it on the second.
  * @returns the exit code, after a graceful stop; the second signal ends this process
  */
-export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: Tell): Promise<number> =>
+export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: WriteLog): Promise<number> =>
   new Promise((resolve) => {
     let signalled = false;
     const onSignal = (signal: NodeJS.Signals): void => {
@@ -135,7 +135,7 @@ export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: Tell
         return;
       }
       signalled = true;
-      log(`${signal}: stopping the API, the projector, the deliveries and the database`);
+      log(`${signal}: stopping the API, the projector, the delivery process and the database`);
       service.stop().then(
         () => resolve(0),
         (error: Error) => {
@@ -152,14 +152,14 @@ export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: Tell
  * @returns the exit code
  */
 export const start = async (config: Config): Promise<number> => {
-  const tell = tellAs('start', config.logFormat);
-  const service = new Service(config, tell);
-  const stopped = stopOnSignals(service, tell);
+  const writeLog = logToStderr('start', config.logFormat);
+  const service = new Service(config, writeLog);
+  const stopped = stopOnSignals(service, writeLog);
   const failed = service
     .start()
     .then(() => service.failed)
     .catch(async (error: Error) => {
-      tell(error.message, 'error');
+      writeLog(error.message, 'error');
       await service.stop();
       return error instanceof ConfigError ? EXIT_CONFIG : 1;
     });

@@ -50,13 +50,13 @@ export const addWebhooks = (program: Command): void => {
   prints(
     webhooks
       .command('list')
-      .description('each webhook with its state, its address without the query, and the master keys of its secrets')
-      .option('--organization <slug>', 'of one organization only'),
+      .description('list each webhook with its state, its URL without the query, and the master keys of its secrets')
+      .option('--organization <slug>', 'only webhooks of this organization'),
     list,
   );
   for (const [name, type, description] of [
-    ['disable', 'Disable', 'send nothing until it is enabled again; nothing is lost'],
-    ['enable', 'Enable', 'send again, from where it stopped'],
+    ['disable', 'Disable', 'pause deliveries to a webhook; no records are lost'],
+    ['enable', 'Enable', 'resume deliveries to a webhook, from the last delivered record'],
   ] as const)
     prints(
       webhooks

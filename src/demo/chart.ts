@@ -1,6 +1,6 @@
 import { dayOf, formatDay, parseInstant } from '../events/instant.js';
 
-/** The part of the metrics answer that is drawn. */
+/** The part of the metrics response that is drawn. */
 export interface DrawnMetrics {
   readonly metrics: {
     readonly reports: number;
@@ -13,7 +13,7 @@ export interface DrawnMetrics {
   readonly blockedByDay: readonly { readonly date: string; readonly count: number }[];
 }
 
-const BAR = 40;
+const BAR_WIDTH = 40;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 const LEVELS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const MONTHS = 12;
@@ -22,7 +22,7 @@ const whole = new Intl.NumberFormat('en-US');
 
 const bar = (count: number, most: number): string => {
   // A count of at least one is visible.
-  const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / most) * BAR * 8));
+  const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / most) * BAR_WIDTH * 8));
   return '█'.repeat(eighths >> 3) + EIGHTHS[eighths & 7]!;
 };
 
@@ -51,7 +51,7 @@ const monthLines = (days: DrawnMetrics['blockedByDay']): string[] => {
   const counts = new Map(days.map(({ date, count }) => [date, count]));
   const shown = days.filter(({ date }) => months.some(([month]) => date.startsWith(month)));
   const most = Math.max(...shown.map(({ count }) => count));
-  // A few days far exceed the others, which stay visible on a square-root scale.
+  // A square-root scale keeps the other days visible next to a few very high ones.
   const column = (count: number): string =>
     count === 0 ? ' ' : LEVELS[Math.min(7, Math.floor(Math.sqrt(count / most) * 8))]!;
   const lines = months.map(([month, sum]) => {
@@ -90,7 +90,7 @@ export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetri
   ];
 };
 
-/** One line per brand: its threats, reports and takedowns. */
+/** Draws one line per brand, with its threats, reports and takedowns. */
 export const drawBrands = (brands: readonly (readonly [string, DrawnMetrics])[]): string[] => {
   const row = (...cells: string[]): string =>
     `  ${cells.map((cell, column) => (column === 0 ? cell.padEnd(14) : cell.padStart(11))).join('')}`;

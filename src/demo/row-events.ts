@@ -6,8 +6,8 @@ import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
- * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Ids derive from file and
- * line, so that a second replay is recognised as duplicates.
+ * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Event ids derive from file and line, so that
+ * events that are sent a second time are recognised as duplicates.
  */
 
 export const ORGANIZATION = 'acme';
@@ -19,15 +19,15 @@ export const BRANDS = [
   { brand: 'walletconnect', name: 'WalletConnect' },
 ] as const;
 
-/** A listing on every 10th line was reported, on every 20th taken down, on every 40th with success. */
+/** For the listing on every 10th line a report is made up, for every 20th a takedown, for every 40th a completed takedown. */
 const REPORTED = 10;
 const TAKEN_DOWN = 20;
 const COMPLETED = 40;
 
 const SOURCE = 'https://github.com/polkadot-js/phishing';
 
-/** A row without an event. */
-export interface NotTaken {
+/** A row for which no event is made. */
+export interface SkippedRow {
   readonly file: string;
   readonly line: number;
   readonly reason: string;
@@ -51,7 +51,7 @@ const readSite = (site: string): Asset | string => {
   if (site.includes('*')) return 'a pattern, not a site';
   const { reading } = parseContent(site);
   if (reading === undefined) return 'not a possible site';
-  // Stored as listed: all spellings of an asset have one key.
+  // The content is stored as in the file. All spellings of an asset have the same key.
   return { type: reading.type, content: site.trim() };
 };
 
@@ -72,10 +72,10 @@ const setUp = (first: number): JsonCloudEvent[] => [
   ),
 ];
 
-/** A site's state after the rows so far. */
+/** The state of a site after the rows so far. */
 interface Threat {
   readonly id: string;
-  /** The day it was listed; for a site delisted first, that day until it is listed. ms */
+  /** The day on which the site was first listed, or first delisted if it has not been listed yet. ms */
   readonly createdAt: number;
 }
 
@@ -129,20 +129,20 @@ const addressEvent = ({ line, address }: AddressRow, day: number): JsonCloudEven
     updatedAt: formatInstant(day + line),
   });
 
-/** All events of the shipped data in file order, and all rows without one. */
+/** Returns all events of the shipped data in the order of the files, and all rows that were skipped. */
 export const rowEvents = (
   sites: readonly SiteRow[],
   addresses: readonly AddressRow[],
-): { readonly events: readonly JsonCloudEvent[]; readonly notTaken: readonly NotTaken[] } => {
+): { readonly events: readonly JsonCloudEvent[]; readonly skipped: readonly SkippedRow[] } => {
   const events = setUp(sites[0]?.day ?? 0);
-  const notTaken: NotTaken[] = [];
+  const skipped: SkippedRow[] = [];
   const threats = new Map<string, Threat>();
   const listed = new Set<string>();
   for (const row of sites) {
     const { line, day, change, site } = row;
     const asset = change === 'listed' || change === 'delisted' ? readSite(site) : 'neither listed nor delisted';
     if (typeof asset === 'string') {
-      notTaken.push({ file: SITES_FILE, line, reason: asset });
+      skipped.push({ file: SITES_FILE, line, reason: asset });
       continue;
     }
     const id = threats.get(site)?.id ?? `line-${line}`;
@@ -159,11 +159,11 @@ export const rowEvents = (
     const isAddress = parseContent(address).reading?.type === 'ADDRESS';
     if (!isAddress || before) {
       const reason = isAddress ? 'a wallet address already on an earlier line' : 'not a wallet address';
-      notTaken.push({ file: ADDRESSES_FILE, line, reason });
+      skipped.push({ file: ADDRESSES_FILE, line, reason });
       continue;
     }
     watched.add(address);
     events.push(addressEvent(row, threats.get(site)?.createdAt ?? lastDay));
   }
-  return { events, notTaken };
+  return { events, skipped };
 };

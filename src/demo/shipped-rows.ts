@@ -10,14 +10,14 @@ export interface SiteRow {
   /** Zero-based index within its day. */
   readonly ordinal: number;
   readonly change: string;
-  /** As in the source. */
+  /** The text of the source, unchanged. */
   readonly site: string;
 }
 
 /** A row of `data/phishing-addresses.csv`: a wallet address seen on a site. */
 export interface AddressRow {
   readonly line: number;
-  /** As in the source; some are not sites. */
+  /** The text of the source, unchanged; some are not sites. */
   readonly site: string;
   readonly address: string;
 }

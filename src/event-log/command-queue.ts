@@ -2,7 +2,7 @@ import { TooManyRequests, Unavailable } from '../errors.js';
 import type { DomainEvent } from '../events/event.js';
 import { OrganizationQueues } from '../flow/organization-queues.js';
 import { Backoff, pause } from '../flow/retry.js';
-import { onBehalfOf, type Span, tracing } from '../tracing/tracing.js';
+import { withSpansOf, type Span, tracing } from '../tracing/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { newEvent } from './new-event.js';
 
@@ -95,7 +95,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   ) {
     this.queues = new OrganizationQueues(
       (queue) => queue.splice(0, rules.maxCommands),
-      (organization, batch) => onBehalfOf(batch, () => this.executeBatch(organization, batch)),
+      (organization, batch) => withSpansOf(batch, () => this.executeBatch(organization, batch)),
     );
   }
 

@@ -1,4 +1,4 @@
-import { asSpan, type Attributes, type Beginning, type Span, tracing } from '../tracing/tracing.js';
+import { inSpan, type Attributes, type SpanOptions, type Span, tracing } from '../tracing/tracing.js';
 import type { EventLog, NewEvent, RecordedEvent } from './event-log.js';
 
 /** As the conventions for messages name the log. */
@@ -22,7 +22,7 @@ export const cloudEventAttributes = (
   };
 };
 
-const appendSpan = (log: EventLog, events: readonly NewEvent[]): Beginning => ({
+const appendSpan = (log: EventLog, events: readonly NewEvent[]): SpanOptions => ({
   name: 'append log',
   kind: 'producer',
   attributes: () => ({
@@ -42,13 +42,13 @@ export const traceAppends = (log: EventLog): EventLog => {
   const begin = (events: () => readonly NewEvent[]): Span | undefined =>
     tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
   log.append = (stream, expected, events) =>
-    asSpan(
+    inSpan(
       tracer,
       begin(() => events),
       () => append(stream, expected, events),
     );
   log.appendAll = (entries) =>
-    asSpan(
+    inSpan(
       tracer,
       begin(() => entries.map(({ event }) => event)),
       () => appendAll(entries),

@@ -39,7 +39,7 @@ export const beginSpan = (
       'network.protocol.version': raw.httpVersion,
     }),
     parent: traceparentOf(headers['traceparent']),
-    ago: performance.now() - since,
+    startedAgoMs: performance.now() - since,
   });
   if (span !== undefined) request.span = span;
 };

@@ -3,7 +3,7 @@ import { NO_REPLICAS, Replicas } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import type { Connection } from '../postgres/statement.js';
-import { isTimeLimit } from '../postgres/transient-errors.js';
+import { isStatementTimeout } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
 import { type AskedRange, type Range, rangeAt } from '../http/range.js';
@@ -55,7 +55,7 @@ export class MetricsQueries {
         };
         return await this.replicas.read('metrics', this.pool, ask, minPosition);
       } catch (error) {
-        if (isTimeLimit(error))
+        if (isStatementTimeout(error))
           throw new Unavailable('Counting this range takes too long; request a shorter range, or try again', 1, {
             cause: error,
           });

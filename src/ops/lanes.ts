@@ -1,21 +1,21 @@
-/** How long one turn of a loop may take. ms */
+/** How long a lane may go without a heartbeat before it counts as stuck. */
 const STUCK_AFTER_MS = 10_000;
 
-/** What this process does in each lane, and when its loop there last turned. */
+/** Whether this process holds each lane or stands by, and when the loop of the lane last sent a heartbeat. */
 export class Lanes {
   private readonly states = new Map<string, { readonly isHeld: boolean; readonly at: number }>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** @param isHeld whether it works there, or waits for another process to give the lane away */
-  turned(lane: string, isHeld: boolean): void {
+  /** @param isHeld true if this process works in the lane; false if it waits for the lease of the lane */
+  heartbeat(lane: string, isHeld: boolean): void {
     this.states.set(lane, { isHeld, at: this.now() });
   }
 
-  /** The lanes whose loop has not turned for too long. */
+  /** The lanes without a recent heartbeat. */
   stuck(): string[] {
-    const latest = this.now() - STUCK_AFTER_MS;
-    return this.list().flatMap(({ lane, at }) => (at < latest ? [lane] : []));
+    const oldestAlive = this.now() - STUCK_AFTER_MS;
+    return this.list().flatMap(({ lane, at }) => (at < oldestAlive ? [lane] : []));
   }
 
   list(): { readonly lane: string; readonly isHeld: boolean; readonly at: number }[] {

@@ -6,12 +6,12 @@ import { Registry } from 'prom-client';
 import { listenAt, type PortSetting } from '../runtime/listen.js';
 import type { Report } from './readiness.js';
 
-/** What a process reports to its operator. */
+/** The reports of a process that its operator can request. */
 export interface OperatorReports {
-  /** The lanes whose lack of progress is a reason to restart the process. An empty list means that it is live. */
+  /** The lanes whose lack of progress is a reason to restart the process. If the list is empty, the process is live. */
   stuckLanes(): Promise<readonly string[]>;
   readiness(): Promise<Report>;
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in the text format of Prometheus. */
   metrics(): Promise<string>;
 }
 
@@ -22,7 +22,7 @@ const PATHS = ['/health/live', '/health/ready', '/metrics'];
 export class OperatorServer {
   private readonly server = createServer(
     { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000, keepAliveTimeout: 72_000 },
-    (request, response) => void this.answer(request, response),
+    (request, response) => void this.respond(request, response),
   );
 
   constructor(private readonly reports: OperatorReports) {
@@ -30,8 +30,8 @@ export class OperatorServer {
   }
 
   /**
-   * @returns the URL
-   * @throws ConfigError or AddressInUse naming the setting
+   * @returns the URL on which the server listens
+   * @throws ConfigError or AddressInUse, naming the setting
    */
   async listen(host: string, port: number, setting: PortSetting): Promise<string> {
     const listen = async (address: { host: string; port: number }): Promise<AddressInfo> => {
@@ -46,12 +46,12 @@ export class OperatorServer {
     if (!this.server.listening) return;
     const closed = once(this.server, 'close');
     this.server.close();
-    // A client that keeps a connection open must not delay the end of the process.
+    // A client that keeps a connection open must not delay the exit of the process.
     this.server.closeAllConnections();
     await closed;
   }
 
-  private async answer({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async respond({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = url.split('?', 1)[0]!;
     const send = (status: number, type: string, body: string): void => {
       if (status === 503) response.setHeader('retry-after', '1');

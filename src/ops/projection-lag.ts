@@ -3,20 +3,20 @@ import { EventLog } from '../event-log/event-log.js';
 import { WatchPool } from '../read-models/pools.js';
 import { READ_PROJECTION_CHECKPOINTS } from '../read-models/checkpoints/statements.js';
 
-/** How far one projection has come. */
+/** The progress of one projection. */
 export interface ProjectionLag {
   readonly projection: string;
   readonly position: number;
-  /** Positions between it and the head; `unit` says of what. */
+  /** Distance between the projection and the head of the log, in `unit`. */
   readonly lag: number;
   readonly unit: 'events' | 'bytes';
-  /** Everything acknowledged longer ago than this is in its rows. Seconds. */
+  /** Every event acknowledged longer ago than this has been applied or parked. */
   readonly lagSeconds: number;
-  /** Events it could not apply, waiting for an operator. */
+  /** Number of events that it could not apply and that wait for an operator. */
   readonly parked: number;
 }
 
-/** For health and Prometheus. */
+/** Reads the progress of all projections, for health checks and metrics. */
 @Injectable()
 export class ProjectionLags {
   constructor(
@@ -25,7 +25,7 @@ export class ProjectionLags {
   ) {}
 
   async read(): Promise<ProjectionLag[]> {
-    // The head first: a projection that moves in between must not seem ahead of it.
+    // The head is read first, but a projection may advance in between, so the lag is at least 0.
     const head = Number(await this.log.forFollowers.head());
     const rows = await READ_PROJECTION_CHECKPOINTS.run(this.pool, {});
     return rows.map(({ projection, position, age, parked }) => ({

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { singleFlight } from '../flow/single-flight.js';
 import { Logger } from '@nestjs/common';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 
-const MAX_PROBE_MS = 2_000;
+const PROBE_TIMEOUT_MS = 2_000;
 
 /** The state of one part of the service. */
 export interface PartState {
@@ -16,11 +16,11 @@ export interface PartState {
   readonly detail?: unknown;
 }
 
-/** Public, so without addresses or a driver's messages. */
+// These texts are public, so they contain no addresses and no messages of database drivers.
 const FAILED = 'No response; see the log';
-const LATE = `No response within ${MAX_PROBE_MS} ms`;
+const TIMED_OUT = `No response within ${PROBE_TIMEOUT_MS} ms`;
 
-const tellNest: Tell = (sentence, level) => {
+const logToNest: WriteLog = (sentence, level) => {
   const logger = new Logger('health');
   if (level === 'warn') logger.warn(sentence);
   else logger.log(sentence);
@@ -35,25 +35,25 @@ type Probe = () => PartState | Promise<PartState>;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Whether this process should receive requests. Each part that can fail registers itself. */
+/** Decides whether this process should receive requests. Each part that can fail registers a probe. */
 export class Readiness {
   /** Set once the process has been asked to stop. */
   stopping = false;
   private readonly probes = new Map<string, Probe>();
-  /** Parts whose failure has been logged, until they answer again. */
+  /** Parts whose failure has been logged and that have not answered since. */
   private readonly failing = new Set<string>();
 
-  constructor(private readonly tell: Tell = tellNest) {}
+  constructor(private readonly writeLog: WriteLog = logToNest) {}
 
-  /** @param probe if it throws, the part is `unavailable`; the error is logged, not shown */
+  /** @param probe if it throws, the part is `unavailable`; the error is logged, but not part of the report */
   register(part: string, probe: Probe): void {
     this.probes.set(part, probe);
   }
 
-  /** Probes every part, for two seconds at most. Concurrent calls share one run. */
-  readonly report = singleFlight((): Promise<Report> => this.ask());
+  /** Probes every part, for at most 2 s. Concurrent calls share one run. */
+  readonly report = singleFlight((): Promise<Report> => this.probeAll());
 
-  private async ask(): Promise<Report> {
+  private async probeAll(): Promise<Report> {
     const states = await Promise.all(
       [...this.probes].map(async ([part, probe]) => [part, await this.stateOf(part, probe)] as const),
     );
@@ -64,18 +64,18 @@ export class Readiness {
 
   private async stateOf(part: string, probe: Probe): Promise<PartState> {
     const timer = new AbortController();
-    const unavailable = { state: 'unavailable', detail: LATE } as const;
-    const late = sleep(MAX_PROBE_MS, unavailable, { signal: timer.signal });
+    const unavailable = { state: 'unavailable', detail: TIMED_OUT } as const;
+    const timeout = sleep(PROBE_TIMEOUT_MS, unavailable, { signal: timer.signal });
     try {
-      const state = await Promise.race([probe(), late]);
-      if (state !== unavailable && this.failing.delete(part)) this.tell(`${part} answers again`);
+      const state = await Promise.race([probe(), timeout]);
+      if (state !== unavailable && this.failing.delete(part)) this.writeLog(`${part} answers again`);
       return state;
     } catch (error) {
-      if (!this.failing.has(part)) this.tell(`${part} does not answer: ${messageOf(error)}`, 'warn');
+      if (!this.failing.has(part)) this.writeLog(`${part} does not answer: ${messageOf(error)}`, 'warn');
       this.failing.add(part);
       return { state: 'unavailable', detail: FAILED };
     } finally {
-      late.catch(() => undefined);
+      timeout.catch(() => undefined);
       timer.abort();
     }
   }

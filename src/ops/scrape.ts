@@ -4,22 +4,22 @@ import { type Clock, monotonic } from '../flow/clock.js';
 const SHARED_FOR_MS = 1_000;
 
 /**
- * Makes what Prometheus scrapes: all metrics, at most a second old; however many scrape, the database is queried once
- * a second.
- * @param readings bring figures from the log and the database; each forgets its old ones before it asks
+ * Creates the function that returns all metrics for Prometheus. A result is shared for 1 s, so the database is queried
+ * at most once a second however many clients scrape.
+ * @param updates read values from the log and the database; each resets its metrics before it reads
  */
 export const createScrape = (
   registry: Registry,
-  readings: readonly (() => Promise<void>)[],
+  updates: readonly (() => Promise<void>)[],
   clock: Pick<Clock, 'now'> = monotonic,
 ): (() => Promise<string>) => {
   const up = new Gauge({
     name: 'threat_protection_read_models_up',
-    help: 'Whether the log and the read models answered this scrape',
+    help: '1 if the log and the read models answered during this scrape, otherwise 0',
     registers: [registry],
   });
   const collect = async (): Promise<string> => {
-    const read = await Promise.allSettled(readings.map((reading) => reading()));
+    const read = await Promise.allSettled(updates.map((update) => update()));
     up.set(read.every(({ status }) => status === 'fulfilled') ? 1 : 0);
     return registry.metrics();
   };

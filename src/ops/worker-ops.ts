@@ -2,15 +2,15 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { EventLog } from '../event-log/event-log.js';
 import type { WatchPool } from '../read-models/pools.js';
 import type { PortSetting } from '../runtime/listen.js';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 import { Lanes } from './lanes.js';
 import { OperatorServer } from './operator-server.js';
 import { registerStores } from './parts.js';
 import { ProjectionLags } from './projection-lag.js';
-import { watchProjections } from './projection-figures.js';
+import { addProjectionMetrics } from './projection-metrics.js';
 import { Readiness, type Report } from './readiness.js';
 import { createScrape } from './scrape.js';
-import { watchWebhooks } from './webhook-figures.js';
+import { addWebhookMetrics } from './webhook-metrics.js';
 
 /** Health and metrics of a worker: a process without an API. */
 export class WorkerOps {
@@ -25,12 +25,12 @@ export class WorkerOps {
     metrics: () => this.scrape(),
   });
 
-  /** @param asked once it aborts, the process says that it is stopping */
+  /** @param stopSignal once it aborts, the health check reports `stopping` */
   constructor(
-    private readonly tell: Tell,
-    private readonly asked: AbortSignal,
+    private readonly writeLog: WriteLog,
+    private readonly stopSignal: AbortSignal,
   ) {
-    this.readiness = new Readiness(tell);
+    this.readiness = new Readiness(writeLog);
     this.readiness.register('tables', () =>
       this.hasBegun
         ? { state: 'ok' }
@@ -45,26 +45,26 @@ export class WorkerOps {
   }
 
   /**
-   * Listens, before anything else has begun.
-   * @throws ConfigError or AddressInUse naming the setting
+   * Starts to listen. Call it before the process starts its other parts, so that its health can be observed.
+   * @throws ConfigError or AddressInUse, naming the setting
    */
   async listen(host: string, port: number, portName: PortSetting): Promise<void> {
     const url = await this.server.listen(host, port, portName);
-    this.tell(`Health and metrics for operators on ${url}`);
+    this.writeLog(`Health and metrics for operators on ${url}`);
   }
 
   /**
-   * From here on the log and the read models are parts of it.
-   * @param figures whose it tells
+   * Adds the log and the read models to health and metrics, once the tables are at this version.
+   * @param subject whose metrics are added
    */
-  begin(log: EventLog, pool: WatchPool, figures: 'projections' | 'webhooks'): void {
+  begin(log: EventLog, pool: WatchPool, subject: 'projections' | 'webhooks'): void {
     const lags = new ProjectionLags(log, pool);
     registerStores(this.readiness, log, lags);
     const { registry, lanes } = this;
     collectDefaultMetrics({ register: registry });
     new Gauge({
       name: 'threat_protection_projector_lane_leader',
-      help: 'Whether this process works in the lane (1) or stands by (0)',
+      help: '1 if this process works in the lane, 0 if it stands by',
       labelNames: ['lane'],
       registers: [registry],
       collect() {
@@ -72,7 +72,7 @@ export class WorkerOps {
       },
     });
     this.scrape = createScrape(registry, [
-      figures === 'projections' ? watchProjections(lags, registry) : watchWebhooks(pool, registry),
+      subject === 'projections' ? addProjectionMetrics(lags, registry) : addWebhookMetrics(pool, registry),
     ]);
     this.hasBegun = true;
   }
@@ -82,11 +82,11 @@ export class WorkerOps {
   }
 
   private report(): Promise<Report> {
-    this.readiness.stopping = this.asked.aborted;
+    this.readiness.stopping = this.stopSignal.aborted;
     return this.readiness.report();
   }
 
-  /** A loop that waits for an unavailable database is no reason to restart the process. */
+  /** While the database is unavailable, no lane counts as stuck, because a restart would not help. */
   private async stuckLanes(): Promise<readonly string[]> {
     const lanes = this.lanes.stuck();
     return lanes.length === 0 || (await this.readiness.report()).status === 'not-ready' ? [] : lanes;

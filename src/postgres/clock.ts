@@ -2,37 +2,40 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { READ_CLOCK } from './statements.js';
 
-const TIME_LIMIT_MS = 2_500;
-const MEASURE_EVERY_MS = 10_000;
+const QUERY_TIMEOUT_MS = 2_500;
+const MEASURE_INTERVAL_MS = 10_000;
 
 /**
- * The time by the database's clock, in ms. Times that are stored and compared later come from this clock, because the
- * clocks of two machines may differ by any amount.
+ * Reads the database's clock, in ms since 1970. Times that are stored and compared later come from this clock, because
+ * the clocks of two machines may differ by any amount.
  */
 export const databaseTime = async (pool: Pick<Pool, 'query'>): Promise<number> =>
-  (await READ_CLOCK.run(pool, {}, TIME_LIMIT_MS))[0]!.now;
+  (await READ_CLOCK.run(pool, {}, QUERY_TIMEOUT_MS))[0]!.now;
 
 /**
- * The database's clock without a query for each reading: its distance from this process's monotonic clock, measured when
- * the process starts and every 10 s. Setting this machine's clock changes nothing.
+ * The database's clock without a query for each reading. Its offset from the monotonic clock of this process is measured
+ * at the start and every 10 s, so that changes to the clock of this machine have no effect.
  */
 export class DatabaseClock {
   private readonly stop = new AbortController();
-  private ahead: number | undefined;
+  private offsetMs: number | undefined;
 
-  /** Without a pool, and until the database has answered once, this machine's clock. */
+  /** @param pool without a pool, and until the first measurement, the clock of this machine is used */
   constructor(private readonly pool?: Pick<Pool, 'query'>) {}
 
-  /** ms */
+  /** ms since 1970 */
   now(): number {
-    return this.ahead === undefined ? Date.now() : Math.floor(performance.now() + this.ahead);
+    return this.offsetMs === undefined ? Date.now() : Math.floor(performance.now() + this.offsetMs);
   }
 
-  /** Measures the distance; while the database is unavailable, the last one stays in use. */
+  /**
+   * Measures the offset. If that fails, the last one stays in use.
+   * @throws the database's error
+   */
   async measure(): Promise<void> {
     if (this.pool === undefined) return;
-    // The database read its clock before its answer arrived, so `now` is never ahead of it.
-    this.ahead = (await databaseTime(this.pool)) - performance.now();
+    // The database reads its clock before the response arrives, so `now` is never ahead of the database.
+    this.offsetMs = (await databaseTime(this.pool)) - performance.now();
   }
 
   /** Measures now, and every 10 s until `end`. */
@@ -49,7 +52,7 @@ export class DatabaseClock {
   private async follow(): Promise<void> {
     const { signal } = this.stop;
     while (!signal.aborted) {
-      await sleep(MEASURE_EVERY_MS, undefined, { signal, ref: false }).catch(() => {});
+      await sleep(MEASURE_INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {});
       if (!signal.aborted) await this.measure().catch(() => {});
     }
   }

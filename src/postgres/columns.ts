@@ -1,4 +1,4 @@
-/** Rows as the array parameters of an `unnest`: a column for each of these fields. */
+/** Turns rows into columns, one array per field, for the array parameters of an `unnest`. */
 export const columnsOf = <Row extends object, Field extends keyof Row>(
   rows: readonly Row[],
   ...fields: readonly Field[]
@@ -9,17 +9,17 @@ export const columnsOf = <Row extends object, Field extends keyof Row>(
 };
 
 /**
- * A column as a PostgreSQL array literal, several times faster than `pg` converts an array.
- * @param names ids, slugs and type names, which contain nothing that needs escaping
+ * Formats a column as a PostgreSQL array literal, several times faster than `pg` does.
+ * @param names ids, slugs or type names; nothing is escaped
  */
 export const nameArray = (names: readonly string[]): string => (names.length === 0 ? '{}' : `{"${names.join('","')}"}`);
 
-/** Numbers, or null. */
+/** Formats numbers and nulls as a PostgreSQL array literal. */
 export const nullableNumberArray = (numbers: readonly (number | null)[]): string =>
   `{${numbers.map(String).join(',')}}`;
 
 export const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
 
-/** Strings as in `nameArray`, or numbers. */
+/** Formats names, as `nameArray` does, or numbers. */
 export const columnArray = (column: readonly (string | number)[]): string =>
   typeof column[0] === 'string' ? nameArray(column as string[]) : numberArray(column as number[]);

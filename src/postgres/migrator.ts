@@ -5,48 +5,51 @@ import { ConfigError } from '../runtime/config.js';
 import { LOCK_IF_FREE } from './statements.js';
 import { inTransaction, kyselyOver } from './transaction.js';
 
-/** A numbered step of a schema. Processes of earlier versions pass it over, unless it names a minimal version. */
+/** A numbered migration of a schema. Processes of earlier versions ignore it, unless it names a minimal version. */
 export interface NumberedMigration extends Migration {
-  /** If it removes or changes what earlier versions use: what a process must be to use the tables after it. */
+  /** Set if the migration removes or changes something that earlier versions use: the oldest version that still works. */
   readonly minimalVersion?: {
-    /** A migration that it knows: the one that brought what is used instead. */
+    /** The migration that added the replacement. A process that does not know this migration must not start. */
     readonly knows: string;
-    /** The first version that does, for people. */
+    /** The first version that knows it, for the error message. */
     readonly version: string;
   };
 }
 
-/** Of one schema, by name. */
+/** The migrations of one schema, by name. */
 type Steps = Readonly<Record<string, NumberedMigration>>;
 
+/** The tables that record which migrations have been applied. */
 interface Records {
   migrations: { name: string; timestamp: string };
   later_migrations: { name: string; applied_at: string; must_know: string | null; minimal_version: string | null };
 }
 
 /**
- * The last migration of each schema that is recorded in the table `migrations`. Version 2.0.0 and its successors until
- * `later_migrations` came do not start if it names one that they do not know; so it never names another.
+ * The last migration of each schema that is recorded in the table `migrations`. Version 2.0.0 and later versions without
+ * `later_migrations` refuse to start if `migrations` names a migration that they do not know, so newer migrations are
+ * recorded in `later_migrations` only.
  */
 const LAST_IN_FIRST_TABLE: Readonly<Record<string, string>> = {
   log: '0001-first-tables',
   read: '0012-members-and-reviews',
 };
 
-/** The lock of Kysely's migrator, with which those versions migrate. */
+/** The advisory lock of Kysely's migrator, which those versions use. */
 const LOCK = '3853314791062309107';
-/** How often a process that finds another one migrating looks whether it is done. ms */
-const LOOKS_EVERY_MS = 100;
-/** How long it waits before it says so: processes often start together. ms */
-const TOLD_AFTER_MS = 2_000;
-/** How long a step may wait for a table: what asks for the table after it waits too. ms */
-const TABLE_WAIT_MS = 4_000;
-/** A client's limit for a statement that has none: as long as a timer can be, because `pg` takes 0 for the pool's. ms */
-const NO_LIMIT_MS = 2 ** 31 - 1;
+/** How often a process checks whether another process has finished migrating. */
+const POLL_INTERVAL_MS = 100;
+/** How long a process waits before it reports that it waits. Processes often start together. */
+const REPORT_AFTER_MS = 2_000;
+/** How long a migration may wait for the lock of a table. Later statements on the table wait behind it. */
+const TABLE_LOCK_TIMEOUT_MS = 4_000;
+/** In place of no timeout: the longest timer of Node, because `pg` replaces 0 by the timeout of the pool. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const createRecords = async (db: Kysely<Records>, schema: string): Promise<void> => {
-  // A role that owns the schema, but may not create any, is refused even `create schema if not exists`. What
-  // `to_regnamespace` and the like once found missing they may find missing still when another has made it.
+  // Read from the catalogs for two reasons. A role that owns the schema but may not create schemas is denied even
+  // `create schema if not exists`. And `to_regnamespace` may still report a schema as missing after another process has
+  // created it.
   const { rows } = await sql<{ has_schema: boolean; has_records: boolean }>`
     select exists (select from pg_namespace where nspname = ${schema}) as has_schema,
       exists (select from pg_tables where schemaname = ${schema} and tablename = 'later_migrations') as has_records
@@ -71,7 +74,7 @@ const createRecords = async (db: Kysely<Records>, schema: string): Promise<void>
 };
 
 /** @throws ConfigError naming the version that is needed */
-const refuseContracted = (
+const requireCompatible = (
   schema: string,
   { name, must_know, minimal_version }: Records['later_migrations'],
   known: ReadonlySet<string>,
@@ -85,8 +88,8 @@ const refuseContracted = (
 };
 
 /**
- * @returns the steps that the tables do not have yet, and the migrations of newer versions that they have, in order
- * @throws ConfigError if one of those removed what this version uses
+ * @returns the migrations that have not been applied yet, and those of newer versions that have, each in order
+ * @throws ConfigError if a migration of a newer version removed something that this version uses
  */
 const readApplied = async (
   records: Kysely<Records>,
@@ -97,7 +100,7 @@ const readApplied = async (
   const later = await records.selectFrom('later_migrations').selectAll().orderBy('name').execute();
   const known = new Set(Object.keys(steps));
   const newer = later.filter(({ name }) => !known.has(name));
-  for (const migration of newer) refuseContracted(schema, migration, known);
+  for (const migration of newer) requireCompatible(schema, migration, known);
   const applied = new Set([...first, ...later].map(({ name }) => name));
   return {
     missing: [...known].sort().filter((name) => !applied.has(name)),
@@ -107,22 +110,22 @@ const readApplied = async (
 
 const applyPending = async (connection: PoolClient, schema: string, steps: Steps): Promise<string[]> => {
   const db = kyselyOver<Records>(connection);
-  // A step takes as long as its tables are large.
-  const unhurried = kyselyOver<unknown>({
+  // A migration of a large table may take longer than any timeout.
+  const withoutTimeout = kyselyOver<unknown>({
     query: (text: string, values: unknown[]) =>
-      connection.query(Object.assign({ text, values }, { query_timeout: NO_LIMIT_MS })),
+      connection.query(Object.assign({ text, values }, { query_timeout: MAX_TIMEOUT_MS })),
   } as Pick<PoolClient, 'query'>);
   await sql`
     select set_config('statement_timeout', '0', true),
-      set_config('lock_timeout', ${sql.lit(String(TABLE_WAIT_MS))}, true)`.execute(db);
+      set_config('lock_timeout', ${sql.lit(String(TABLE_LOCK_TIMEOUT_MS))}, true)`.execute(db);
   await createRecords(db, schema);
   const records = db.withSchema(schema);
   const { missing, newer } = await readApplied(records, schema, steps);
   const last = LAST_IN_FIRST_TABLE[schema]!;
   for (const name of missing) {
     const step = steps[name]!;
-    await step.up(unhurried);
-    // By the database's clock, because it is compared with instants that the database has recorded.
+    await step.up(withoutTimeout);
+    // From the database's clock, because it is compared with other times that the database has recorded.
     const now = sql<string>`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
     await (
       name <= last
@@ -139,8 +142,8 @@ const applyPending = async (connection: PoolClient, schema: string, steps: Steps
 };
 
 /**
- * @returns the migrations of this version that a schema's tables do not have yet
- * @throws ConfigError if a newer version has removed what this one uses; or what the database said
+ * @returns the migrations of this version that have not been applied to the schema yet
+ * @throws ConfigError if a newer version has removed something that this version uses; or the database's error
  */
 export const missingMigrations = async (pool: Pool, schema: string, steps: Steps): Promise<string[]> => {
   const db = new Kysely<Records>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
@@ -149,7 +152,7 @@ export const missingMigrations = async (pool: Pool, schema: string, steps: Steps
   return rows[0]!.has_records ? (await readApplied(db, schema, steps)).missing : Object.keys(steps).sort();
 };
 
-/** @returns undefined if another process is at it */
+/** @returns undefined if another process is migrating */
 const tryToMigrate = (pool: Pool, schema: string, steps: Steps): Promise<string[] | undefined> =>
   inTransaction(pool, async (connection) => {
     const [row] = await LOCK_IF_FREE.plan(connection, { key: LOCK });
@@ -157,19 +160,19 @@ const tryToMigrate = (pool: Pool, schema: string, steps: Steps): Promise<string[
   });
 
 export interface MigrateOptions {
-  /** Called once if another process is at it and takes its time. */
+  /** Called once if another process has been migrating for more than 2 s. */
   readonly onWait?: () => void;
-  /** Ends the waiting for that, with the tables as they are. */
+  /** Ends the wait for another process, without migrating. */
   readonly stop?: AbortSignal | undefined;
 }
 
 /**
- * Brings one schema's tables to this version. Every process does it at its start; a lock in the database lets one at
- * a time, and the whole step is one transaction, so that one killed in the middle has done nothing. The work may take as
- * long as it takes, whatever the pool's limits are; what waits for the lock asks for it again and again within them, so
- * that it notices a server that is gone.
- * @returns the migrations of newer versions that the tables have and that this version can pass over
- * @throws ConfigError if a newer version has removed what this one uses; or what the database said
+ * Migrates the tables of one schema to this version. Every process calls this when it starts. A lock in the database
+ * lets one process migrate at a time, and all migrations are one transaction, so a process that is killed leaves the
+ * tables unchanged. The timeouts of the pool do not apply to the migrations. They do apply to each attempt to take the
+ * lock, so that a waiting process notices when the server is gone.
+ * @returns the applied migrations of newer versions, which this version can ignore
+ * @throws ConfigError if a newer version has removed something that this version uses; or the database's error
  */
 export const migrate = async (
   pool: Pool,
@@ -177,15 +180,15 @@ export const migrate = async (
   steps: Steps,
   { onWait, stop }: MigrateOptions = {},
 ): Promise<string[]> => {
-  let tellAt = performance.now() + TOLD_AFTER_MS;
+  let reportAt = performance.now() + REPORT_AFTER_MS;
   while (stop?.aborted !== true) {
     const newer = await tryToMigrate(pool, schema, steps);
     if (newer !== undefined) return newer;
-    if (performance.now() > tellAt) {
+    if (performance.now() > reportAt) {
       onWait?.();
-      tellAt = Infinity;
+      reportAt = Infinity;
     }
-    await sleep(LOOKS_EVERY_MS, undefined, { signal: stop }).catch(() => {});
+    await sleep(POLL_INTERVAL_MS, undefined, { signal: stop }).catch(() => {});
   }
   return [];
 };

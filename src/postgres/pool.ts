@@ -1,25 +1,25 @@
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
 import { poolModeOf } from './pool-mode.js';
-import { sessionStart, setInEachTransaction, type Settings } from './settings.js';
+import { sessionSetup, setInEachTransaction, type Settings } from './settings.js';
 import { traceStatements } from './traced-statements.js';
 import { inTransaction } from './transaction.js';
 
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** An int8 as a number: this service's counts, instants and positions all fit, and larger ones must not be rounded. */
+/** Parses an int8 as a number. The values of this service all fit; a larger one throws instead of being rounded. */
 const safeInteger = (text: string): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`PostgreSQL sent ${text}, which a number cannot hold exactly`);
   return value;
 };
 
-/** How PostgreSQL's types arrive, decided here once: int8 as an exact number, sums (numeric) likewise. */
+/** Types int8 and numeric (sums) are parsed as exact numbers, on all connections of the service. */
 const types = new TypeOverrides();
 types.setTypeParser(INT8, safeInteger);
 types.setTypeParser(NUMERIC, safeInteger);
 
-/** What a process may spend on the database before it says so: a request is answered within 5 s. Milliseconds. */
+/** Timeouts in ms. They are short, because every request must be answered within 5 s. */
 const LIMITS = {
   connectionTimeoutMillis: 2_000,
   query_timeout: 4_500,
@@ -28,19 +28,19 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } satisfies PoolConfig;
 
-/** The server's limits, in ms, are sent as settings, and others beside them. */
+/** Timeouts in ms, and further PostgreSQL `settings` of each connection. */
 export interface PoolOptions extends Omit<PoolConfig, 'options' | 'statement_timeout'> {
   readonly statement_timeout?: number;
   readonly settings?: Settings;
 }
 
 /**
- * How long a connection may be idle. To make one takes a busy server longer than a request may wait, so a pause between
- * two bursts must not cost all of them. ms
+ * How long a connection may stay idle before it is closed. A busy server may need longer to open a connection than a
+ * request can wait, so a pause between two bursts of requests must not close all connections.
  */
-const IDLE_MS = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
 
-const open = (
+const openPool = (
   connectionString: string,
   options: PoolOptions,
   mayBeReadOnly: boolean,
@@ -55,48 +55,47 @@ const open = (
     ...Object.fromEntries(Object.entries(limits).map(([name, ms]) => [name, String(ms)])),
     ...settings,
   };
-  const begin = async (client: PoolClient): Promise<void> => {
+  const prepare = async (client: PoolClient): Promise<void> => {
     const mode = await poolModeOf(connectionString);
     if (mode === 'transaction') setInEachTransaction(pool, all);
-    const { rows } = await client.query(sessionStart(mode === 'transaction' ? {} : all));
+    const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : all));
     if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
     const shown = `${client.host}:${client.port}`;
-    throw Object.assign(new Error(`${shown} takes no writes: it is a standby, or read-only`), { code: '25006' });
+    throw Object.assign(new Error(`${shown} does not accept writes: it is a standby, or read-only`), { code: '25006' });
   };
   const pool: Pool = new Pool({
     connectionString,
     max: 10,
-    idleTimeoutMillis: IDLE_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     types,
     ...rest,
-    verify: (client, done) => void begin(client).then(() => done(), done),
+    verify: (client, done) => void prepare(client).then(() => done(), done),
   });
   const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
-  const inItsOwn = async (...statement: unknown[]): Promise<unknown> =>
+  const queryInTransaction = async (...statement: unknown[]): Promise<unknown> =>
     (await poolModeOf(connectionString)) === 'session'
       ? query(...statement)
       : inTransaction(pool, (connection) => connection.query(...(statement as [QueryConfig])));
-  Object.assign(pool, { query: inItsOwn });
-  // Without a listener one that is lost would end the process.
+  Object.assign(pool, { query: queryInTransaction });
+  // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', onConnectionLost);
-  // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
+  // Likewise the loss of a connection in use, between two statements. The next statement reports the error.
   pool.on('connect', (client) => client.on('error', () => {}));
   return traceStatements(pool);
 };
 
 /**
- * A pool of connections to the server that takes the writes. A connection that reaches another one, such as a standby, is
- * closed, and the next statement connects again.
- * @param onConnectionLost called for each idle connection lost; the next statement takes a new one, and says so if that
- *   fails too
+ * Creates a pool of connections to the primary. A connection that reaches a server that does not accept writes, such as
+ * a standby, is closed, and the next statement connects again.
+ * @param onConnectionLost called when an idle connection is lost; the next statement opens a new one
  */
 export const createPool = (
   connectionString: string,
   onConnectionLost?: (error: Error) => void,
   options: PoolOptions = {},
-): Pool => open(connectionString, options, false, onConnectionLost);
+): Pool => openPool(connectionString, options, false, onConnectionLost);
 
-/** The same to a server that may be a standby. */
+/** Creates a pool of connections to servers that may be standbys. */
 export const createReplicaPool = (connectionString: string, options: PoolOptions): Pool =>
-  open(connectionString, options, true);
+  openPool(connectionString, options, true);

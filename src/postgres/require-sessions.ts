@@ -5,16 +5,19 @@ import { poolModeOf } from './pool-mode.js';
 import { LOCK_IF_FREE, LOCK_UNTIL_COMMIT } from './statements.js';
 import { inTransaction } from './transaction.js';
 
-const MISSING =
-  'DATABASE_URL leads to a pooler that gives each transaction another connection: set DATABASE_DIRECT_URL to the ' +
-  'address of PostgreSQL itself, for what needs one connection throughout (rebuilds, exports)';
-const MIXES_SESSIONS =
-  'DATABASE_DIRECT_URL leads to a pooler that gives each transaction another connection: set it to the address of ' +
-  'PostgreSQL itself';
-const ELSEWHERE = 'DATABASE_DIRECT_URL leads to another database than DATABASE_URL: set it to the same one';
+const DIRECT_URL_MISSING =
+  'DATABASE_URL leads to a pooler in transaction mode: set DATABASE_DIRECT_URL to the address of PostgreSQL itself, for ' +
+  'work that needs one connection throughout (rebuilds, exports)';
+const DIRECT_URL_IS_POOLED =
+  'DATABASE_DIRECT_URL leads to a pooler in transaction mode: set it to the address of PostgreSQL itself';
+const DIFFERENT_DATABASES =
+  'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases: set both to the same one';
 
-/** Whether two addresses lead to one database: what the one has locked, the other cannot. It takes no special right. */
-const leadToOneDatabase = async (...urls: readonly [string, string]): Promise<boolean> => {
+/**
+ * Whether two URLs lead to the same database: a lock taken through one must be visible through the other. Needs no
+ * special privilege.
+ */
+const leadToSameDatabase = async (...urls: readonly [string, string]): Promise<boolean> => {
   const key = randomInt(2 ** 47);
   const pools = urls.map((url) => createPool(url, undefined, { max: 1 }));
   try {
@@ -29,8 +32,8 @@ const leadToOneDatabase = async (...urls: readonly [string, string]): Promise<bo
 };
 
 /**
- * Ensures that what needs one connection throughout has one.
- * @throws ConfigError if it has none, or one to another database; or what a connection throws
+ * Checks that one of the two URLs gives a client one server connection throughout.
+ * @throws ConfigError if none does, or if the URLs lead to different databases; or the error of a connection
  */
 export const requireSessions = async (
   databaseUrl: string,
@@ -38,9 +41,9 @@ export const requireSessions = async (
 ): Promise<void> => {
   const mode = await poolModeOf(databaseUrl);
   if (databaseDirectUrl === undefined) {
-    if (mode === 'transaction') throw new ConfigError(MISSING);
+    if (mode === 'transaction') throw new ConfigError(DIRECT_URL_MISSING);
     return;
   }
-  if ((await poolModeOf(databaseDirectUrl)) === 'transaction') throw new ConfigError(MIXES_SESSIONS);
-  if (!(await leadToOneDatabase(databaseUrl, databaseDirectUrl))) throw new ConfigError(ELSEWHERE);
+  if ((await poolModeOf(databaseDirectUrl)) === 'transaction') throw new ConfigError(DIRECT_URL_IS_POOLED);
+  if (!(await leadToSameDatabase(databaseUrl, databaseDirectUrl))) throw new ConfigError(DIFFERENT_DATABASES);
 };

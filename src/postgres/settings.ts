@@ -3,13 +3,16 @@ import { escapeLiteral, type Pool } from 'pg';
 /** Parameters of PostgreSQL, by name. */
 export type Settings = Readonly<Record<string, string>>;
 
-/** Of the pools that lead to a pooler by transaction: each transaction sets its own. */
+/** The settings of pools behind a pooler in transaction mode. Each transaction has to set them again. */
 const perTransaction = new WeakMap<Pool, Settings>();
 
 export const setInEachTransaction = (pool: Pool, settings: Settings): void => void perTransaction.set(pool, settings);
 
-/** Sets them for a connection, and shows whether its server takes no writes. Not as startup parameters: poolers refuse these. */
-export const sessionStart = (settings: Settings): string => {
+/**
+ * A statement that applies the settings to a connection and returns whether its server is read-only. The settings are
+ * not sent as startup parameters, because poolers reject those.
+ */
+export const sessionSetup = (settings: Settings): string => {
   const each = Object.entries(settings).map(
     ([name, value]) => `set_config(${escapeLiteral(name)}, ${escapeLiteral(value)}, false)`,
   );
@@ -17,8 +20,8 @@ export const sessionStart = (settings: Settings): string => {
 };
 
 /**
- * @param begin statements that begin a transaction, of which the first one is `begin`
- * @returns the same with the pool's settings, if a connection does not keep them
+ * @param begin statements that begin a transaction; the first one must be `begin`
+ * @returns these statements, with the pool's settings added if its connections do not keep them
  */
 export const beginWith = (pool: Pool, begin: string): string => {
   const settings = Object.entries(perTransaction.get(pool) ?? {});

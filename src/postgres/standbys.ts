@@ -1,17 +1,17 @@
 import type { Pool } from 'pg';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 import { STANDBYS } from './statements.js';
 
-/** Tells whether what is acknowledged is on a standby too, for a log in PostgreSQL. */
-export const tellOfStandbys = async (pool: Pick<Pool, 'query'>, tell: Tell): Promise<void> => {
+/** Logs whether a commit waits for a standby. Only for a log in PostgreSQL. */
+export const logStandbys = async (pool: Pick<Pool, 'query'>, writeLog: WriteLog): Promise<void> => {
   const [row] = await STANDBYS.run(pool, {});
   const { names, commit } = row!;
   if (names !== '' && commit !== 'off' && commit !== 'local')
-    tell(`What is acknowledged is on a standby too (synchronous_standby_names = ${names})`);
+    writeLog(`Acknowledged events are also stored on a standby (synchronous_standby_names = ${names})`);
   else
-    tell(
-      'What is acknowledged is on the disk of this database server alone ' +
+    writeLog(
+      'Acknowledged events are stored on this database server only ' +
         `(${names === '' ? 'synchronous_standby_names is empty' : `synchronous_commit = ${commit}`}): a failover loses ` +
-        'what the standby has not got yet',
+        'the events that the standby has not received yet',
     );
 };

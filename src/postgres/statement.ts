@@ -1,6 +1,6 @@
 import type { QueryConfig, QueryResult } from 'pg';
 
-/** PostgreSQL's types by the names it gives them, and how the pool's connections read them (`pool.ts`). */
+/** PostgreSQL's types by name, with the types that the connections of a pool parse them as (`pool.ts`). */
 interface Scalars {
   text: string;
   uuid: string;
@@ -15,7 +15,7 @@ interface Scalars {
 type Scalar = keyof Scalars;
 type PgType = Scalar | `${Scalar}[]`;
 
-/** A declared type: of PostgreSQL, and what is known of its values beyond that. */
+/** A declared type: the type of PostgreSQL, with further knowledge about the values. */
 interface Declared<Value> {
   readonly type: PgType;
   readonly isNullable: boolean;
@@ -33,7 +33,7 @@ type Read<D> =
         ? Scalars[Element][]
         : never;
 
-/** An array may be sent as PostgreSQL's text of one. */
+/** The type of a parameter. An array may also be sent as a PostgreSQL array literal. */
 type Sent<D> = D extends 'bigint'
   ? number | bigint | string
   : D extends 'bigint[]'
@@ -47,17 +47,17 @@ export const nullable = <D extends Declaration>(declaration: D): Declared<Read<D
   isNullable: true,
 });
 
-/** A column whose JSON has this shape, which PostgreSQL does not know of. */
+/** A column of JSON values of this shape. */
 export const json = <Shape>(): Declared<Shape> => ({ type: 'json', isNullable: false });
 
-/** A column of these texts only. */
+/** A text column that contains only these values. */
 export const textOf = <Text extends string>(): Declared<Text> => ({ type: 'text', isNullable: false });
 
 export type Declarations = Readonly<Record<string, Declaration>>;
 type RowBy<Columns extends Declarations> = { readonly [Name in keyof Columns]: Read<Columns[Name]> };
 type ValuesBy<Parameters extends Declarations> = { readonly [Name in keyof Parameters]: Sent<Parameters[Name]> };
 
-/** A row of what is sent as arrays. */
+/** One row, if all parameters are sent as arrays. */
 type Each<Parameters extends Declarations> = {
   readonly [Name in keyof Parameters]: Sent<Parameters[Name]> extends infer Values
     ? Values extends readonly (infer Value)[]
@@ -66,28 +66,28 @@ type Each<Parameters extends Declarations> = {
     : never;
 };
 
-/** A pool, or one connection of it, that statements are sent to. */
+/** A pool, or one connection of a pool. */
 export interface Connection {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 
-/** Every named statement of this process. */
+/** The text of every named statement of this process, by name. */
 const texts = new Map<string, string>();
 
-/** @throws if another statement has the name: a connection would prepare only one of them */
+/** @throws Error if another statement has the same name, because a connection would prepare only one of them */
 const nameStatement = (name: string, text: string): void => {
   const other = texts.get(name);
   if (other !== undefined && other !== text) throw new Error(`Two statements are named "${name}"`);
   texts.set(name, text);
 };
 
-/** A statement written as SQL. `test/read-models/raw-statements.spec.ts` compares each with the migrated schema. */
+/** A named SQL statement. `test/read-models/raw-statements.spec.ts` compares each one with the migrated schema. */
 export class Statement<Parameters extends Declarations = Declarations, Columns extends Declarations = Declarations> {
   constructor(
     readonly name: string,
-    /** By name; the first is `$1`. */
+    /** The parameters by name, in order: the first one is `$1`. */
     readonly parameters: Parameters,
-    /** Of its rows, in order. */
+    /** The columns of the rows, in order. */
     readonly columns: Columns,
     readonly text: string,
   ) {
@@ -95,8 +95,8 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   }
 
   /**
-   * For the `query` of a pool or connection, which prepares it once under its name.
-   * @param timeLimitMs overrides the pool's limit
+   * Returns the argument for the `query` of a connection, which prepares the statement once under its name.
+   * @param timeLimitMs overrides the timeout of the pool
    */
   query(values: ValuesBy<Parameters>, timeLimitMs?: number): QueryConfig {
     const config = { name: this.name, text: this.text, values: this.valuesOf(values) };
@@ -110,7 +110,8 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   }
 
   /**
-   * As `run`, for rows: every parameter that is not among `others` is the column of its name. Without rows nothing is sent.
+   * Runs the statement once for all `rows`: each parameter that is not in `others` is sent as an array, with the column of
+   * its name. Sends nothing if there are no rows.
    * @throws the database's error
    */
   async runEach<Other extends keyof Parameters = never>(
@@ -125,7 +126,7 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   }
 
   /**
-   * As `run`, but not prepared under its name: planned for these values each time.
+   * Runs the statement unprepared, so that PostgreSQL plans it for these values.
    * @throws the database's error
    */
   async plan(connection: Connection, values: ValuesBy<Parameters>): Promise<RowBy<Columns>[]> {
@@ -144,5 +145,5 @@ export const statement = <const Parameters extends Declarations, const Columns e
   text: string,
 ): Statement<Parameters, Columns> => new Statement(name, parameters, columns, text);
 
-/** The rows of a statement. */
+/** The type of a statement's rows. */
 export type RowOf<S> = S extends Statement<infer _, infer Columns> ? RowBy<Columns> : never;

@@ -1,11 +1,11 @@
 import { statement } from './statement.js';
 
-/** The database's clock, as an SQL expression. ms */
+/** The database's clock as an SQL expression, in ms since 1970. */
 export const CLOCK = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 export const READ_CLOCK = statement('clock-read', {}, { now: 'bigint' }, `select ${CLOCK} as now`);
 
-/** The process of the server behind a connection, asked by two clients. */
+/** Two statements that return the server process behind a connection, one for each client of the pool mode detection. */
 export const BACKEND_OF = [
   statement('backend-of-first', {}, { pid: 'integer', whose: 'integer' }, 'select pg_backend_pid() as pid, 0 as whose'),
   statement(
@@ -16,7 +16,7 @@ export const BACKEND_OF = [
   ),
 ] as const;
 
-/** Advisory locks are of a database. */
+/** Takes an advisory lock, which is visible in one database only. */
 export const LOCK_UNTIL_COMMIT = statement(
   'lock-until-commit',
   { key: 'bigint' },
@@ -30,7 +30,7 @@ export const LOCK_IF_FREE = statement(
   `select pg_try_advisory_xact_lock($1) as is_locked`,
 );
 
-/** Whether a commit waits for a standby. */
+/** Reads the settings that decide whether a commit waits for a standby. */
 export const STANDBYS = statement(
   'standbys',
   {},

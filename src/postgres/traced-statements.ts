@@ -1,19 +1,19 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { type Attributes, type Beginning, errorTypeOf, type Tracing, tracing } from '../tracing/tracing.js';
+import { type Attributes, type SpanOptions, errorTypeOf, type Tracing, tracing } from '../tracing/tracing.js';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 type Query = (...given: unknown[]) => unknown;
 
-/** Where statements go, by the conventions for databases. */
+/** The attributes of the server, by OpenTelemetry's conventions for databases. */
 const serverOf = ({ database, host, port }: PoolClient): Attributes => ({
   ...(database !== undefined && { 'db.namespace': database }),
   'server.address': host,
   'server.port': port,
 });
 
-/** The statement's name and its first word. Never its text, which may hold values. */
-const statementSpan = (statement: string | QueryConfig, server: Attributes): Beginning => {
+/** The span has the statement's name and operation, but never its text, which may contain values. */
+const statementSpan = (statement: string | QueryConfig, server: Attributes): SpanOptions => {
   const { name, text } = typeof statement === 'string' ? { name: undefined, text: statement } : statement;
   const operation = /^\s*([a-z]+)/i.exec(text)?.[1]?.toUpperCase() ?? 'SQL';
   return {
@@ -28,14 +28,14 @@ const statementSpan = (statement: string | QueryConfig, server: Attributes): Beg
   };
 };
 
-/** A query that is traced as a span if it is sent on behalf of a span, and its answer awaited as a promise. */
+/** Wraps `query`: a call is traced as a span if a span is active and the call returns a promise. */
 const tracedQuery =
   (tracer: Tracing, query: Query, server: () => Attributes): Query =>
   (...given) => {
     if (tracer.active().length === 0 || typeof given.at(-1) === 'function') return query(...given);
     const span = tracer.begin(statementSpan(given[0] as string | QueryConfig, server()));
-    const answer = query(...given) as Promise<unknown>;
-    answer.then(
+    const result = query(...given) as Promise<unknown>;
+    result.then(
       () => span?.end(),
       (error: unknown) => {
         const type = errorTypeOf(error);
@@ -43,23 +43,23 @@ const tracedQuery =
         span?.end(type);
       },
     );
-    return answer;
+    return result;
   };
 
-/** Traces what is sent through a pool, if this process traces. */
+/** Traces the statements of a pool, if this process traces. */
 export const traceStatements = <Traced extends Pool>(pool: Traced): Traced => {
   const tracer = tracing;
   if (tracer === undefined) return pool;
-  let newest: Attributes = {};
+  let newestServer: Attributes = {};
   const trace = (one: { query: unknown }, server: () => Attributes): void => {
     one.query = tracedQuery(tracer, (one.query as Query).bind(one), server);
   };
-  // A pool's own statements go through its connections with a callback, and are not counted twice. Which connection
-  // that will be, nobody knows before.
-  trace(pool, () => newest);
+  // `pool.query` calls `client.query` with a callback, so a statement is not traced twice. The connection is not known
+  // when the span begins, so the span has the server of the newest connection.
+  trace(pool, () => newestServer);
   pool.on('connect', (client) => {
     const server = serverOf(client);
-    newest = server;
+    newestServer = server;
     trace(client, () => server);
   });
   return pool;

@@ -1,13 +1,13 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { beginWith } from './settings.js';
-import { isReadOnly, isUnanswered } from './transient-errors.js';
+import { isReadOnly, isQueryTimeout } from './transient-errors.js';
 
 /**
  * Runs `work` on one connection, in one transaction.
- * @param begin the statements that it begins with
- * @param beginLimitMs overrides the pool's limit for `begin`
- * @throws as `work`, after everything was rolled back; or what the database said
+ * @param begin the statements that begin the transaction
+ * @param beginLimitMs overrides the timeout of the pool for `begin`
+ * @throws the error of `work`, after the transaction was rolled back; or the database's error
  */
 export const inTransaction = async <Result>(
   pool: Pool,
@@ -23,7 +23,7 @@ export const inTransaction = async <Result>(
     await connection.query('commit');
     return result;
   } catch (error) {
-    if (isUnanswered(error)) broken = error;
+    if (isQueryTimeout(error)) broken = error;
     else
       await connection.query('rollback').catch((rollbackError: unknown) => {
         broken = rollbackError;
@@ -31,12 +31,12 @@ export const inTransaction = async <Result>(
     if (isReadOnly(error)) broken = error;
     throw error;
   } finally {
-    // A connection that did not answer or could not roll back, or whose server takes no writes, is not reused.
+    // Close the connection if it did not answer or could not roll back, or if its server does not accept writes.
     connection.release(broken !== undefined);
   }
 };
 
-/** Kysely over one connection, whose transaction somebody else began. */
+/** Creates a Kysely that uses one connection, within a transaction that the caller has begun. */
 export const kyselyOver = <Tables>(connection: Pick<PoolClient, 'query'>): Kysely<Tables> => {
   const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
   const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { migrate, missingMigrations, type NumberedMigration } from '../postgres/migrator.js';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 import * as baseline from './migrations/0023-baseline.js';
 
 /** The migrations in order. A released migration is never changed; a new one is added instead. */
@@ -10,15 +10,15 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
 
 /**
  * Migrates the tables of the read models to this version.
- * @param tell logs that another process migrates the tables, or that a newer version has extended them
+ * @param writeLog logs that another process migrates the tables, or that a newer version has extended them
  * @param stop aborts the waiting for another process, and leaves the tables unchanged
  * @throws ConfigError if a newer version has changed the tables so that this version cannot use them
  */
-export const migrateReadModels = async (pool: Pool, tell?: Tell, stop?: AbortSignal): Promise<void> => {
-  const onWait = (): void => tell?.('Another process is migrating the tables; waiting until it has finished');
+export const migrateReadModels = async (pool: Pool, writeLog?: WriteLog, stop?: AbortSignal): Promise<void> => {
+  const onWait = (): void => writeLog?.('Another process is migrating the tables; waiting until it has finished');
   const newer = await migrate(pool, 'read', MIGRATIONS, { onWait, stop });
   if (newer.length > 0)
-    tell?.(
+    writeLog?.(
       `The tables were extended by a newer version of this service (${newer.join(', ')}); this version can use them`,
       'warn',
     );

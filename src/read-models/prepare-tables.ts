@@ -5,7 +5,7 @@ import { requireSessions } from '../postgres/require-sessions.js';
 import { asConfigError } from '../postgres/unusable-database.js';
 import type { Pool } from 'pg';
 import type { Config } from '../runtime/config.js';
-import type { Tell } from '../runtime/log-line.js';
+import type { WriteLog } from '../runtime/log-line.js';
 import { Backoff, pause } from '../flow/retry.js';
 
 const MIN_BACKOFF_MS = 250;
@@ -13,16 +13,16 @@ const MAX_BACKOFF_MS = 5_000;
 /** How often a process with MIGRATE_ON_START=false checks whether the tables have been migrated. */
 const CHECK_INTERVAL_MS = 1_000;
 
-const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<void> => {
+const awaitTables = async (pool: Pool, writeLog: WriteLog, stop?: AbortSignal): Promise<void> => {
   let hasWaited = false;
   while (!stop?.aborted) {
     const [first] = await missingReadModelMigrations(pool);
     if (first === undefined) {
-      if (hasWaited) tell('The tables are at this version');
+      if (hasWaited) writeLog('The tables are at this version');
       return;
     }
     if (!hasWaited)
-      tell(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE_ON_START is false)`, 'warn');
+      writeLog(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE_ON_START is false)`, 'warn');
     hasWaited = true;
     await pause(CHECK_INTERVAL_MS, stop);
   }
@@ -39,7 +39,7 @@ export const prepareTables = async (
     databaseDirectUrl,
     migrates,
   }: Pick<Config, 'databaseUrl' | 'migrates'> & Partial<Pick<Config, 'databaseDirectUrl'>>,
-  tell: Tell,
+  writeLog: WriteLog,
   stop?: AbortSignal,
 ): Promise<void> => {
   const url = databaseUrl!;
@@ -50,13 +50,13 @@ export const prepareTables = async (
     const pool = createPool(url, undefined, { max: 2 });
     try {
       await requireSessions(url, { databaseDirectUrl });
-      await (migrates ? migrateReadModels(pool, tell, stop) : awaitTables(pool, tell, stop));
-      if (wasUnavailable) tell('The database is available again');
+      await (migrates ? migrateReadModels(pool, writeLog, stop) : awaitTables(pool, writeLog, stop));
+      if (wasUnavailable) writeLog('The database is available again');
       return;
     } catch (error) {
       if (!isTransient(error)) throw asConfigError(error);
       wasUnavailable = true;
-      tell(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`, 'warn');
+      writeLog(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`, 'warn');
     } finally {
       await pool.end();
     }

@@ -43,11 +43,11 @@ const provided = (
     {
       provide: Replicas,
       inject: [Config, Checkpoints],
-      useFactory: ({ databaseReadUrl, readMaxLag }: Config, checkpoints: Checkpoints): Replicas =>
+      useFactory: ({ databaseReadUrl, readMaxLagSeconds }: Config, checkpoints: Checkpoints): Replicas =>
         new Replicas(
           databaseReadUrl === undefined ? undefined : createReplicaPools(databaseReadUrl),
           checkpoints,
-          readMaxLag * 1_000,
+          readMaxLagSeconds * 1_000,
         ),
     },
   ],

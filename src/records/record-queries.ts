@@ -4,7 +4,7 @@ import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas/replicas.
 import { Unavailable } from '../errors.js';
 import { OrganizationTurns } from '../flow/organization-turns.js';
 import type { Connection } from '../postgres/statement.js';
-import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
+import { asUnavailable, isStatementTimeout } from '../postgres/transient-errors.js';
 import { RecordsPool } from '../read-models/pools.js';
 import { InitialBackfill } from './initial-backfill.js';
 
@@ -89,7 +89,7 @@ export class RecordQueries {
           );
         return await this.replicas.read('records', this.pool, readFrom, minPosition);
       } catch (error) {
-        if (isTimeLimit(error))
+        if (isStatementTimeout(error))
           throw new Unavailable(
             'Reading this selection takes too long; narrow the range or the filters, or try again',
             1,

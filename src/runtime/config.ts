@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
-/** The exit code of a process that a wrong setting has stopped (`EX_CONFIG` of sysexits.h): another start will not help. */
+/** The exit code of a process that an invalid setting has stopped (`EX_CONFIG` of sysexits.h). A restart does not help. */
 export const EXIT_CONFIG = 78;
 
-/** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
+/** A setting that cannot be used. The message names the variable, its value and the valid values. */
 export class ConfigError extends Error {}
 
 const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
@@ -15,7 +15,7 @@ const PROTOBUF = 'http/protobuf';
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
 
 const MAX_LIMIT = 999_999_999;
-const MAX_A_DAY = 999_999_999_999_999;
+const MAX_PER_DAY = 999_999_999_999_999;
 const HTTP = ['http', 'https'];
 const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
@@ -26,7 +26,7 @@ const FOLLOWS_PRIMARY =
   `DNS (${SEE})`;
 const OF_REPLICAS = `give one address that leads to the replicas (${SEE})`;
 
-/** Settings of earlier versions, and what they are called now. */
+/** Settings of earlier versions, with their present names. */
 const RENAMED: Readonly<Record<string, string>> = {
   MIGRATE: 'MIGRATE_ON_START (true or false)',
   READ_MAX_LAG: 'READ_MAX_LAG_SECONDS',
@@ -51,17 +51,17 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const choice = <T extends string>(name: string, otherwise: T, allowed: readonly T[]): T => {
     const value = read(name) ?? otherwise;
     const found = allowed.find((candidate) => candidate === value);
-    if (found === undefined) throw new ConfigError(`${name} is "${value}"; it may be ${allowed.join(', ')}`);
+    if (found === undefined) throw new ConfigError(`${name} is "${value}"; it must be ${allowed.join(' or ')}`);
     return found;
   };
   const address = (name: string, schemes: readonly string[]): string | undefined => {
     const value = read(name);
-    // The value may hold a password, so it is never repeated.
+    // The message never repeats the value, because it may contain a password.
     if (value !== undefined && !schemes.includes(/^([a-z+]+):\/\/./.exec(value)?.[1] ?? ''))
       throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
     return value;
   };
-  /** `pg` connects to one host: which server that is, the platform decides. */
+  /** `pg` connects to one host only. Which server that host leads to is up to the platform. */
   const database = (name: string, advice: string): string | undefined => {
     const value = address(name, POSTGRES);
     const [, hosts = '', named = ''] =
@@ -75,7 +75,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       const [, ip = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(each) ?? [];
       const version = isIP(ip);
       if (version === 0 || Number(prefix) > (version === 4 ? 32 : 128))
-        throw new ConfigError(`${name} holds "${each}"; it may hold addresses and networks (10.0.0.0/8)`);
+        throw new ConfigError(`${name} contains "${each}"; each entry must be an IP address or a network (10.0.0.0/8)`);
     }
     return found;
   };
@@ -112,11 +112,11 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   /** Protocol of the collector. */
   if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
-    throw new ConfigError('OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port');
+    throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; set OPS_PORT to the port for operators');
   const databaseUrl = database('DATABASE_URL', FOLLOWS_PRIMARY);
   const databaseDirectUrl = database('DATABASE_DIRECT_URL', FOLLOWS_PRIMARY);
   if (databaseDirectUrl !== undefined && databaseUrl === undefined)
-    throw new ConfigError('DATABASE_DIRECT_URL is set, but no DATABASE_URL is; the two lead to one database');
+    throw new ConfigError('DATABASE_DIRECT_URL is set, but DATABASE_URL is not; set both to the same database');
   return {
     /** Address that the API listens on. */
     host: read('HOST') ?? '127.0.0.1',
@@ -132,7 +132,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** One address of the replicas that answer reads. Absent: the primary answers all reads. */
     databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
     /** How far a replica may be behind the primary to answer reads, in seconds. */
-    readMaxLag: number('READ_MAX_LAG_SECONDS', '10', 86_400),
+    readMaxLagSeconds: number('READ_MAX_LAG_SECONDS', '10', 86_400),
     /** Whether this process migrates the tables to its version. If not, it waits until the command `migrate` has done so. */
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
     /** Folder of the embedded PostgreSQL and of the copies of lists. Made absolute. */
@@ -147,7 +147,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     logFormat: choice('LOG_FORMAT', process.stdout.isTTY ? 'pretty' : 'json', LOG_FORMATS),
     /** Whether the API writes one line of JSON per request to standard output. */
     accessLog: choice('ACCESS_LOG', 'on', SWITCH) === 'on',
-    /** What of the work is traced, as OpenTelemetry's own settings say. Absent: no collector is named, and nothing is. */
+    /** Which requests are traced, by OpenTelemetry's own settings. Absent: nothing is traced, as no collector is set. */
     sampling: isTraced
       ? {
           /** Which traces are recorded. */
@@ -159,9 +159,9 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Requests per key and minute; 0 means no limit. */
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
     /** Events per organization and UTC day, from its own ingest keys and from changes of groups, members and webhooks; 0 means no limit. */
-    ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_A_DAY),
+    ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_PER_DAY),
     /** Bytes of request bodies per organization and UTC day, from its own ingest keys; 0 means no limit. */
-    ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_A_DAY),
+    ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_PER_DAY),
     /** Requests without a valid key per client address and minute; 0 means no limit. */
     unauthenticatedPerMinute: number('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE', '600', MAX_LIMIT),
     /** Open connections per client address; 0 means no limit. Not applied if `TRUST_PROXY` is set. */
@@ -176,17 +176,17 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     webhookProxy: address('WEBHOOK_PROXY', HTTP),
     /** API key that `events send` uses. Absent: the command issues a key for the call. */
     apiKey: read('THREAT_PROTECTION_API_KEY'),
-    /** A variable of the environment that the sources file names; undefined if it is absent or empty. */
+    /** Reads a variable that the sources file names; undefined if it is absent or empty. */
     variable: read,
-    /** What the settings were read from, for processes that get the same ones. */
+    /** The environment that the settings were read from, passed on to child processes. */
     env,
-    /** The variables that were read, those that the sources file names included once it was read. */
+    /** The names of the variables read so far. Reading the sources file adds the variables that it names. */
     names,
   };
 };
 
-/** Everything the environment decides, read and checked once. A class so that it is its own injection token. */
-// oxlint-disable-next-line no-unsafe-declaration-merging -- nothing is ever constructed from it
+/** All settings, read and checked once. A class, so that Nest can use it as the injection token. */
+// oxlint-disable-next-line no-unsafe-declaration-merging -- the class is never instantiated
 export interface Config extends Readonly<ReturnType<typeof settingsOf>> {}
 export abstract class Config {}
 
@@ -196,15 +196,18 @@ export abstract class Config {}
  */
 export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
 
-/** LOG_FORMAT before the settings are known to be valid; the default if it is not. */
+/** Reads LOG_FORMAT before the settings have been validated; an invalid value counts as the default. */
 export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =>
   LOG_FORMAT === 'json' || (LOG_FORMAT !== 'pretty' && !process.stdout.isTTY) ? 'json' : 'pretty';
 
-/** What a process of the service may need besides its settings: to find programs, folders, time zone and Node's own. */
+/** Variables that a child process may need besides the settings: paths, locale, time zone, and those of Node.js. */
 const SYSTEM =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TZ|LANG|LC_\w+|TMPDIR|TEMP|TMP|PG\w+|NODE_\w+|OTEL_\w+|SSL_CERT_(?:FILE|DIR)|(?:HTTPS?|NO)_PROXY|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i;
 
-/** The environment for a process with these settings, some of them decided since: what it needs, not all of the operator's. */
+/**
+ * The environment for a child process: the settings and system variables that it needs, not the operator's whole
+ * environment. The second argument overrides settings that were decided after the start.
+ */
 export const environmentOf = (
   { env, names }: Config,
   { port, databaseUrl, webhookMasterKeyFile }: Partial<Pick<Config, 'port' | 'databaseUrl' | 'webhookMasterKeyFile'>>,

@@ -1,24 +1,28 @@
 import { ConfigError, EXIT_CONFIG } from './config.js';
-import { tellAs } from './log-line.js';
+import { logToStderr } from './log-line.js';
 
-/** How a process speaks of its end. */
-export interface LastWords {
-  /** As its lines of the log name it. */
+/** The messages that a process logs when it exits. */
+export interface ExitMessages {
+  /** The `context` of the log line. */
   readonly context: string;
-  /** What it ends before, if it was asked to end while it started. */
-  readonly unbegun: string;
-  /** What is said of an error that no setting fixes. */
-  readonly sentenceOf: (error: unknown) => string;
+  /** Completes "stopped before …", logged if the process was asked to stop while it started. */
+  readonly task: string;
+  /** Describes an error that is not a `ConfigError`. */
+  readonly describeError: (error: unknown) => string;
 }
 
-/** Ends a process whose work has ended with an error, or with the reason of `asked`. */
-export const exitWith = (error: unknown, asked: AbortSignal, { context, unbegun, sentenceOf }: LastWords): never => {
-  const tell = tellAs(context);
-  if (error === asked.reason) {
-    tell(`${String(error)}: ends before it has ${unbegun}`);
+/** Exits with 0 if `error` is the reason of `stopSignal`, with 78 for a `ConfigError`, and otherwise with 1. */
+export const exitWith = (
+  error: unknown,
+  stopSignal: AbortSignal,
+  { context, task, describeError }: ExitMessages,
+): never => {
+  const writeLog = logToStderr(context);
+  if (error === stopSignal.reason) {
+    writeLog(`${String(error)}: stopped before ${task}`);
     process.exit(0);
   }
   const isConfig = error instanceof ConfigError;
-  tell(isConfig ? error.message : sentenceOf(error), 'error');
+  writeLog(isConfig ? error.message : describeError(error), 'error');
   process.exit(isConfig ? EXIT_CONFIG : 1);
 };

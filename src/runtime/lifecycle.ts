@@ -1,38 +1,38 @@
-/** How long a process whose supervisor died may take to stop. Its successor waits for the port. */
-const PATIENCE_MS = 3_000;
+/** How long a process may take to stop once its supervisor is gone. The next process waits for the same port. */
+const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Stops this process when the supervisor that started it is gone, however it went: `kill -9` too closes the channel
- * between them. Without a supervisor it does nothing.
- * @param stop what a SIGTERM does
+ * Stops this process when the supervisor that started it is gone. Even `kill -9` closes the channel between the two.
+ * Does nothing if no supervisor started this process.
+ * @param stop what to do, as after SIGTERM
  */
 const stopWithParent = (stop: () => void): void => {
   if (!process.connected) return;
   process.once('disconnect', () => {
     stop();
-    setTimeout(() => process.exit(1), PATIENCE_MS).unref();
+    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
   });
-  // The channel alone shall not keep a process alive that has nothing more to do.
+  // The channel must not keep a process alive that has finished its work.
   process.channel?.unref();
 };
 
 /**
- * Aborted by the first signal, or when the supervisor is gone: from the beginning, so that a start too comes to an end
- * that leaves nothing behind. A second signal ends the process at once.
- * @returns with the one who asks as the reason
+ * Returns a stop signal that aborts on the first SIGTERM or SIGINT, or when the supervisor is gone. Call it first, so
+ * that a start can be interrupted too and still cleans up. A second signal ends the process at once.
+ * @returns the abort reason says who asked the process to stop
  */
 export const shutdownSignal = (): AbortSignal => {
-  const asked = new AbortController();
+  const stop = new AbortController();
   const ask = (who: string): void => {
-    if (asked.signal.aborted) process.exit(1);
-    asked.abort(who);
+    if (stop.signal.aborted) process.exit(1);
+    stop.abort(who);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => ask(signal));
   stopWithParent(() => ask('The supervisor is gone'));
-  return asked.signal;
+  return stop.signal;
 };
 
-/** Tells the supervisor, if there is one, that this process does its work now, and at which address. */
+/** Notifies the supervisor, if there is one, that this process is ready, and at which URL it listens. */
 export const notifySupervisor = (ready: { readonly url?: string }): void => {
   process.send?.(ready);
 };

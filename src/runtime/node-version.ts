@@ -1,19 +1,19 @@
 import { say } from './terminal.js';
 
-/** As `engines` in package.json; a spec compares them. */
-const LEAST = [20, 19] as const;
+/** The same version as `engines` in package.json; a spec compares the two. */
+const MIN_VERSION = [20, 19] as const;
 
 /**
  * @param version such as `v18.20.4`
- * @returns what is wrong with it; undefined if nothing is
+ * @returns the error message if the version is too old; otherwise undefined
  */
 export const nodeIssue = (version: string): string | undefined => {
   const [major = 0, minor = 0] = version.replace('v', '').split('.').map(Number);
-  if (major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])) return undefined;
-  return `This is Node ${version}; the service needs Node ${LEAST.join('.')} or later`;
+  if (major > MIN_VERSION[0] || (major === MIN_VERSION[0] && minor >= MIN_VERSION[1])) return undefined;
+  return `This is Node ${version}; the service needs Node ${MIN_VERSION.join('.')} or later`;
 };
 
-/** Ends the process if its Node is too old. Imports only what an old Node can parse. */
+/** Ends the process if its version of Node is too old. This file imports only modules that an old version can parse. */
 export const requireNode = (): void => {
   const issue = nodeIssue(process.version);
   if (issue === undefined) return;

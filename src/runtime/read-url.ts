@@ -1,7 +1,7 @@
 /**
- * `URL.canParse` of Node 20 says no to some addresses once it has been called some thousand times: V8's fast call takes
- * Latin-1 (`https://bücher.example`) for UTF-8.
- * @returns undefined if it is no URL
+ * Parses a URL. `URL.canParse` of Node 20 rejects some valid URLs once it has been called a few thousand times, because
+ * V8's fast call reads Latin-1 text (`https://bücher.example`) as UTF-8.
+ * @returns undefined if the text is not a URL
  */
 export const readUrl = (text: string): URL | undefined => {
   try {

@@ -1,23 +1,22 @@
 /**
- * Characters that a terminal obeys, or that make a text look like another one: control characters, what changes the
- * direction of writing, separators of lines and paragraphs, what has no width (tags and variation selectors included),
- * and halves of surrogate pairs.
+ * Characters that control a terminal or disguise a text: control characters, bidirectional overrides, line and paragraph
+ * separators, characters without a width (including tags and variation selectors), and lone surrogates.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const INDENT = '    ';
 
-/** A text on one line, each character that is not safe to show written as `\u{202E}`. */
+/** Returns the text on one line, with each unprintable character escaped as `\u{202E}`. */
 export const printable = (text: string): string =>
   text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16).toUpperCase()}}`);
 
-/** A text of several lines, such as a stack: what follows the first line is indented, so that it forges no other line. */
+/** Escapes a text of several lines, such as a stack. All but the first line are indented, so that none can forge a log line. */
 export const printableLines = (text: string): string =>
   text
     .split(/\r?\n/)
     .map((line, index) => printable(index === 0 || line.startsWith(INDENT) ? line : INDENT + line))
     .join('\n');
 
-/** The same in JSON, where an escape is `\u202e` and the value stays what it is. */
+/** Escapes unprintable characters in JSON as `\u202e`. The parsed value is unchanged. */
 export const printableJson = (json: string): string =>
   json.replace(UNPRINTABLE, (character) =>
     Array.from({ length: character.length }, (_, index) => {
@@ -26,31 +25,31 @@ export const printableJson = (json: string): string =>
     }).join(''),
   );
 
-/** Words for the person go to standard error, so that standard output holds results alone. */
-export const say = (words: string): void => {
-  process.stderr.write(`${printableLines(words)}\n`);
+/** Writes a message for a person to standard error, so that standard output contains only results. */
+export const say = (message: string): void => {
+  process.stderr.write(`${printableLines(message)}\n`);
 };
 
-/** Results for a person. Each is one line, whatever it holds. */
+/** Writes results for a person to standard output. Line breaks in a result are escaped. */
 export const print = (lines: readonly string[]): void => {
   for (const line of lines) process.stdout.write(`${printable(line)}\n`);
 };
 
-/** In bytes; what standard output was given and nobody has read. */
-const MAX_UNREAD = 1024 * 1024;
+/** The most that may wait in the buffer of standard output for a slow reader. */
+const MAX_UNREAD_BYTES = 1024 * 1024;
 
 /**
- * Lines of ASCII that hold nothing to escape, many at once. Never waits for the reader.
- * @returns false if so much is unread that they were not taken
+ * Writes several lines of printable ASCII to standard output at once. Never waits for the reader.
+ * @returns false if the lines were dropped because the reader is too far behind
  */
 export const tryWriteLines = (lines: string): boolean => {
-  if (process.stdout.writableLength > MAX_UNREAD) return false;
-  // Said to be what it is, it is copied instead of encoded.
+  if (process.stdout.writableLength > MAX_UNREAD_BYTES) return false;
+  // Declared as latin1, the string is copied instead of encoded.
   process.stdout.write(lines, 'latin1');
   return true;
 };
 
-/** Results for a program: one value on one line. */
+/** Writes a result for a program to standard output: one JSON value on one line. */
 export const printJson = (value: unknown): void => {
   process.stdout.write(`${printableJson(JSON.stringify(value))}\n`);
 };

@@ -1,18 +1,22 @@
 import type { Config } from '../runtime/config.js';
-import type { Tell } from '../runtime/log-line.js';
-import { traceBy, tracing } from './tracing.js';
+import type { WriteLog } from '../runtime/log-line.js';
+import { setTracing, tracing } from './tracing.js';
 
 /**
- * Begins to trace, if the settings name a collector. OpenTelemetry is loaded only then.
- * @param name of the process, unless OTEL_SERVICE_NAME names it
+ * Starts tracing if the settings name a collector. OpenTelemetry is loaded only in that case.
+ * @param name the service name, unless OTEL_SERVICE_NAME is set
  */
-export const openTracing = async ({ sampling }: Pick<Config, 'sampling'>, name: string, tell: Tell): Promise<void> => {
+export const openTracing = async (
+  { sampling }: Pick<Config, 'sampling'>,
+  name: string,
+  writeLog: WriteLog,
+): Promise<void> => {
   if (sampling === undefined) return;
   const { startOpenTelemetry } = await import('./opentelemetry.js');
-  traceBy(startOpenTelemetry(name, sampling, tell));
+  setTracing(startOpenTelemetry(name, sampling, writeLog));
 };
 
-/** Sends what has not been sent yet. Takes two seconds at most. */
+/** Sends the spans that have not been sent yet. Takes at most 2 s. */
 export const closeTracing = async (): Promise<void> => {
   await tracing?.close();
 };

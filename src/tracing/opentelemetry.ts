@@ -27,15 +27,15 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import type { Config } from '../runtime/config.js';
-import type { Tell } from '../runtime/log-line.js';
-import type { Attributes, Beginning, Span, Tracing } from './tracing.js';
+import type { WriteLog } from '../runtime/log-line.js';
+import type { Attributes, SpanOptions, Span, Tracing } from './tracing.js';
 
 type Sampling = NonNullable<Config['sampling']>;
 
-/** How often the operator is told that spans do not arrive. ms */
-const TOLD_EVERY_MS = 60_000;
-/** What a process that ends gives the collector to take the last spans. ms */
-const LAST_SPANS_MS = 2_000;
+/** The shortest time between two log lines about lost spans. */
+const WARNING_INTERVAL_MS = 60_000;
+/** How long a process that exits waits for the collector to accept the last spans. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 const KINDS = {
   server: SpanKind.SERVER,
@@ -45,20 +45,20 @@ const KINDS = {
 };
 const NONE: readonly Span[] = [];
 
-/** @param traceparent a valid one */
+/** @param traceparent must be valid */
 const contextOf = (traceparent: string): SpanContext => {
   const [, traceId, spanId, flags] = traceparent.split('-') as [string, string, string, string];
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1 };
 };
 
-/** Makes random ids, of the next trace ahead if it is asked to. */
+/** Generates random ids. The id of the next trace can be set beforehand, because the sampler needs it first. */
 class Ids implements IdGenerator {
-  next: string | undefined;
+  nextTraceId: string | undefined;
   private readonly random = new RandomIdGenerator();
 
   generateTraceId(): string {
-    const id = this.next ?? this.random.generateTraceId();
-    this.next = undefined;
+    const id = this.nextTraceId ?? this.random.generateTraceId();
+    this.nextTraceId = undefined;
     return id;
   }
 
@@ -76,12 +76,12 @@ class RecordedSpan implements Span {
   constructor(
     readonly recorded: Recorded,
     private readonly startedAt: number,
-    ago: number,
+    startedAgoMs: number,
     private readonly onEnd: () => void,
   ) {
     const { traceId, spanId } = recorded.spanContext();
     this.traceparent = `00-${traceId}-${spanId}-01`;
-    this.began -= ago;
+    this.began -= startedAgoMs;
   }
 
   set(attributes: Attributes): void {
@@ -92,16 +92,16 @@ class RecordedSpan implements Span {
     if (this.hasEnded) return;
     this.hasEnded = true;
     if (error !== undefined) this.recorded.setAttribute('error.type', error).setStatus({ code: SpanStatusCode.ERROR });
-    // Clocks are set; what has passed since is not.
+    // The wall clock may jump, so the duration comes from the monotonic clock.
     this.recorded.end(this.startedAt + performance.now() - this.began);
     this.onEnd();
   }
 }
 
-/** OpenTelemetry's SDK, with the spans that work is done within kept by Node. */
+/** Traces with OpenTelemetry's SDK. The active spans are kept in an `AsyncLocalStorage`. */
 class OpenTelemetry implements Tracing {
   private readonly storage = new AsyncLocalStorage<readonly Span[]>();
-  /** Spans that have not ended. While there are none, Node need not follow what belongs to what. */
+  /** The number of spans that have not ended. While it is 0, the storage is disabled, which saves CPU time. */
   private open = 0;
 
   constructor(
@@ -111,32 +111,33 @@ class OpenTelemetry implements Tracing {
     private readonly tracer = provider.getTracer('threat-protection'),
   ) {}
 
-  begin({ name, kind, attributes, parent, links = [], ago = 0 }: Beginning): Span | undefined {
-    const isWithin = parent === undefined && (kind === 'client' || kind === 'producer');
-    const [first, ...others] = isWithin ? this.active() : NONE;
+  begin({ name, kind, attributes, parent, links = [], startedAgoMs = 0 }: SpanOptions): Span | undefined {
+    const hasActiveParent = parent === undefined && (kind === 'client' || kind === 'producer');
+    const [first, ...others] = hasActiveParent ? this.active() : NONE;
     const from = parent ?? first?.traceparent;
     const cause = from === undefined ? undefined : contextOf(from);
     const context = cause === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, cause);
-    // Asked first, as the SDK would: what it does for a span that is not recorded costs a request some percent.
+    // The SDK would ask the sampler itself, but the rest of its work for a span that is not recorded costs each request
+    // several percent of CPU.
     const traceId = cause?.traceId ?? this.ids.generateTraceId();
     const { decision } = this.sampler.shouldSample(context, traceId, name, KINDS[kind], {}, []);
     if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return undefined;
-    if (cause === undefined) this.ids.next = traceId;
+    if (cause === undefined) this.ids.nextTraceId = traceId;
     const linked = [...others.map(({ traceparent }) => traceparent), ...links].map((each): Link => ({
       context: contextOf(each),
     }));
-    const startTime = Date.now() - ago;
+    const startTime = Date.now() - startedAgoMs;
     const options = { kind: KINDS[kind], attributes: attributes(), links: linked, startTime };
     this.open += 1;
-    return new RecordedSpan(this.tracer.startSpan(name, options, context), startTime, ago, () => {
+    return new RecordedSpan(this.tracer.startSpan(name, options, context), startTime, startedAgoMs, () => {
       this.open -= 1;
       if (this.open === 0) this.storage.disable();
     });
   }
 
   within<Result>(spans: readonly Span[], work: () => Result): Result {
-    const isForNone = this.open === 0 || (spans.length === 0 && this.storage.getStore() === undefined);
-    return isForNone ? work() : this.storage.run(spans, work);
+    const needsNoStorage = this.open === 0 || (spans.length === 0 && this.storage.getStore() === undefined);
+    return needsNoStorage ? work() : this.storage.run(spans, work);
   }
 
   active(): readonly Span[] {
@@ -146,34 +147,35 @@ class OpenTelemetry implements Tracing {
 
   async close(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, LAST_SPANS_MS)));
-    await Promise.race([this.provider.shutdown(), late]).catch(() => {});
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)));
+    await Promise.race([this.provider.shutdown(), timeout]).catch(() => {});
     clearTimeout(timer);
   }
 }
 
-/** Passes on at most one sentence a minute. */
-const seldom = (tell: Tell): ((sentence: string) => void) => {
+/** Logs at most one warning per minute and drops the others. */
+const rateLimited = (writeLog: WriteLog): ((message: string) => void) => {
   let nextAt = 0;
-  return (sentence) => {
+  return (message) => {
     const now = performance.now();
     if (now < nextAt) return;
-    nextAt = now + TOLD_EVERY_MS;
-    tell(sentence, 'warn');
+    nextAt = now + WARNING_INTERVAL_MS;
+    writeLog(message, 'warn');
   };
 };
 
-/** An exporter whose failures the operator is told of, seldom: the spans are lost, and nothing else. */
-const tolerant = (exporter: SpanExporter, warn: (sentence: string) => void): SpanExporter => ({
+/** Wraps an exporter so that a failure loses the spans, logs a warning and has no other effect. */
+const withoutFailures = (exporter: SpanExporter, warn: (message: string) => void): SpanExporter => ({
   export: (spans, done) =>
     exporter.export(spans, ({ code, error }) => {
-      if (code !== 0) warn(`Spans do not reach the collector and are lost: ${error?.message ?? 'it refused them'}`);
+      if (code !== 0)
+        warn(`Spans are lost because the collector did not accept them: ${error?.message ?? 'no reason given'}`);
       done({ code: 0 });
     }),
   shutdown: () => exporter.shutdown(),
 });
 
-/** The SDK's own sampler of this name. */
+/** Returns the SDK's sampler for the settings. */
 const samplerOf = ({ sampler, share }: Sampling): Sampler => {
   const root = sampler.endsWith('always_on')
     ? new AlwaysOnSampler()
@@ -183,16 +185,16 @@ const samplerOf = ({ sampler, share }: Sampling): Sampler => {
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
 };
 
-/** @param name of the process, unless OTEL_SERVICE_NAME names it */
-export const startOpenTelemetry = (name: string, sampling: Sampling, tell: Tell): Tracing => {
-  const warn = seldom(tell);
+/** @param name the service name, unless OTEL_SERVICE_NAME is set */
+export const startOpenTelemetry = (name: string, sampling: Sampling, writeLog: WriteLog): Tracing => {
+  const warn = rateLimited(writeLog);
   const log = (message: string): void => warn(`OpenTelemetry: ${message}`);
   diag.setLogger({ error: log, warn: log, info: () => {}, debug: () => {}, verbose: () => {} }, DiagLogLevel.WARN);
   const own = resourceFromAttributes({ 'service.name': name, 'service.instance.id': randomUUID() });
   const resource = defaultResource()
     .merge(own)
     .merge(detectResources({ detectors: [envDetector] }));
-  const processor = new BatchSpanProcessor(tolerant(new OTLPTraceExporter(), warn));
+  const processor = new BatchSpanProcessor(withoutFailures(new OTLPTraceExporter(), warn));
   const [sampler, idGenerator] = [samplerOf(sampling), new Ids()];
   const provider = new BasicTracerProvider({ resource, sampler, idGenerator, spanProcessors: [processor] });
   return new OpenTelemetry(provider, sampler, idGenerator);

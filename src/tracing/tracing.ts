@@ -1,54 +1,57 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** What is to be traced. */
-export interface Beginning {
-  /** One of few: what differs from one to the next is an attribute. */
+/** The options of a new span. */
+export interface SpanOptions {
+  /** A name of low cardinality. Variable parts belong in the attributes. */
   readonly name: string;
   readonly kind: 'server' | 'client' | 'producer' | 'consumer';
-  /** By OpenTelemetry's semantic conventions, asked for if it is recorded. Never a key, a value of a statement or a body. */
+  /**
+   * Attributes by OpenTelemetry's semantic conventions; called only if the span is recorded. They must never contain an
+   * API key, a parameter of a statement or a body.
+   */
   readonly attributes: () => Attributes;
   /**
-   * The `traceparent` of what caused it. Absent: for a server or consumer, nothing that is known of; for a client or
-   * producer, the first of the spans that it is begun within, and it is linked to the others.
+   * The `traceparent` of the parent. If it is absent, a server or consumer span starts a new trace, and a client or
+   * producer span becomes a child of the first active span, with links to the other active ones.
    */
   readonly parent?: string | undefined;
-  /** The `traceparent`s of what it is done for besides. */
+  /** The `traceparent`s of further spans that caused this one. */
   readonly links?: readonly string[];
-  /** How long ago it began. ms */
-  readonly ago?: number;
+  /** How long ago the work started. */
+  readonly startedAgoMs?: number;
 }
 
 /** A piece of work in a trace. */
 export interface Span {
-  /** Its place, as W3C Trace Context writes it. */
+  /** The position of the span in its trace, as a W3C `traceparent`. */
   readonly traceparent: string;
   readonly hasEnded: boolean;
   set(attributes: Attributes): void;
-  /** @param error what kind of error it ended with, one of few */
+  /** @param error the kind of error that ended the work; a value of low cardinality */
   end(error?: string): void;
 }
 
-/** Records what this process does, and sends it to a collector. */
+/** Records the work of this process as spans and sends them to a collector. */
 export interface Tracing {
-  /** @returns undefined if the sampler passes it over */
-  begin(beginning: Beginning): Span | undefined;
-  /** Does work on behalf of these spans, or of none, whatever it is called within. */
+  /** @returns undefined if the sampler does not record the span */
+  begin(options: SpanOptions): Span | undefined;
+  /** Runs `work` with these spans as the active ones, instead of those active at the call. */
   within<Result>(spans: readonly Span[], work: () => Result): Result;
-  /** The spans that this is called within and that have not ended. */
+  /** The active spans that have not ended. */
   active(): readonly Span[];
-  /** Sends what has not been sent yet, or gives it up. */
+  /** Sends the spans that have not been sent yet; gives up after a timeout. */
   close(): Promise<void>;
 }
 
-/** Undefined unless this process traces: then nothing of OpenTelemetry has been loaded. Set once, before anything else. */
+/** Undefined if this process does not trace; OpenTelemetry is then not loaded. Set once, at the start of the process. */
 export let tracing: Tracing | undefined;
 
-export const traceBy = (one: Tracing | undefined): void => {
-  tracing = one;
+export const setTracing = (opened: Tracing | undefined): void => {
+  tracing = opened;
 };
 
-/** Does at once what has waited on behalf of the spans that were active when each began to wait. */
-export const onBehalfOf = <Result>(
+/** Runs `work` once for several requests that waited, with the spans that were active when each of them began to wait. */
+export const withSpansOf = <Result>(
   waiting: readonly { readonly spans: readonly Span[] | undefined }[],
   work: () => Result,
 ): Result =>
@@ -59,14 +62,14 @@ export const onBehalfOf = <Result>(
         work,
       );
 
-/** The name of an error, as spans have it. */
+/** The error's code or, without a code, its name, for the attribute `error.type`. */
 export const errorTypeOf = (error: unknown): string => {
   const { code, name } = error as { code?: unknown; name?: unknown };
   return typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error';
 };
 
-/** Does the work of a span, which ends with it. */
-export const asSpan = async <Result>(
+/** Runs `work` with this span as the active one, and ends the span when the work ends. */
+export const inSpan = async <Result>(
   tracer: Tracing | undefined,
   span: Span | undefined,
   work: () => Promise<Result>,

@@ -4,7 +4,7 @@ import { addIngestUsage } from '../../src/quotas/usage.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
 
-it('organizations usage says what each has sent today, and its quota', async () => {
+it('organizations usage lists what each organization has sent today, and its quota', async () => {
   const database = await createDatabase();
   const call = (...words: string[]) =>
     operatorCall({ DATABASE_URL: database.url, INGEST_BYTES_PER_DAY: '0' }, 'organizations', 'usage', ...words);
@@ -21,9 +21,7 @@ it('organizations usage says what each has sent today, and its quota', async () 
       organizations: [other, acme],
     });
     const { out, err } = await call('--organization', 'acme');
-    expect(err).toBe(
-      'All processes of the API share these quotas; every other limit is counted by each process for itself\n',
-    );
+    expect(err).toBe('All API processes share these quotas; each API process applies every other limit on its own\n');
     expect(out).toMatch(
       /^organization {2}day {9}events {2}of {8}bytes {2}of\nacme {10}\S+ {2}7 {7}10000000 {2}700 {4}-\n$/,
     );

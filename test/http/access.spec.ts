@@ -77,7 +77,7 @@ describe('Trusted proxies', () => {
       expect(() => create(good)).not.toThrow();
     for (const odd of ['proxy.example', '10.0.0.0/33', '10.0.0', '1'])
       expect(() => create(odd)).toThrow(
-        new ConfigError(`TRUST_PROXY holds "${odd}"; it may hold addresses and networks (10.0.0.0/8)`),
+        new ConfigError(`TRUST_PROXY contains "${odd}"; each entry must be an IP address or a network (10.0.0.0/8)`),
       );
   });
 });

@@ -2,18 +2,18 @@ import { describe, expect, it } from '@jest/globals';
 import { Lanes } from '../../src/ops/lanes.js';
 
 describe('The lanes of a process', () => {
-  it('are stuck one by one, each once its loop has not turned for ten seconds', () => {
+  it('are stuck independently, each after 10 s without a heartbeat', () => {
     let now = 0;
     const lanes = new Lanes(() => now);
-    lanes.turned('counts', true);
-    lanes.turned('records', false);
+    lanes.heartbeat('counts', true);
+    lanes.heartbeat('records', false);
     now = 9_999;
-    lanes.turned('counts', true);
+    lanes.heartbeat('counts', true);
     now = 10_000;
     expect(lanes.stuck()).toEqual([]);
     now = 10_001;
     expect(lanes.stuck()).toEqual(['records']);
-    lanes.turned('records', true);
+    lanes.heartbeat('records', true);
     expect(lanes.stuck()).toEqual([]);
     expect(lanes.list()).toMatchObject([
       { lane: 'counts', isHeld: true },

@@ -3,7 +3,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { Readiness } from '../../src/ops/readiness.js';
 
 describe('Readiness', () => {
-  it('is the worst of its parts', async () => {
+  it('reports the worst state of its parts', async () => {
     const readiness = new Readiness();
     readiness.register('a', () => ({ state: 'ok' }));
     expect((await readiness.report()).status).toBe('ready');
@@ -16,7 +16,7 @@ describe('Readiness', () => {
     expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { c: { state: 'unavailable' } } });
   });
 
-  it('hides driver messages, and logs one until the part answers again', async () => {
+  it('hides the message of a failed part, and logs it once until the part answers again', async () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     const readiness = new Readiness();
     let failure: Error | undefined = new Error('connect ECONNREFUSED 10.1.2.3:5432');
@@ -31,7 +31,7 @@ describe('Readiness', () => {
     warn.mockRestore();
   });
 
-  it('does not wait forever for a part', async () => {
+  it('reports a part as unavailable if it does not answer within 2 s', async () => {
     const readiness = new Readiness();
     readiness.register('silent', () => new Promise(() => {}));
     expect(await readiness.report()).toMatchObject({
@@ -40,7 +40,7 @@ describe('Readiness', () => {
     });
   });
 
-  it('asks each part once for concurrent requests', async () => {
+  it('probes each part once for concurrent requests', async () => {
     const readiness = new Readiness();
     let asked = 0;
     readiness.register('a', () => {
@@ -53,7 +53,7 @@ describe('Readiness', () => {
     expect(asked).toBe(2);
   });
 
-  it('is lost while stopping', async () => {
+  it('reports that the process is stopping', async () => {
     const readiness = new Readiness();
     readiness.stopping = true;
     expect((await readiness.report()).status).toBe('stopping');

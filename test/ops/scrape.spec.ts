@@ -5,7 +5,7 @@ import { TestClock } from '../support/test-clock.js';
 
 let clock: TestClock;
 let reads: number;
-/** Ends the reading that is under way. */
+/** Ends the update that is under way. */
 let end: () => void;
 let scrape: () => Promise<string>;
 
@@ -18,10 +18,10 @@ beforeEach(() => {
   scrape = createScrape(new Registry(), [read], clock);
 });
 
-describe('A scrape', () => {
-  it('shares one reading among all that scrape within a second of its end', async () => {
+describe('createScrape', () => {
+  it('shares one update among all scrapes until 1 s after it has ended', async () => {
     const scrapes = Array.from({ length: 50 }, () => scrape());
-    // However long the reading takes, nobody starts another one meanwhile.
+    // No second update starts while the first is under way, however long it takes.
     await clock.advance(5_000);
     scrapes.push(scrape());
     end();

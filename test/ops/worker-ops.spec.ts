@@ -32,17 +32,17 @@ afterAll(async () => {
   await database?.drop();
 });
 
-describe('A worker', () => {
-  it('lives before its tables are ready, and is not ready', async () => {
+describe('WorkerOps', () => {
+  it('reports the process as live but not ready before its tables are migrated', async () => {
     expect(told).toEqual([expect.stringMatching(/^Health and metrics for operators on http:\/\/127\.0\.0\.1:\d+$/)]);
     expect(await ask('/health/live')).toEqual([200, '{"status":"live"}']);
     expect(await ask('/health/ready')).toEqual([503, expect.stringContaining('"tables":{"state":"unavailable"')]);
   });
 
-  it('says which lanes it works, and how far the projections are', async () => {
+  it('reports the lanes of the process and the progress of the projections', async () => {
     worker.begin(log, database.pool, 'projections');
-    worker.lanes.turned('counts', true);
-    worker.lanes.turned('records', false);
+    worker.lanes.heartbeat('counts', true);
+    worker.lanes.heartbeat('records', false);
     const [status, report] = await ask('/health/ready');
     expect([status, JSON.parse(report)]).toMatchObject([
       200,
@@ -59,24 +59,24 @@ describe('A worker', () => {
     expect(metrics).toContain('nodejs_eventloop_lag_seconds');
   });
 
-  it('does not live where a loop stands although the stores answer; an outage is no reason to start it again', async () => {
+  it('reports a stuck lane as a failed liveness check, but not while the log is unavailable', async () => {
     const stuck = jest.spyOn(worker.lanes, 'stuck').mockReturnValue(['records']);
     expect(await ask('/health/live')).toEqual([503, '{"status":"stuck","lanes":["records"]}']);
     expect(await ask('/health/ready')).toEqual([200, expect.stringContaining('"status":"degraded"')]);
-    const away = jest.spyOn(log, 'head').mockRejectedValue(new Error('connect ECONNREFUSED'));
+    const unavailable = jest.spyOn(log, 'head').mockRejectedValue(new Error('connect ECONNREFUSED'));
     expect(await ask('/health/live')).toEqual([200, '{"status":"live"}']);
-    away.mockRestore();
+    unavailable.mockRestore();
     stuck.mockRestore();
   });
 
-  it('answers nothing else', async () => {
+  it('returns 404 for any other path and 405 for any other method', async () => {
     expect((await ask('/'))[0]).toBe(404);
     expect((await ask('/metrics', 'POST'))[0]).toBe(405);
     expect(await ask('/metrics', 'HEAD')).toEqual([200, '']);
     expect(await ask('/health/live?from=probe')).toEqual([200, '{"status":"live"}']);
   });
 
-  it('answers 500 if a report fails, and logs why', async () => {
+  it('returns 500 if a report fails, and logs the error', async () => {
     const failing = jest.spyOn(worker.lanes, 'stuck').mockImplementation(() => {
       throw new Error('no lanes');
     });
@@ -87,15 +87,15 @@ describe('A worker', () => {
     failing.mockRestore();
   });
 
-  it('names the setting where the port is taken', async () => {
+  it('names the setting if the port is in use', async () => {
     const other = new WorkerOps(() => {}, asked.signal);
     const taken = other.listen('127.0.0.1', Number(new URL(url).port), 'DELIVERIES_OPS_PORT');
     await expect(taken).rejects.toThrow(AddressInUse);
-    await expect(taken).rejects.toThrow('DELIVERIES_OPS_PORT and OPS_HOST can set another place');
+    await expect(taken).rejects.toThrow('set DELIVERIES_OPS_PORT or OPS_HOST to another value');
     await other.close();
   });
 
-  it('says that it is stopping, and does not wait for those who keep a connection', async () => {
+  it('reports that it is stopping, and closes without waiting for open connections', async () => {
     asked.abort();
     expect(await ask('/health/ready')).toEqual([503, expect.stringContaining('"status":"stopping"')]);
     await worker.close();

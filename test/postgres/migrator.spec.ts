@@ -14,7 +14,7 @@ const step = (statement: string): NumberedMigration => ({
   },
 });
 
-/** The last of these is the last that versions before `later_migrations` know. */
+/** The last of these migrations is the last one that versions without `later_migrations` know. */
 const EARLIER = {
   '0001-first': step('create table read.first (a int)'),
   '0012-members-and-reviews': step('create table read.second (a int)'),
@@ -28,7 +28,7 @@ const CONTRACTED = {
   },
 };
 
-describe('Tables of a newer version', () => {
+describe('migrate', () => {
   let database: TestDatabase;
   let pool: Pool;
 
@@ -38,7 +38,7 @@ describe('Tables of a newer version', () => {
   });
   afterEach(() => database.drop());
 
-  /** As versions before `later_migrations` migrated. */
+  /** Migrates as versions without `later_migrations` do. */
   const migrateWithKysely = async (): Promise<unknown> => {
     const migrator = new Migrator({
       db: new Kysely({ dialect: new PostgresDialect({ pool }) }),
@@ -50,12 +50,12 @@ describe('Tables of a newer version', () => {
     return (await migrator.migrateToLatest()).error;
   };
 
-  it('are passed over if they were only extended', async () => {
+  it('ignores migrations of a newer version that only extend the tables', async () => {
     expect(await migrate(pool, 'read', EXPANDED)).toEqual([]);
     expect(await migrate(pool, 'read', EARLIER)).toEqual(['0013-more']);
   });
 
-  it('are refused by a version that lacks what replaces the removed, with the version that has it', async () => {
+  it('rejects tables from which a newer version removed something, and names the minimal version', async () => {
     await migrate(pool, 'read', CONTRACTED);
     expect(await migrate(pool, 'read', EXPANDED)).toEqual(['0014-less']);
     const refused = migrate(pool, 'read', EARLIER);
@@ -63,25 +63,25 @@ describe('Tables of a newer version', () => {
     await expect(refused).rejects.toThrow(/0014-less removed .* Start version 2\.1\.0 or later, or restore the backup/);
   });
 
-  it('are no obstacle to versions that refused names unknown to them, whoever made the tables', async () => {
+  it('leaves the table `migrations` readable for versions that reject unknown names in it', async () => {
     await migrate(pool, 'read', EXPANDED);
     expect(await migrateWithKysely()).toBeUndefined();
   });
 
-  it('are made from those of such a version', async () => {
+  it('migrates the tables of a version without `later_migrations`', async () => {
     expect(await migrateWithKysely()).toBeUndefined();
     await migrate(pool, 'read', EXPANDED);
     await pool.query('select a, b from read.first');
     expect(await migrateWithKysely()).toBeUndefined();
   });
 
-  it('are made once by processes that start together, and not in half if a step fails', async () => {
+  it('runs once if processes start together, and leaves nothing behind if a migration fails', async () => {
     const broken = { ...EXPANDED, '0015-broken': step('alter table read.nowhere add b int') };
     const pools = Array.from({ length: 4 }, () => createPool(database.url, () => {}, { max: 1 }));
     try {
       for (const each of pools) {
         await expect(migrate(each, 'read', broken)).rejects.toThrow('"read.nowhere" does not exist');
-        // The process of the server at the other end remembers that there is none, also while it waits for the lock.
+        // The server process caches that the schema is missing, also while it waits for the lock.
         expect((await each.query(`select to_regnamespace('read') as found`)).rows).toEqual([{ found: null }]);
       }
       expect(await Promise.all(pools.map((each) => migrate(each, 'read', EXPANDED)))).toEqual([[], [], [], []]);
@@ -90,7 +90,7 @@ describe('Tables of a newer version', () => {
     }
   });
 
-  it('take as long as they take, whatever the limits of a request are; only for a table they wait no longer', async () => {
+  it('is not bound by the timeouts of the pool, except while it waits for the lock of a table', async () => {
     const hurried = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
     try {
       const limits = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock`;
@@ -106,7 +106,7 @@ describe('Tables of a newer version', () => {
     }
   });
 
-  describe('while another process makes them, for longer than a request may take,', () => {
+  describe('while another process migrates for longer than a statement may take', () => {
     let hurried: Pool;
     let other: PoolClient;
 
@@ -121,7 +121,7 @@ describe('Tables of a newer version', () => {
       await hurried.end();
     });
 
-    it('are waited for, which is said once', async () => {
+    it('waits, and reports once that it waits', async () => {
       let told = 0;
       const looks = jest.spyOn(hurried, 'connect');
       const migrated = migrate(hurried, 'read', EARLIER, { onWait: () => (told += 1) });
@@ -134,7 +134,7 @@ describe('Tables of a newer version', () => {
       await pool.query('select a from read.first');
     });
 
-    it('are no longer waited for by a process that is asked to stop', async () => {
+    it('stops waiting once the process is asked to stop', async () => {
       const stop = new AbortController();
       const { signal } = stop;
       const migrated = migrate(hurried, 'read', EARLIER, { onWait: () => stop.abort(), stop: signal });
@@ -143,7 +143,7 @@ describe('Tables of a newer version', () => {
     });
   });
 
-  it('need no right to create schemas if the schema is there', async () => {
+  it('needs no privilege to create schemas if the schema exists', async () => {
     await migrate(pool, 'read', EARLIER);
     const name = new URL(database.url).pathname.slice(1);
     await pool.query(`create role ${name} login; alter schema read owner to ${name};

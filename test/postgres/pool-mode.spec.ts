@@ -56,7 +56,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
     await database.drop();
   });
 
-  it('by transaction, a pool refuses to lose prepared statements', async () => {
+  it('a pool rejects a pooler in transaction mode that loses prepared statements', async () => {
     const { url } = await behind(LOSING_STATEMENTS);
     await expect(poolModeOf(url)).rejects.toThrow(ConfigError);
     await expect(opened(createPool(url)).query('select 1')).rejects.toThrow(
@@ -64,7 +64,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
     );
   });
 
-  it('the mode is looked for again if nobody answered', async () => {
+  it('the pool mode is detected again if the first attempt failed', async () => {
     const { url } = await behind(['pool_mode = session']);
     const refusing = await refusingAtFirst(url, 1);
     ends.unshift(async () => refusing.close());
@@ -74,7 +74,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   });
 
   for (const [mode, settings] of MODES) {
-    // Debian 12 has 1.18, which cannot be used by transaction.
+    // Debian 12 has PgBouncer 1.18, which does not track prepared statements.
     const itIn = mode === 'session' || KEEPS_STATEMENTS ? it : it.skip;
 
     itIn(`by ${mode}, prepared statements are found on every connection`, async () => {

@@ -21,7 +21,7 @@ const poolOf = (url: string, create: typeof createPool | typeof createReplicaPoo
   endings.push(() => pool.end());
   return pool;
 };
-/** Whether new connections find a server that takes no writes. */
+/** Sets whether new connections find a read-only server. */
 const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
   const owner = new Client({ connectionString: database.url });
   await owner.connect();
@@ -33,18 +33,18 @@ const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
 };
 
 describe('A pool', () => {
-  it('refuses a server that takes no writes as an outage, and connects again for the next statement', async () => {
+  it('treats a read-only server as unavailable, and connects again for the next statement', async () => {
     await setReadOnly(true);
     const pool = poolOf(database.url);
     const refused = await pool.query('select 1').catch((error: unknown) => error);
-    expect((refused as Error).message).toMatch(/:\d+ takes no writes: it is a standby, or read-only$/);
+    expect((refused as Error).message).toMatch(/:\d+ does not accept writes: it is a standby, or read-only$/);
     expect(isTransient(refused)).toBe(true);
     expect((await poolOf(database.url, createReplicaPool).query('select 1 as n')).rows).toEqual([{ n: 1 }]);
     await setReadOnly(false);
     await pool.query('create table t (a int)');
   });
 
-  it('closes a connection whose server refuses a write, also within a transaction', async () => {
+  it('closes a connection whose server rejects a write as read-only, also within a transaction', async () => {
     const pool = poolOf(database.url);
     await pool.query('create table t (a int)');
     await pool.query('set default_transaction_read_only = on');
@@ -58,7 +58,7 @@ describe('A pool', () => {
     expect((await pool.query('select a from t')).rows).toEqual([{ a: 1 }, { a: 2 }]);
   });
 
-  it('connects again through its one address once that leads to a server again', async () => {
+  it('reconnects once its address leads to a server again', async () => {
     const { gate, url } = await gateBefore(database.url);
     endings.push(() => gate.close());
     const pool = poolOf(url);
@@ -69,7 +69,7 @@ describe('A pool', () => {
     await eventuallyPasses(async () => void (await pool.query('select 1')));
   });
 
-  it('sets its limits and settings in each connection', async () => {
+  it('applies its timeouts and settings to each connection', async () => {
     const pool = createPool(database.url, () => {}, { statement_timeout: 200, settings: { jit: 'off' } });
     endings.push(() => pool.end());
     const shown = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
@@ -78,7 +78,7 @@ describe('A pool', () => {
     await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
   });
 
-  it('sets its settings in each transaction if a pooler keeps none, and leaves none behind', async () => {
+  it('applies its settings to each transaction behind a pooler in transaction mode, and leaves none behind', async () => {
     const pool = createPool(database.url, () => {}, { max: 1 });
     endings.push(() => pool.end());
     setInEachTransaction(pool, { statement_timeout: '1234', enable_sort: 'off', application_name: "the pool's" });
@@ -98,7 +98,7 @@ describe('A pool', () => {
     expect(before).toMatchObject({ statement: '4s', sort: 'on' });
   });
 
-  it('closes a connection that does not answer a statement in time, without waiting for a rollback', async () => {
+  it('closes a connection after a statement has timed out, without waiting for a rollback', async () => {
     const pool = poolOf(database.url);
     let sent: { mock: { calls: unknown[][] } } | undefined;
     const unanswered = inTransaction(pool, (connection) => {

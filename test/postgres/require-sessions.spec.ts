@@ -6,7 +6,7 @@ describe('DATABASE_DIRECT_URL', () => {
   const databases: TestDatabase[] = [];
   const role = `ordinary_${process.pid}`;
 
-  /** For a role without any right but to connect. */
+  /** The URL for a role that may only connect. */
   const urlOf = ({ url }: TestDatabase): string => {
     const parts = new URL(url);
     [parts.username, parts.password] = [role, role];
@@ -16,7 +16,7 @@ describe('DATABASE_DIRECT_URL', () => {
   beforeAll(async () => {
     databases.push(await createDatabase({ migrated: false }), await createDatabase({ migrated: false }));
     await databases[0]!.pool.query(`create role ${role} login password '${role}'`);
-    // As hardened servers have it.
+    // Hardened servers revoke this function from ordinary roles.
     for (const { pool } of databases) await pool.query('revoke execute on function pg_control_system() from public');
   });
   afterAll(async () => {
@@ -24,11 +24,11 @@ describe('DATABASE_DIRECT_URL', () => {
     for (const database of databases) await database.drop();
   });
 
-  it('is of the same database, which an ordinary role can see', async () => {
+  it('must lead to the same database as DATABASE_URL, which even a role without privileges can check', async () => {
     const [one, other] = databases.map(urlOf) as [string, string];
     await requireSessions(one, { databaseDirectUrl: one });
     await expect(requireSessions(one, { databaseDirectUrl: other })).rejects.toThrow(
-      'DATABASE_DIRECT_URL leads to another database than DATABASE_URL: set it to the same one',
+      'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases: set both to the same one',
     );
   });
 });

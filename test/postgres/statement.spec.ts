@@ -41,7 +41,7 @@ it('A statement’s values and rows are checked by the compiler', () => {
   expect([name, isOdd]).toEqual(['a', false]);
 });
 
-it('A name is that of one statement, because a connection prepares it once', () => {
+it('Two different statements cannot have the same name', () => {
   expect(statement('find', {}, {}, 'select …').name).toBe('find');
   expect(() => statement('find', {}, {}, 'select 2')).toThrow('Two statements are named "find"');
 });

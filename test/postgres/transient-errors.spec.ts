@@ -4,8 +4,8 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 
-describe('A transient error', () => {
-  it('is what Node says of a connection that was refused or reset', async () => {
+describe('isTransient', () => {
+  it('accepts the errors of Node for a connection that was refused or reset', async () => {
     const server = createServer((socket) => socket.resetAndDestroy()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -18,13 +18,13 @@ describe('A transient error', () => {
     expect(isTransient(await failureOf('localhost'))).toBe(true);
   });
 
-  it('is one of several of which one is transient', () => {
+  it('accepts an aggregate error if one of its errors is transient', () => {
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
     expect(isTransient(new AggregateError([new Error('other'), refused]))).toBe(true);
     expect(isTransient(new AggregateError([new Error('other')]))).toBe(false);
   });
 
-  it('is not a wrong statement, nor anything that is no error', () => {
+  it('does not accept the error of a wrong statement, or a value that is not an error', () => {
     expect(isTransient(Object.assign(new Error('syntax error'), { code: '42601' }))).toBe(false);
     expect(isTransient(runInNewContext('({ code: "ECONNRESET", message: "Connection terminated" })'))).toBe(false);
     expect(isTransient('ECONNRESET')).toBe(false);

@@ -30,12 +30,12 @@ describe('A database that cannot be used', () => {
   };
   const prepared = (url: string): Promise<void> => prepareTables({ databaseUrl: url, migrates: true }, () => {});
 
-  it('is a sentence with what to do, for a wrong password, no such database, and no right to make a schema', async () => {
+  it('is reported with what to do: a wrong password, a missing database, a missing privilege', async () => {
     await expect(prepared(urlWith((url) => (url.password = 'bad')))).rejects.toThrow(
-      /password authentication failed for user ".*"; correct user and password in DATABASE_URL/,
+      /password authentication failed for user ".*"; correct the user and password in DATABASE_URL/,
     );
     await expect(prepared(urlWith((url) => (url.pathname = '/nowhere')))).rejects.toThrow(
-      /"nowhere" does not exist; create it, or correct the name in DATABASE_URL/,
+      /"nowhere" does not exist; create the database, or correct its name in DATABASE_URL/,
     );
     const withoutRight = prepared(urlWith(() => {}));
     await expect(withoutRight).rejects.toThrow(
@@ -49,21 +49,21 @@ describe('A database that cannot be used', () => {
     'password authentication failed',
     'no such database: nowhere',
     'database "nowhere" does not exist',
-  ])('is one that PgBouncer refuses with its only code: %s', (message) => {
+  ])('is recognised by the message of PgBouncer, which uses one code for all errors: %s', (message) => {
     const error = coded('08P01', message);
     expect(asConfigError(error)).toMatchObject({ message: expect.stringContaining('DATABASE_URL'), cause: error });
     expect(isTransient(error)).toBe(false);
   });
 
-  it('is not one that a pooler cannot reach for a while', () => {
+  it('is not one that a pooler cannot reach temporarily', () => {
     const error = coded('08P01', 'server login has been failing, try again later (server_login_retry)');
     expect(asConfigError(error)).toBe(error);
     expect(isTransient(error)).toBe(true);
   });
 });
 
-describe('A database that is away', () => {
-  it('is a warning, and a line when it is back', async () => {
+describe('A database that is unavailable at the start', () => {
+  it('is logged as a warning for each retry, and once more when it is available again', async () => {
     const database = await createDatabase({ migrated: false });
     const { url, close } = await refusingAtFirst(database.url, 2);
     const told: string[] = [];

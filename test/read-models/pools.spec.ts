@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../src/errors.js';
-import { isTimeLimit } from '../../src/postgres/transient-errors.js';
+import { isStatementTimeout } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import { createMetricsPool, createRequestPool, createWatchPool } from '../../src/read-models/pools.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -37,7 +37,7 @@ describe.each(Object.entries(CREATE))('A pool of the API (%s)', (_, create: (url
     expect(await failureOf(pool.query('select nothing'))).toMatchObject({ code: '42703' });
     const ended = await failureOf(pool.query('set statement_timeout = 10; select pg_sleep(5)'));
     expect(ended).toBeInstanceOf(Unavailable);
-    expect(isTimeLimit(ended)).toBe(true);
+    expect(isStatementTimeout(ended)).toBe(true);
     expect((await pool.query<{ one: number }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await pool.end();
   });

@@ -8,8 +8,8 @@ describe('With MIGRATE_ON_START=false', () => {
   let database: TestDatabase;
   beforeEach(async () => void (database = await createDatabase({ migrated: false })));
   afterEach(() => database.drop());
-  const prepared = (tell: (line: string) => void, signal?: AbortSignal): Promise<void> =>
-    prepareTables({ databaseUrl: database.url, migrates: false }, tell, signal);
+  const prepared = (writeLog: (line: string) => void, signal?: AbortSignal): Promise<void> =>
+    prepareTables({ databaseUrl: database.url, migrates: false }, writeLog, signal);
 
   it('a process logs the missing migration and waits for `migrate`, and other CLI calls name the missing migration', async () => {
     const told: string[] = [];

@@ -7,8 +7,8 @@ const FOLLOWS_PRIMARY =
 const OF_REPLICAS = 'give one address that leads to the replicas (docs/operations/high-availability.md)';
 const COLLECTOR = 'http://collector:4318';
 
-describe('the settings', () => {
-  it('have defaults, and an empty variable counts as absent', () => {
+describe('readConfig', () => {
+  it('applies the defaults and treats an empty variable as absent', () => {
     expect(readConfig({ PORT: ' ', DATABASE_URL: '' })).toMatchObject({
       host: '127.0.0.1',
       port: 3000,
@@ -21,10 +21,10 @@ describe('the settings', () => {
     });
   });
 
-  it('name the variable that cannot be used, and never repeat what may hold a password', () => {
+  it('rejects an invalid setting with its name, and never repeats a value that may contain a password', () => {
     for (const [env, message] of [
       [{ PORT: '70000' }, 'PORT is "70000"; it must be a whole number from 0 to 65535'],
-      [{ OPS_HOST: '::1' }, 'OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port'],
+      [{ OPS_HOST: '::1' }, 'OPS_HOST is set, but OPS_PORT is not; set OPS_PORT to the port for operators'],
       ...[
         'postgres://u:secret@a,b/d?target_session_attrs=read-write',
         'postgres://u:secret@a%2Cb/d',
@@ -40,7 +40,7 @@ describe('the settings', () => {
       [{ DATABASE_URL: 'mysql://u:secret@h' }, 'DATABASE_URL must begin with postgres:// or postgresql://'],
       [
         { TRUST_PROXY: '10.0.0.0/40' },
-        'TRUST_PROXY holds "10.0.0.0/40"; it may hold addresses and networks (10.0.0.0/8)',
+        'TRUST_PROXY contains "10.0.0.0/40"; each entry must be an IP address or a network (10.0.0.0/8)',
       ],
       [
         { OTEL_EXPORTER_OTLP_ENDPOINT: 'grpc://secret@collector' },
@@ -48,11 +48,11 @@ describe('the settings', () => {
       ],
       [
         { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-        'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc"; it may be http/protobuf',
+        'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc"; it must be http/protobuf',
       ],
       [
         { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_TRACES_SAMPLER: 'some' },
-        'OTEL_TRACES_SAMPLER is "some"; it may be always_on, parentbased_always_on, always_off, parentbased_always_off, traceidratio, parentbased_traceidratio',
+        'OTEL_TRACES_SAMPLER is "some"; it must be always_on or parentbased_always_on or always_off or parentbased_always_off or traceidratio or parentbased_traceidratio',
       ],
       [
         { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_TRACES_SAMPLER_ARG: '1 %' },
@@ -62,7 +62,7 @@ describe('the settings', () => {
       expect(() => readConfig(env)).toThrow(new ConfigError(message));
   });
 
-  it('take one database host with a comma in its password, an IPv6 address, or a socket', () => {
+  it('accepts a database URL with a comma in its password, an IPv6 address or a socket', () => {
     for (const url of ['postgres://u:a,b@db/d', 'postgres://[::1]:5433/d', 'postgres:///d?host=/run/postgresql'])
       expect(readConfig({ DATABASE_URL: url }).databaseUrl).toBe(url);
   });
@@ -79,19 +79,19 @@ describe('the settings', () => {
       { sampler: 'traceidratio', share: 0.01 },
     ],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_SDK_DISABLED: 'TRUE' }, undefined],
-  ])('with %j say what is traced: %j', (env, sampling) => {
+  ])('reads the environment %j as the trace sampling %j', (env, sampling) => {
     expect(readConfig(env).sampling).toEqual(sampling);
-    // Whatever else the SDK reads reaches a child too.
+    // A child process also gets the other variables that the SDK reads.
     expect(environmentOf(readConfig({ ...env, OTEL_BSP_SCHEDULE_DELAY: '1' }), {})).toEqual({
       ...env,
       OTEL_BSP_SCHEDULE_DELAY: '1',
     });
   });
 
-  it('reach a child as they were read, with what has been decided since', () => {
+  it('passes the settings to a child process as they were first read, with the overrides', () => {
     const env: NodeJS.ProcessEnv = { LOG_LEVEL: 'warn', PORT: '0', SECRET_OF_A_SOURCE: 'x', OPERATORS_OWN: 'secret' };
     const config = readConfig(env);
-    // As the sources file names it.
+    // The sources file may name further variables.
     config.variable('SECRET_OF_A_SOURCE');
     env['LOG_LEVEL'] = 'debug';
     const child = environmentOf(config, { port: 4711, databaseUrl: 'postgres://localhost/db' });

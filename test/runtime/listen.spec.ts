@@ -12,8 +12,8 @@ afterEach(() => {
 const listen = (host: string, port = 0, portName?: 'OPS_PORT') =>
   listenAt(
     {
-      listen: async (place) => {
-        const server = createServer().listen(place);
+      listen: async (address) => {
+        const server = createServer().listen(address);
         servers.push(server);
         await once(server, 'listening');
         return server.address() as { port: number };
@@ -23,14 +23,14 @@ const listen = (host: string, port = 0, portName?: 'OPS_PORT') =>
     portName,
   );
 
-describe('A place to listen', () => {
-  it.each(['none.invalid', '192.0.2.1'])('that this machine does not have, %s, is a wrong setting', async (host) => {
-    const sentence = `HOST is "${host}"; it must be an address of this machine, or a name for one`;
+describe('listenAt', () => {
+  it.each(['none.invalid', '192.0.2.1'])('rejects %s, which is no address of this machine', async (host) => {
+    const sentence = `HOST is "${host}"; it must be an address of this machine, or a host name that resolves to one`;
     await expect(listen(host)).rejects.toThrow(new ConfigError(sentence));
     await expect(listen(host, 0, 'OPS_PORT')).rejects.toThrow(new ConfigError(`OPS_${sentence}`));
   });
 
-  it('that another program has is worth another start', async () => {
+  it('reports a port in use as an error that a restart may fix, not as an invalid setting', async () => {
     const { port } = await listen('127.0.0.1');
     const refused = listen('127.0.0.1', port);
     await expect(refused).rejects.toThrow(AddressInUse);

@@ -20,11 +20,11 @@ beforeEach(() => {
 });
 afterEach(() => void jest.restoreAllMocks());
 
-/** Without the colours, which are the logger's own. */
+/** The output without the colours that the logger adds. */
 const plain = (): string => written.replaceAll(COLOUR, '');
 
-describe('A line of the log', () => {
-  it('stays one in JSON, whatever it holds, and says what it held', () => {
+describe('The logger', () => {
+  it('writes a message with control characters as one JSON line that preserves the message', () => {
     const logger = createLogger({ logFormat: 'json', logLevel: 'info' });
     logger.warn(HOSTILE, 'http');
     logger.error(HOSTILE, `Error: ${HOSTILE}\n    at here`, 'http');
@@ -36,12 +36,12 @@ describe('A line of the log', () => {
     ]);
   });
 
-  it('in JSON begins with when, how bad and where, as a line of the access log does', () => {
+  it('begins a JSON line with time, level and context, as the access log does', () => {
     createLogger({ logFormat: 'json', logLevel: 'info' }).log('a', 'b');
     expect(written).toMatch(/^\{"time":"\d{4}-\d\d-\d\dT[\d:.]+Z","level":"info","context":"b",/);
   });
 
-  it('on a terminal obeys nothing it holds, and forges no other line', () => {
+  it('escapes control characters and indents further lines on a terminal, so that no message can forge a log line', () => {
     const logger = createLogger({ logFormat: 'pretty', logLevel: 'info' });
     logger.warn(HOSTILE, 'http');
     logger.error(HOSTILE, `Error: ${HOSTILE}\n    at here`, 'http');
@@ -51,7 +51,7 @@ describe('A line of the log', () => {
     for (const line of plain().trimEnd().split('\n')) expect(line).toMatch(/^(?:\[Nest\] | {4}|Error: one)/);
   });
 
-  it('names its level as LOG_LEVEL does', () => {
+  it('names levels as LOG_LEVEL does', () => {
     for (const logFormat of ['json', 'pretty'] as const) {
       const logger = createLogger({ logFormat, logLevel: 'debug' });
       logger.log('a', 'b');

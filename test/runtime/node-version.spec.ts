@@ -6,34 +6,31 @@ import { nodeIssue } from '../../src/runtime/node-version.js';
 
 const execute = promisify(execFile);
 
-describe('A Node that is too old', () => {
-  it.each(['v18.20.4', 'v20.18.3'])('is named in a sentence: %s', (version) => {
+describe('The check of the Node version', () => {
+  it.each(['v18.20.4', 'v20.18.3'])('rejects %s with a message that names both versions', (version) => {
     expect(nodeIssue(version)).toBe(`This is Node ${version}; the service needs Node 20.19 or later`);
   });
 
-  it.each(['v20.19.0', 'v22.0.0', 'v24.21.0'])('is not %s', (version) => {
+  it.each(['v20.19.0', 'v22.0.0', 'v24.21.0'])('accepts %s', (version) => {
     expect(nodeIssue(version)).toBeUndefined();
   });
 
-  it('is what package.json says, and npm refuses it', () => {
+  it('requires the version of package.json, which npm enforces too', () => {
     const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } };
-    const [, least] = /^>=(\d+\.\d+)$/.exec(engines.node)!;
-    expect(nodeIssue(`v${least}.0`)).toBeUndefined();
-    expect(nodeIssue('v1.0.0')).toContain(`Node ${least} or later`);
+    const [, minimum] = /^>=(\d+\.\d+)$/.exec(engines.node)!;
+    expect(nodeIssue(`v${minimum}.0`)).toBeUndefined();
+    expect(nodeIssue('v1.0.0')).toContain(`Node ${minimum} or later`);
     expect(readFileSync('.npmrc', 'utf8')).toContain('engine-strict=true');
   });
 
-  it.each(['src/main.ts', 'src/cli.ts', 'projections/main.ts'])(
-    'is seen by %s before anything else is loaded',
-    (file) => {
-      const source = readFileSync(file, 'utf8');
-      expect(source.match(/^import .*$/gm)).toEqual([expect.stringContaining('/node-version.js')]);
-      expect(readFileSync('src/runtime/terminal.ts', 'utf8')).not.toMatch(/^import /m);
-    },
-  );
+  it.each(['src/main.ts', 'src/cli.ts', 'projections/main.ts'])('runs in %s before anything else is loaded', (file) => {
+    const source = readFileSync(file, 'utf8');
+    expect(source.match(/^import .*$/gm)).toEqual([expect.stringContaining('/node-version.js')]);
+    expect(readFileSync('src/runtime/terminal.ts', 'utf8')).not.toMatch(/^import /m);
+  });
 
   it.each(['build/build.mjs', 'dist/src/main.js', 'dist/src/cli.js', 'dist/projections/main.js'])(
-    'ends %s with that sentence alone, and 78',
+    'ends %s with exit code 78 and only that message',
     async (file) => {
       const asOld = `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.9.0' })`;
       await expect(execute(process.execPath, ['--import', asOld, file])).rejects.toMatchObject({

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { printable, printableJson, printableLines } from '../../src/runtime/terminal.js';
 
-/** What does harm on a terminal, one of each kind, and how it is shown. */
+/** One character of each harmful kind, and its escaped form. */
 const HARMFUL: readonly (readonly [name: string, character: string, shown: string])[] = [
   ['NUL', '\u0000', '\\u{0}'],
   ['line feed', '\n', '\\u{A}'],
@@ -34,23 +34,23 @@ const HARMFUL: readonly (readonly [name: string, character: string, shown: strin
   ['tag', '\u{e0041}', '\\u{E0041}'],
 ];
 
-describe('A text on a terminal', () => {
-  it.each(HARMFUL)('shows a %s instead of obeying it', (_, character, shown) => {
+describe('Terminal output', () => {
+  it.each(HARMFUL)('escapes a %s', (_, character, shown) => {
     expect(printable(`a${character}b`)).toBe(`a${shown}b`);
   });
 
-  it('stays as it is if there is nothing to fear', () => {
+  it('leaves harmless text in any script unchanged', () => {
     for (const text of ['', 'München 東京 עברית العربية 😀 — “quoted” \\u{202E}', 'C:\\new\\table'])
       expect(printable(text)).toBe(text);
   });
 
-  it('of several lines forges no line', () => {
+  it('indents all lines of a text but the first, so that none can forge a log line', () => {
     expect(printableLines('Error: one\n    at here\r\nERROR forged\u001b[31m')).toBe(
       'Error: one\n    at here\n    ERROR forged\\u{1B}[31m',
     );
   });
 
-  it('in JSON is escaped without changing the value', () => {
+  it('escapes JSON without changing its value', () => {
     for (const [, character, shown] of HARMFUL) {
       const json = printableJson(JSON.stringify({ [`a${character}`]: character }));
       expect([shown, printable(json)]).toEqual([shown, json]);
@@ -66,8 +66,8 @@ describe('A text on a terminal', () => {
   });
 });
 
-describe('Lines for a reader of standard output that has stalled', () => {
-  it('are refused beyond a mebibyte, and hold nobody up', async () => {
+describe('tryWriteLines', () => {
+  it('drops lines without waiting once 1 MiB is unread', async () => {
     const terminal = pathToFileURL('dist/src/runtime/terminal.js').href;
     const program = `
       const { tryWriteLines } = await import('${terminal}');
@@ -75,7 +75,7 @@ describe('Lines for a reader of standard output that has stalled', () => {
       while (taken < 100 && tryWriteLines('x'.repeat(65_535) + '\\n')) taken += 1;
       await new Promise(setImmediate);
       process.stderr.write(String(taken), () => process.exit());`;
-    // Its standard output is a pipe that nobody reads.
+    // The child's standard output is a pipe that nobody reads.
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -3,14 +3,14 @@ import { createServer, type Server } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { type ReceivedSpan, spansIn } from './otlp.js';
 
-/** A collector: takes OTLP over HTTP, and keeps the bytes and the spans. */
+/** An OpenTelemetry collector that receives OTLP over HTTP and keeps the bytes and the spans. */
 export class Collector {
   readonly spans: ReceivedSpan[] = [];
   readonly bodies: Buffer[] = [];
   readonly paths = new Set<string>();
-  /** What it answers with. */
+  /** The HTTP status of its responses. */
   status = 200;
-  /** Whether it answers nothing at all. */
+  /** Whether it never responds. */
   isSilent = false;
   private readonly server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -26,7 +26,7 @@ export class Collector {
     });
   });
 
-  /** @returns its address, as OTEL_EXPORTER_OTLP_ENDPOINT has it */
+  /** @returns its URL, for OTEL_EXPORTER_OTLP_ENDPOINT */
   async start(): Promise<string> {
     this.server.listen(0, '127.0.0.1');
     await once(this.server, 'listening');

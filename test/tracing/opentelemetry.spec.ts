@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { diag } from '@opentelemetry/api';
 import { startOpenTelemetry } from '../../src/tracing/opentelemetry.js';
 import { readConfig } from '../../src/runtime/config.js';
-import type { Beginning, Span, Tracing } from '../../src/tracing/tracing.js';
+import type { SpanOptions, Span, Tracing } from '../../src/tracing/tracing.js';
 import { eventually } from '../support/eventually.js';
 import { Collector } from './collector.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const from = (flags: string): string => `00-${TRACE}-00f067aa0ba902b7-${flags}`;
-const client = (name: string, more: Partial<Beginning> = {}): Beginning => ({
+const client = (name: string, more: Partial<SpanOptions> = {}): SpanOptions => ({
   name,
   kind: 'client',
   attributes: () => ({}),
@@ -28,13 +28,13 @@ afterAll(async () => {
 });
 beforeEach(() => void (collector.spans.length = 0));
 
-const opened = (settings: NodeJS.ProcessEnv = {}, tell: (sentence: string) => void = () => {}): Tracing => {
+const opened = (settings: NodeJS.ProcessEnv = {}, writeLog: (sentence: string) => void = () => {}): Tracing => {
   const now = process.env;
   process.env = { ...now, ...settings };
-  // A second logger of OpenTelemetry in one process would be warned of.
+  // OpenTelemetry would warn about a second logger in one process.
   diag.disable();
   try {
-    return startOpenTelemetry('a-process', readConfig().sampling!, tell);
+    return startOpenTelemetry('a-process', readConfig().sampling!, writeLog);
   } finally {
     process.env = now;
   }
@@ -44,15 +44,15 @@ const received = async (tracing: Tracing) => {
   return Object.fromEntries(collector.spans.map((span) => [span.name, span]));
 };
 
-describe('Work', () => {
-  it('is part of the first span that it is done within and linked to the others, also after a wait', async () => {
+describe('within', () => {
+  it('makes new client spans children of the first active span, with links to the others, also after a wait', async () => {
     const tracing = opened();
     const spans = ['one', 'two'].map((name) => tracing.begin(client(name))!);
     await tracing.within(spans, async () => {
       await new Promise(setImmediate);
       tracing.begin(client('both'))!.end();
       tracing.within([], () => tracing.begin(client('neither'))!.end());
-      // What begins with somebody else is not part of what this process does meanwhile.
+      // A server span is caused by a caller outside this process, so it is not a child of the active spans.
       tracing.begin({ ...client('asked'), kind: 'server' })!.end();
     });
     for (const span of spans) span.end();
@@ -62,7 +62,7 @@ describe('Work', () => {
     for (const alone of [neither, asked]) expect(alone).toMatchObject({ parentSpanId: '', links: [] });
   });
 
-  it('is not part of a span that has ended', async () => {
+  it('ignores spans that have ended', async () => {
     const tracing = opened();
     const span = tracing.begin(client('first'))!;
     await tracing.within([span], async () => {
@@ -75,9 +75,9 @@ describe('Work', () => {
 });
 
 describe('A span', () => {
-  it('begins where it is told to have begun, and ends once, with its error', async () => {
+  it('starts as long ago as it is told, and ends only once, with its error', async () => {
     const tracing = opened({ OTEL_SERVICE_NAME: 'their-name' });
-    const span = tracing.begin(client('late', { ago: 5_000 }))!;
+    const span = tracing.begin(client('late', { startedAgoMs: 5_000 }))!;
     span.end('23505');
     span.end();
     const { late } = await received(tracing);
@@ -86,17 +86,17 @@ describe('A span', () => {
   });
 
   it.each([
-    ['is not recorded where its caller does not record', {}, from('00'), false],
-    ['is recorded where its caller does', {}, from('01'), true],
+    ['is not recorded if its caller does not record the trace', {}, from('00'), false],
+    ['is recorded if its caller records the trace', {}, from('01'), true],
     [
-      'is recorded by the settings of the SDK whatever its caller does',
+      'is not recorded if the sampler of the settings is always_off, even if its caller records the trace',
       { OTEL_TRACES_SAMPLER: 'always_off' },
       from('01'),
       false,
     ],
-    ['is recorded where it begins a trace', {}, undefined, true],
+    ['is recorded if it starts a trace', {}, undefined, true],
     [
-      'is recorded by its share',
+      'is not recorded if the sampled share is 0',
       { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
       undefined,
       false,
@@ -114,24 +114,24 @@ describe('A collector', () => {
   afterEach(() => void Object.assign(collector, { status: 200, isSilent: false }));
 
   it.each([
-    ['is away', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, 200],
-    ['refuses the spans', {}, 400],
-  ])('that %s costs one line of the log, however many spans are lost', async (_, settings, status) => {
+    ['is unreachable', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, 200],
+    ['rejects the spans', {}, 400],
+  ])('that %s causes one log line, however many spans are lost', async (_, settings, status) => {
     collector.status = status;
     const told: string[] = [];
     const often = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '100' };
     const tracing = opened({ ...often, ...settings }, (sentence) => told.push(sentence));
     tracing.begin(client('lost'))!.end();
-    await eventually('the operator is told', () => told.length > 0);
+    await eventually('the loss is logged', () => told.length > 0);
     tracing.begin(client('lost too'))!.end();
     await tracing.close();
-    expect(told).toEqual([expect.stringMatching(/^Spans do not reach the collector and are lost: /)]);
+    expect(told).toEqual([expect.stringMatching(/^Spans are lost because the collector did not accept them: /)]);
   });
 
-  it('that never answers does not keep a process from ending', async () => {
+  it('that never responds does not keep the process from exiting', async () => {
     collector.isSilent = true;
     const before = collector.bodies.length;
-    // Longer than the limit of a test, so that only the limit of our own ends the wait.
+    // Longer than the timeout of a test, so only our own timeout can end the wait.
     const patient = { OTEL_EXPORTER_OTLP_TIMEOUT: '900000', OTEL_BSP_EXPORT_TIMEOUT: '900000' };
     const tracing = opened(patient);
     tracing.begin(client('last'))!.end();

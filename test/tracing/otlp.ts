@@ -1,6 +1,6 @@
 import protobuf from 'google-protobuf';
 
-/** A span as a collector gets it. */
+/** A span as a collector receives it. */
 export interface ReceivedSpan {
   /** `service.name` of its process. */
   readonly service: string;
@@ -22,7 +22,7 @@ export interface ReceivedSpan {
 
 type Field = { readonly number: number; readonly bytes: Buffer } | { readonly number: number; readonly value: bigint };
 
-/** The fields of a message as they stand on the wire: what a collector has to read, whoever wrote it. */
+/** Parses the fields of a protobuf message. Independent of the library that the service uses to write them. */
 const fieldsOf = (message: Uint8Array): Field[] => {
   const reader = new protobuf.BinaryReader(message);
   const fields: Field[] = [];

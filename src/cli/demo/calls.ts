@@ -3,7 +3,7 @@ import type { KeyHeaders } from './header-files.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A call per endpoint, to paste into a shell. curl 7.55 or later reads headers from a file. */
+/** Returns one curl call per endpoint, to paste into a shell. curl 7.55 or later can read headers from a file. */
 export const curlLines = (url: string, { ingest, organization }: KeyHeaders): string[] => {
   const key = `-H ${quoted(`@${organization}`)}`;
   const json = "-H 'Content-Type: application/json'";

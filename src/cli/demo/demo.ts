@@ -14,17 +14,17 @@ import { print, say } from '../../runtime/terminal.js';
 import { SIGNALS } from '../runtime/interruption.js';
 import { curlLines } from './calls.js';
 import { deleteKeyHeaders } from './header-files.js';
-import { DemoKeys, revokeLeftKeys } from './keys.js';
+import { DemoKeys, revokeDemoKeys } from './keys.js';
 import { FAILED, type OutputOptions, prints, type Result } from '../runtime/output.js';
 import { count, Progress } from '../runtime/progress.js';
 import { withLog } from '../runtime/session.js';
 import { Service, stopOnSignals } from '../start.js';
 
 /** How long the projector may take for one batch before the demo fails. */
-const PATIENCE_MS = 60_000;
-/** How long the service holds a request until a batch is counted. */
+const BATCH_TIMEOUT_MS = 60_000;
+/** How long a request waits on the service until a batch is counted. */
 const WAIT_SECONDS = 10;
-const POLL_MS = 100;
+const POLL_INTERVAL_MS = 100;
 
 /** The configured port, or a free one if it is taken, so that two demos can run side by side. */
 const freePort = async ({ host, port }: Config): Promise<number> => {
@@ -42,11 +42,11 @@ const freePort = async ({ host, port }: Config): Promise<number> => {
   }
 };
 
-/** @returns a token of each batch; duplicates were stored earlier, so the last one need not be the newest */
+/** @returns the consistency token of each batch. The last token need not be the newest, as duplicates were stored earlier */
 const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<readonly string[]> => {
   const sites = readSiteRows();
   const addresses = readAddressRows();
-  const { events, notTaken } = rowEvents(sites, addresses);
+  const { events, skipped } = rowEvents(sites, addresses);
   say(`Sending ${count(events.length)} events of ${count(sites.length + addresses.length)} rows of real threat data`);
   const progress = new Progress('events');
   const sendables = function* () {
@@ -64,23 +64,29 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
     },
   );
   progress.end();
-  say(`${count(accepted)} accepted, ${count(duplicates)} already known, ${count(rejected.length)} rejected`);
+  say(`${count(accepted)} accepted, ${count(duplicates)} already stored, ${count(rejected.length)} rejected`);
   for (const { place, issues } of rejected) say(`  ${place}: ${issues.join('; ')}`);
   const reasons = new Map<string, number[]>();
-  for (const { file, line, reason } of notTaken)
+  for (const { file, line, reason } of skipped)
     reasons.set(`${file}, ${reason}`, [...(reasons.get(`${file}, ${reason}`) ?? []), line]);
-  say(`${notTaken.length} rows were skipped:`);
+  say(`${skipped.length} rows were skipped:`);
   for (const [reason, lines] of reasons) say(`  ${reason}: line ${lines.join(', ')}`);
   return tokens;
 };
 
-interface Answered {
+interface MetricsAt {
   readonly metrics: DrawnMetrics;
   /** The instant before which everything is counted. */
   readonly asOf: string;
 }
 
-const askMetrics = (url: string, key: string, query: string, signal: AbortSignal, token?: string): Promise<Response> =>
+const fetchMetrics = (
+  url: string,
+  key: string,
+  query: string,
+  signal: AbortSignal,
+  token?: string,
+): Promise<Response> =>
   fetch(`${url}/v2/organization/metrics${query}`, {
     headers: {
       'x-api-key': key,
@@ -89,30 +95,30 @@ const askMetrics = (url: string, key: string, query: string, signal: AbortSignal
     signal,
   });
 
-const readMetrics = async (response: Response): Promise<Answered> => {
+const readMetrics = async (response: Response): Promise<MetricsAt> => {
   if (!response.ok) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
   return { metrics: (await response.json()) as DrawnMetrics, asOf: response.headers.get('x-as-of')! };
 };
 
 /** Waits until the batch that the token names is counted. */
-const counted = async (url: string, key: string, token: string, signal: AbortSignal): Promise<void> => {
-  for (const end = performance.now() + PATIENCE_MS; ; await sleep(POLL_MS, undefined, { signal })) {
-    const response = await askMetrics(url, key, '', signal, token);
+const waitUntilCounted = async (url: string, key: string, token: string, signal: AbortSignal): Promise<void> => {
+  for (const end = performance.now() + BATCH_TIMEOUT_MS; ; await sleep(POLL_INTERVAL_MS, undefined, { signal })) {
+    const response = await fetchMetrics(url, key, '', signal, token);
     if (response.status !== 503) return void (await readMetrics(response));
     const { message } = (await response.json()) as { message: string };
     if (performance.now() > end)
-      throw new Error(`No batch was counted for ${PATIENCE_MS / 1_000} s (${message}); see the output above`);
+      throw new Error(`No batch was counted for ${BATCH_TIMEOUT_MS / 1_000} s (${message}); see the output above`);
   }
 };
 
-/** A new key takes up to a second to work on every instance. */
-const worksAtOnce = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
+/** Waits until the API accepts the key. A new key takes up to a second to work on every instance. */
+const waitUntilAccepted = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
   for (let tries = 0; tries < 50; tries++) {
     const { status } = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key }, signal });
     if (status !== 401) return;
-    await sleep(POLL_MS, undefined, { signal });
+    await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
-  throw new Error('The API does not recognise the key just issued');
+  throw new Error('The API did not accept the new key within 5 s');
 };
 
 const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal: AbortSignal): Promise<void> => {
@@ -120,19 +126,19 @@ const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal
   say(`The service runs at ${url}`);
   signal.throwIfAborted();
   const { keys, headers } = await demoKeys.issue(readConfig(environmentOf(config, { databaseUrl })), url);
-  await worksAtOnce(url, keys.organization, signal);
+  await waitUntilAccepted(url, keys.organization, signal);
   const tokens = await sendShippedData(url, keys.ingest, signal);
   say('Counting');
-  for (const token of tokens) await counted(url, keys.organization, token, signal);
-  const { metrics, asOf } = await readMetrics(await askMetrics(url, keys.organization, '', signal));
+  for (const token of tokens) await waitUntilCounted(url, keys.organization, token, signal);
+  const { metrics, asOf } = await readMetrics(await fetchMetrics(url, keys.organization, '', signal));
   const brands: [string, DrawnMetrics][] = [];
   for (const { brand, name } of BRANDS) {
-    const answer = await askMetrics(url, keys.organization, `?brandSlug=${brand}`, signal);
-    brands.push([name, (await readMetrics(answer)).metrics]);
+    const response = await fetchMetrics(url, keys.organization, `?brandSlug=${brand}`, signal);
+    brands.push([name, (await readMetrics(response)).metrics]);
   }
   print([
     '',
-    `The metrics of ${ORGANIZATION}, everything acknowledged before ${asOf}`,
+    `The metrics of ${ORGANIZATION}, with all events acknowledged before ${asOf}`,
     '',
     ...drawMetrics(metrics),
     '',
@@ -141,19 +147,19 @@ const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal
     ...curlLines(url, headers),
     '',
   ]);
-  say('The service runs until Ctrl-C, which also revokes these keys');
+  say('The service runs until you press Ctrl-C, which also revokes these keys');
 };
 
 const demo = async (): Promise<number> => {
   const settings = readConfig();
-  // A person reads this terminal; the API's log matters only if something is wrong.
+  // A person reads this terminal, so the API logs only warnings and errors.
   const environment = { ...settings.env, PORT: String(await freePort(settings)) };
   const config = readConfig({ ...environment, LOG_LEVEL: 'warn', ACCESS_LOG: 'off' });
   const service = new Service(config, say);
   const keys = new DemoKeys();
   let ended: Promise<void> | undefined;
-  /** Revokes the keys while the log still answers. */
-  const end = (): Promise<void> => (ended ??= keys.takeBack().then(() => service.stop()));
+  /** Revokes the keys first, while the log is still available. */
+  const end = (): Promise<void> => (ended ??= keys.revoke().then(() => service.stop()));
   const stop = new AbortController();
   const stopped = stopOnSignals({ stop: end, kill: () => service.kill() }, say);
   for (const signal of SIGNALS) process.once(signal, () => stop.abort());
@@ -171,9 +177,9 @@ const demo = async (): Promise<number> => {
 const cleanUp = async (): Promise<Result> => {
   const { dataDir, databaseUrl } = readConfig();
   const files = await deleteKeyHeaders(dataDir);
-  // Without a database there are no keys, and the call would make one.
+  // Without a database there are no keys to revoke, and `withLog` would create a database.
   const hasDatabase = databaseUrl !== undefined || existsSync(join(dataDir, 'postgres'));
-  const keys = hasDatabase ? await withLog(({ log }) => revokeLeftKeys(log)) : 0;
+  const keys = hasDatabase ? await withLog(({ log }) => revokeDemoKeys(log)) : 0;
   return {
     lines: [`Revoked ${keys} keys and deleted ${files} header files of demos; their data stays`],
     json: { revokedKeys: keys, deletedFiles: files },
@@ -186,7 +192,7 @@ interface DemoOptions extends OutputOptions {
 
 const runOrClean = async ({ clean, json }: DemoOptions): Promise<Result> => {
   if (clean) return cleanUp();
-  if (json) throw new Invalid('--json is for --clean; the demo itself writes for people');
+  if (json) throw new Invalid('--json can be used only with --clean');
   return process.exit(
     await demo().catch((error: Error) => {
       say(error.message);
@@ -200,12 +206,12 @@ export const addDemo = (program: Command): void => {
     program
       .command('demo')
       .description(
-        'run everything locally, load the shipped real data and show the metrics; Ctrl-C stops it, revokes its two ' +
-          'keys and deletes their header files. The data stays',
+        'run the service locally, load the shipped threat data and show its metrics; Ctrl-C stops the service, revokes ' +
+          'the two keys of the demo and deletes their header files, but keeps the data',
       )
       .option(
         '--clean',
-        'run no demo: revoke the keys and delete the header files that demos left, nothing else; stop demos before',
+        'only revoke the keys and delete the header files that earlier demos left behind; stop running demos first',
       ),
     runOrClean,
   );

@@ -14,18 +14,18 @@ import { deleteKeyHeaders, type KeyHeaders, type Keys, writeKeyHeaders } from '.
 import { operatorName } from '../runtime/operator-name.js';
 
 const NAME = 'demo';
-const KEYS_LAST_MS = 30 * MS_PER_DAY;
-/** Between the choice of the expiry and the issue of the second key, on a machine that is busy or paused. */
-const ISSUE_LASTS_MS = 60_000;
-/** How long the end of a demo may take for its keys, besides what the service needs to stop. */
-const TAKE_BACK_WITHIN_MS = 2_000;
+const LIFETIME_MS = 30 * MS_PER_DAY;
+/** The longest time between the choice of the expiry and the issue of the second key, on a busy or paused machine. */
+const MAX_ISSUE_MS = 60_000;
+/** How long the revocation may delay the end of a demo. */
+const REVOKE_TIMEOUT_MS = 2_000;
 
 const INGEST: readonly Scope[] = ['ingest'];
 const READ_AND_WRITE: readonly Scope[] = ['read', 'write'];
 
-/** @param onIssued is told the id of each key as soon as there is one */
+/** @param onIssued called with the id of each key as soon as the key exists */
 const issueKeys = async (log: EventLog, onIssued: (id: string) => void): Promise<Keys> => {
-  const demo = { name: NAME, expiresAt: Date.now() + KEYS_LAST_MS, operator: operatorName() };
+  const demo = { name: NAME, expiresAt: Date.now() + LIFETIME_MS, operator: operatorName() };
   const ingest = await issueApiKey(log, { ...demo, scopes: INGEST });
   onIssued(ingest.id);
   const organization = await issueApiKey(log, { ...demo, scopes: READ_AND_WRITE, organization: ORGANIZATION });
@@ -33,30 +33,30 @@ const issueKeys = async (log: EventLog, onIssued: (id: string) => void): Promise
   return { ingest: ingest.key, organization: organization.key };
 };
 
-/** A key that an operator named `demo` too has another lifetime, scope or organization. */
-const isOfADemo = ({ name, organization, scopes, createdAt, expiresAt }: ApiKey): boolean => {
+/** Keys of a demo are recognised by name, lifetime, scopes and organization, so that an operator may also name a key `demo`. */
+const isDemoKey = ({ name, organization, scopes, createdAt, expiresAt }: ApiKey): boolean => {
   if (name !== NAME || expiresAt === undefined) return false;
   const lifetime = expiresAt - createdAt;
-  if (lifetime > KEYS_LAST_MS || lifetime < KEYS_LAST_MS - ISSUE_LASTS_MS) return false;
+  if (lifetime > LIFETIME_MS || lifetime < LIFETIME_MS - MAX_ISSUE_MS) return false;
   if (organization === undefined) return isDeepStrictEqual(scopes, INGEST);
   return organization === ORGANIZATION && isDeepStrictEqual(scopes, READ_AND_WRITE);
 };
 
 /**
- * Revokes those that are still good.
- * @param isMeant of keys that expire, as a demo's do
- * @returns how many
+ * Revokes the selected keys that are still valid.
+ * @param isSelected must select only keys that have an expiry
+ * @returns how many keys were revoked
  */
-const revokeWhere = async (log: EventLog, isMeant: (key: ApiKey) => boolean): Promise<number> => {
-  const good = (await listApiKeys(log)).filter(
-    (key) => isMeant(key) && key.revokedAt === undefined && key.expiresAt! > Date.now(),
+const revokeWhere = async (log: EventLog, isSelected: (key: ApiKey) => boolean): Promise<number> => {
+  const valid = (await listApiKeys(log)).filter(
+    (key) => isSelected(key) && key.revokedAt === undefined && key.expiresAt! > Date.now(),
   );
-  for (const { id } of good) await revokeApiKey(log, id, operatorName());
-  return good.length;
+  for (const { id } of valid) await revokeApiKey(log, id, operatorName());
+  return valid.length;
 };
 
-/** Revokes the keys that demos left in this log, running ones included. @returns how many */
-export const revokeLeftKeys = (log: EventLog): Promise<number> => revokeWhere(log, isOfADemo);
+/** Revokes the keys of all demos in this log, including running demos. @returns how many keys were revoked */
+export const revokeDemoKeys = (log: EventLog): Promise<number> => revokeWhere(log, isDemoKey);
 
 const withLogOf = async <Result>(config: Config, work: (log: EventLog) => Promise<Result>): Promise<Result> => {
   const log = await openEventLog(config);
@@ -67,21 +67,21 @@ const withLogOf = async <Result>(config: Config, work: (log: EventLog) => Promis
   }
 };
 
-/** The two keys of one demo, from their issue to its end. */
+/** Issues and revokes the two keys of one demo. */
 export class DemoKeys {
   readonly #ids: string[] = [];
-  #takeBack = (): Promise<void> => Promise.resolve();
+  #revoke = (): Promise<void> => Promise.resolve();
 
   /**
-   * @param config with the address of the database that runs
-   * @param url of the API
+   * @param config with the address of the running database
+   * @param url the URL of the API
    */
   issue(config: Config, url: string): Promise<{ readonly keys: Keys; readonly headers: KeyHeaders }> {
     const issued = withLogOf(config, async (log) => {
       const keys = await issueKeys(log, (id) => this.#ids.push(id));
       return { keys, headers: await writeKeyHeaders(config.dataDir, url, keys) };
     });
-    this.#takeBack = async () => {
+    this.#revoke = async () => {
       await issued.catch(() => {});
       await deleteKeyHeaders(config.dataDir, url);
       if (this.#ids.length > 0) await withLogOf(config, (log) => revokeWhere(log, ({ id }) => this.#ids.includes(id)));
@@ -89,16 +89,16 @@ export class DemoKeys {
     return issued;
   }
 
-  /** Deletes the files and revokes the keys, 2 s at most. Never rejects: the demo ends in any case. */
-  async takeBack(): Promise<void> {
-    const late = sleep(TAKE_BACK_WITHIN_MS, undefined, { ref: false }).then(() => {
-      throw new Error('the log does not answer');
+  /** Deletes the header files and revokes the keys. Takes at most 2 s and never rejects, so that the demo always ends. */
+  async revoke(): Promise<void> {
+    const timeout = sleep(REVOKE_TIMEOUT_MS, undefined, { ref: false }).then(() => {
+      throw new Error('the log did not answer in time');
     });
     try {
-      await Promise.race([this.#takeBack(), late]);
+      await Promise.race([this.#revoke(), timeout]);
     } catch (error) {
       say(`The keys of this demo could not be revoked: ${(error as Error).message}`);
-      say('They expire after 30 days; `npm run --silent cli -- demo --clean` revokes them before');
+      say('They expire after 30 days. To revoke them now, run `npm run --silent cli -- demo --clean`');
     }
   }
 }

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { ConfigError, EXIT_CONFIG } from '../../runtime/config.js';
-import type { Tell } from '../../runtime/log-line.js';
+import type { WriteLog } from '../../runtime/log-line.js';
 import { pause } from '../../flow/retry.js';
 
-const RESTART_MS = 1_000;
-/** How a process with an invalid setting exits. */
-const BY_A_SETTING = `code ${EXIT_CONFIG}`;
+const RESTART_DELAY_MS = 1_000;
+/** How a process with an invalid setting ends. */
+const CONFIG_ERROR = `code ${EXIT_CONFIG}`;
 
 /** The message sent by `notifySupervisor`. */
 interface Ready {
@@ -28,7 +28,7 @@ export class Child {
     private readonly name: string,
     private readonly args: readonly string[],
     private readonly environment: () => NodeJS.ProcessEnv,
-    private readonly log: Tell,
+    private readonly log: WriteLog,
     private readonly fail: (error: Error) => void,
   ) {}
 
@@ -43,8 +43,8 @@ export class Child {
     });
   }
 
-  /** Stops it for good: gracefully within the time, then by force. */
-  async stop(withinMs: number): Promise<void> {
+  /** Stops the process for good: gracefully, and by force after the timeout. */
+  async stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
     const child = this.#process;
     if (!child) return;
@@ -52,15 +52,15 @@ export class Child {
     // Windows has no SIGTERM, but the child stops when the channel closes.
     if (process.platform === 'win32') child.disconnect();
     else child.kill('SIGTERM');
-    const patience = setTimeout(() => {
-      this.log(`The ${this.name} did not stop within ${withinMs} ms and was killed`);
+    const timer = setTimeout(() => {
+      this.log(`The ${this.name} did not stop within ${timeoutMs} ms and was killed`);
       child.kill('SIGKILL');
-    }, withinMs);
+    }, timeoutMs);
     await ended;
-    clearTimeout(patience);
+    clearTimeout(timer);
   }
 
-  /** Kills it. */
+  /** Kills the process for good. */
   kill(): void {
     this.#stopping.abort();
     this.#process?.kill('SIGKILL');
@@ -71,10 +71,10 @@ export class Child {
     while (!signal.aborted) {
       const end = await this.#run(onReady);
       if (signal.aborted) return;
-      if (end === BY_A_SETTING)
+      if (end === CONFIG_ERROR)
         throw new ConfigError(`The ${this.name} does not start with these settings. See its output above.`);
-      this.log(`The ${this.name} ended (${end}) and restarts in ${RESTART_MS} ms`, 'warn');
-      await pause(RESTART_MS, signal);
+      this.log(`The ${this.name} ended (${end}) and restarts in ${RESTART_DELAY_MS} ms`, 'warn');
+      await pause(RESTART_DELAY_MS, signal);
     }
   }
 

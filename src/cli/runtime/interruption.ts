@@ -4,14 +4,14 @@ import { FAILED } from './output.js';
 export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Calls back at the first signal; a second one ends the process at once.
- * @returns stops listening
+ * Calls `then` on the first signal. A second signal ends the process at once.
+ * @returns a function that stops listening for signals
  */
 export const onFirstSignal = (then: (signal: NodeJS.Signals) => void): (() => void) => {
-  let came = false;
+  let isSignalled = false;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (came) process.exit(FAILED);
-    came = true;
+    if (isSignalled) process.exit(FAILED);
+    isSignalled = true;
     then(signal);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);

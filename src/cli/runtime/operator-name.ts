@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 
-/** The OS user of the caller; a number if the user has no name, as in many containers. */
+/** Returns the name of the OS user of the caller, or the user id if the user has no name, as in many containers. */
 export const operatorName = (): string => {
   try {
     return userInfo().username;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Invalid } from '../../errors.js';
 import { print, printable, printJson, say } from '../../runtime/terminal.js';
 
-/** A call's result: lines for people, or one JSON value. */
+/** The result of a call: lines for people, and one JSON value for programs. */
 export interface Result {
   readonly lines: readonly string[];
   readonly json: unknown;
@@ -19,7 +19,7 @@ export const WRONG_USAGE = 2;
 
 type Cell = string | number | boolean | readonly string[] | null | undefined;
 
-/** Aligns columns. What is absent is a dash. */
+/** Formats rows as aligned columns. An absent value is shown as a dash. */
 export const table = (headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] => {
   const shown = [headings, ...rows].map((row) => row.map((cell) => printable(String(cell ?? '-'))));
   const widths = headings.map((_, column) => Math.max(...shown.map((row) => row[column]!.length)));
@@ -31,8 +31,8 @@ export const table = (headings: readonly string[], rows: readonly (readonly Cell
   );
 };
 
-/** A string: a position may exceed the integers that JSON readers keep exact. */
-export const withTextPositions = (row: object): object => {
+/** Converts positions to strings, because they may exceed the integers that JSON readers represent exactly. */
+export const positionsAsStrings = (row: object): object => {
   const isPosition = (name: string): boolean => name === 'position' || name === 'revision';
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [name, isPosition(name) ? String(value) : (value as unknown)]),
@@ -45,7 +45,7 @@ export class Interrupted extends Error {}
 const failure = (error: unknown): void => {
   if (error instanceof Interrupted) {
     say(error.message);
-    // Operations under way may still be waiting for an answer.
+    // Exits at once, because operations under way may still wait for a response.
     process.exit(FAILED);
   }
   if (error instanceof Invalid) {

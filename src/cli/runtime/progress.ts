@@ -1,8 +1,8 @@
 import { say } from '../../runtime/terminal.js';
 
 const WIDTH = 24;
-const TERMINAL_MS = 100;
-const LOG_MS = 2_000;
+const TERMINAL_INTERVAL_MS = 100;
+const LOG_INTERVAL_MS = 2_000;
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 export const count = (value: number): string => whole.format(value);
@@ -10,7 +10,7 @@ export const count = (value: number): string => whole.format(value);
 const timeLeft = (seconds: number): string =>
   seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
 
-/** Shows progress: a bar on a terminal, otherwise a line now and then. Written to standard error. */
+/** Shows progress on standard error: a bar on a terminal, otherwise a line every 2 s. */
 export class Progress {
   private readonly started = performance.now();
   private shown = -Infinity;
@@ -29,7 +29,7 @@ export class Progress {
     const rate = `${count(done / Math.max(seconds, 0.001))} ${this.unit}/s`;
     const left = part === undefined || part === 0 || part === 1 ? '' : `, ${timeLeft((seconds * (1 - part)) / part)}`;
     this.text = `${bar}${count(done)} ${this.unit}, ${rate}${left}`;
-    if (now - this.shown < (process.stderr.isTTY ? TERMINAL_MS : LOG_MS)) return;
+    if (now - this.shown < (process.stderr.isTTY ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS)) return;
     this.shown = now;
     this.write();
   }

@@ -3,17 +3,19 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './output.js';
 import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
 import { requireDescriptors } from '../../runtime/descriptors.js';
-import { tellAs } from '../../runtime/log-line.js';
+import { logToStderr } from '../../runtime/log-line.js';
 
-/** The commands, loaded on demand: no call needs the imports of all. */
-const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+/** The commands. Each is imported only when it is called. */
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   start: async () => {
     requireDescriptors();
     const { start } = await import('../start.js');
     return (program) =>
       program
         .command('start')
-        .description('run the API, the projector and, unless one is set, the database, until a signal')
+        .description(
+          'run the API, the projector, the delivery process and, unless DATABASE_URL is set, the database, until a signal',
+        )
         .action(async () => process.exit(await start(readConfig())));
   },
   keys: async () => (await import('../keys.js')).addKeys,
@@ -34,45 +36,46 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   migrate: async () => (await import('../migrate.js')).addMigrate,
 };
 
-/** Commander silently uses the last value of a repeated option. */
-const takeOnce = (command: Command): void => {
+/** Rejects repeated options. Commander would silently use the last value. */
+const rejectRepeated = (command: Command): void => {
   for (const option of command.options) {
     if (option.isBoolean() || option.parseArg) continue;
     let isGiven = false;
     option.argParser((value) => {
-      if (isGiven) throw new InvalidArgumentError('It may be given only once.');
+      if (isGiven) throw new InvalidArgumentError('The option may be given only once.');
       isGiven = true;
       return value;
     });
   }
-  for (const each of command.commands) takeOnce(each);
+  for (const each of command.commands) rejectRepeated(each);
 };
 
 /**
- * Runs one call of the operator's command and sets the process's exit code.
- * @param words the arguments after the program's name
+ * Runs one command of the operator's CLI and sets the exit code of the process.
+ * @param args the arguments after the name of the program
  */
-export const run = async (words: readonly string[]): Promise<void> => {
+export const run = async (args: readonly string[]): Promise<void> => {
   const program = new Command('threat-protection')
-    .description('The operator’s command: results on standard output, messages on standard error')
-    // Before any command is added: each inherits it.
+    .description('The CLI for operators. Results go to standard output, messages to standard error.')
+    // Set before commands are added, because they inherit these settings.
     .exitOverride()
     .showHelpAfterError('(see --help)');
 
-  const noun = words[0] ?? '';
-  const called = Object.hasOwn(CALLS, noun) ? [CALLS[noun]!] : new Set(Object.values(CALLS));
-  for (const load of called) (await load())(program);
-  takeOnce(program);
+  const name = args[0] ?? '';
+  // Without a known command, all of them are loaded for the help text.
+  const loaded = Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]!] : new Set(Object.values(COMMANDS));
+  for (const load of loaded) (await load())(program);
+  rejectRepeated(program);
 
   try {
-    await program.parseAsync(words, { from: 'user' });
+    await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Asking for help is not a mistake; any other commander error is.
+      // --help also throws, with exit code 0. Any other error of commander is wrong usage.
       process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
     } else {
       const isConfig = error instanceof ConfigError;
-      tellAs(noun)(isConfig ? error.message : inspect(error), 'error');
+      logToStderr(name)(isConfig ? error.message : inspect(error), 'error');
       process.exitCode = isConfig ? EXIT_CONFIG : FAILED;
     }
   }

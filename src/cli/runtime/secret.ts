@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { Invalid } from '../../errors.js';
 
-/** Exceeds any key or connection string. */
+/** Longer than any key or connection string. */
 const MAX_BYTES = 4_096;
 
 /**
- * Reads a secret from a file rather than the command line, which every process on the machine can see.
- * @param file `-` is standard input
- * @param what its name in errors, which never show the secret
+ * Reads a secret from a file. Secrets are not passed on the command line, which every process on the machine can see.
+ * @param file `-` for standard input
+ * @param what the name of the secret in errors, which never contain the secret itself
  * @throws Invalid if it cannot be read or is not one line of visible ASCII
  */
 export const readSecret = async (file: string, what: string): Promise<string> => {
@@ -23,14 +23,14 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
   } catch (error) {
     throw new Invalid(`${what} cannot be read from ${file}: ${(error as Error).message}`);
   }
-  return oneToken(Buffer.concat(chunks).toString(), file === '-' ? 'standard input' : file, what);
+  return requireToken(Buffer.concat(chunks).toString(), file === '-' ? 'standard input' : file, what);
 };
 
 /**
- * @param from the source's name in errors
+ * @param from the name of the source in errors
  * @throws Invalid if the text is not one line of visible ASCII
  */
-export const oneToken = (text: string, from: string, what: string): string => {
+export const requireToken = (text: string, from: string, what: string): string => {
   const secret = text.trim();
   if (secret.length <= MAX_BYTES && /^[\x21-\x7e]+$/.test(secret)) return secret;
   throw new Invalid(`${from} must contain only ${what}, on one line`);

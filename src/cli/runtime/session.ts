@@ -12,18 +12,18 @@ import { say } from '../../runtime/terminal.js';
 import { onFirstSignal } from './interruption.js';
 import { Interrupted } from './output.js';
 
-/** The resources of a call. */
+/** What a command works with. */
 export interface Session {
   readonly log: EventLog;
   readonly pool: Pool;
 }
 
 export interface SessionOptions {
-  /** The work handles signals itself, in its own time. Otherwise it is abandoned. */
-  readonly endsItself?: boolean;
-  /** No statement timeout, and past a pooler, for rebuilds. */
-  readonly takesItsTime?: boolean;
-  /** The tables are brought to this version even where MIGRATE_ON_START is false. */
+  /** True if the work handles signals itself. Otherwise a signal abandons the work. */
+  readonly handlesSignals?: boolean;
+  /** True for work that needs no timeouts and one connection throughout, such as rebuilds: it bypasses a pooler. */
+  readonly withoutTimeouts?: boolean;
+  /** True if the tables are migrated even if MIGRATE_ON_START is false. */
   readonly migrates?: boolean;
 }
 
@@ -33,21 +33,23 @@ const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_
 const requireTables = async (pool: Pool): Promise<void> => {
   const [first] = await missingReadModelMigrations(pool);
   if (first !== undefined)
-    throw new ConfigError(`The tables lack ${first}: call \`migrate\` (MIGRATE_ON_START is false)`);
+    throw new ConfigError(
+      `The migration ${first} has not been applied: run \`migrate\` first (MIGRATE_ON_START is false)`,
+    );
 };
 
 const useDatabase = async <Result>(
   databaseUrl: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
-  { takesItsTime = false, migrates = false }: SessionOptions,
+  { withoutTimeouts = false, migrates = false }: SessionOptions,
 ): Promise<Result> => {
-  const limits = takesItsTime ? NO_LIMITS : {};
+  const limits = withoutTimeouts ? NO_LIMITS : {};
   const config = readConfig();
-  const url = (takesItsTime ? config.databaseDirectUrl : undefined) ?? databaseUrl;
+  const url = (withoutTimeouts ? config.databaseDirectUrl : undefined) ?? databaseUrl;
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
   try {
     await requireSessions(databaseUrl, config);
-    // The log first: processes that wait for the tables look at the read models.
+    // The log is migrated first, because processes that wait for a migration check the read models.
     if (migrates) await (await openEventLog({ ...config, databaseUrl: url, migrates })).close();
     if (migrates || config.migrates) await migrateReadModels(pool, say);
     else await requireTables(pool);
@@ -60,9 +62,9 @@ const useDatabase = async <Result>(
 };
 
 /**
- * Opens the configured database, whether the service runs or not, and migrates its tables. A server started for this is
- * stopped again, even if a signal interrupts the call half-way through the start, which is therefore awaited.
- * @throws Interrupted
+ * Opens the configured database, whether the service runs or not, and migrates its tables. If this call starts the
+ * embedded server, it also stops it. A signal during the start of the server takes effect once the start has ended.
+ * @throws Interrupted if a signal interrupted the call
  */
 export const withDatabase = async <Result>(
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
@@ -76,13 +78,14 @@ export const withDatabase = async <Result>(
     interruption.abort(new Interrupted(`${name}: the call was interrupted`)),
   );
   const database = await openDatabase(readConfig(), say).catch((error: unknown) => {
-    // A terminal sends its signal to initdb too, whose error would be misleading.
+    // Ctrl-C also reaches initdb, whose error would be misleading.
     signal.throwIfAborted();
     throw error;
   });
   try {
     signal.throwIfAborted();
-    if (options.endsItself !== true) return await Promise.race([interrupted, useDatabase(database.url, work, options)]);
+    if (options.handlesSignals !== true)
+      return await Promise.race([interrupted, useDatabase(database.url, work, options)]);
     stopListening();
     return await useDatabase(database.url, work, options);
   } finally {
@@ -91,7 +94,7 @@ export const withDatabase = async <Result>(
   }
 };
 
-/** Opens the log too. */
+/** Opens the database and the log. */
 export const withLog = <Result>(
   work: (session: Session) => Promise<Result>,
   options?: SessionOptions,

@@ -4,15 +4,15 @@ import { clearFigures, loadFigures } from './figures/figures.js';
 import { NO_KEY } from './failure.js';
 import { forgetKey, keepKey, keptKey, readKey } from './key.js';
 import { startLive } from './live.js';
-import { startNewest } from './which/newest.js';
+import { startNewest } from './figures/newest.js';
 import { announce, showProblem } from './problem.js';
-import { startQuestion } from './question.js';
+import { startFilters } from './filters.js';
 import { RANGES } from './range.js';
-import * as which from './which/which.js';
+import * as recordsDialog from './records-dialog/records-dialog.js';
 import { time } from './words.js';
 
 const EVERY_MS = 30_000;
-const [signIn, figures, forget, asOf] = ['sign-in', 'figures', 'forget', 'as-of'].map((id) =>
+const [signIn, figures, signOut, asOf] = ['sign-in', 'figures', 'sign-out', 'as-of'].map((id) =>
   document.getElementById(id),
 );
 const keyForm = document.getElementById('key-form');
@@ -20,8 +20,8 @@ const keyForm = document.getElementById('key-form');
 let api;
 let live;
 let announced;
-const question = startQuestion(() => live?.now());
-startNewest(question.showDays);
+const filters = startFilters(() => live?.now());
+startNewest(filters.showDays);
 
 const showSignIn = (sentence) => {
   live?.stop();
@@ -29,10 +29,10 @@ const showSignIn = (sentence) => {
   forgetKey();
   clearFigures();
   check.clear();
-  which.clear();
+  recordsDialog.clear();
   asOf.textContent = '';
   signIn.hidden = false;
-  figures.hidden = forget.hidden = true;
+  figures.hidden = signOut.hidden = true;
   showProblem(sentence);
   keyForm.elements.key.focus();
 };
@@ -52,13 +52,13 @@ const waitAfter = (failures) => {
 };
 
 const refresh = async (signal) => {
-  const asked = question.now();
+  const asked = filters.now();
   figures.setAttribute('aria-busy', 'true');
   try {
     const { asOf: moment, failures } = await loadFigures(api, asked, signal);
     if (signal.aborted) return EVERY_MS;
     if (failures.some(endOn401)) return EVERY_MS;
-    if (moment !== undefined) asOf.textContent = `Counted up to ${time(moment)}`;
+    if (moment !== undefined) asOf.textContent = `Data as of ${time(moment)}`;
     const { name } = RANGES[asked.range];
     if (failures.length === 0 && announced !== name) announce(`Figures of ${name} are shown`);
     announced = name;
@@ -77,7 +77,7 @@ const showFigures = (key) => {
   keepKey(key);
   api = new Api(key);
   signIn.hidden = true;
-  figures.hidden = forget.hidden = false;
+  figures.hidden = signOut.hidden = false;
   showProblem();
   live = startLive(refresh);
   void live.now();
@@ -91,13 +91,13 @@ keyForm.addEventListener('submit', (event) => {
   showFigures(key);
   document.getElementById('main').focus();
 });
-forget.addEventListener('click', () => {
-  question.forgetBrand();
+signOut.addEventListener('click', () => {
+  filters.forgetBrand();
   showSignIn();
-  announce('The key has been removed');
+  announce('You are signed out');
 });
 check.startCheck(() => api, endOn401);
-which.startWhich(() => api, endOn401);
+recordsDialog.startRecordsDialog(() => api, endOn401);
 
 if (keptKey() === undefined) showSignIn();
 else showFigures(keptKey());

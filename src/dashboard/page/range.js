@@ -17,16 +17,16 @@ export const RANGES = {
   '90d': { dates: lastDays(90), name: 'the last 90 days', before: 'the 90 days before' },
   '12m': { dates: twelveMonths, name: 'the last 12 months', before: 'the 12 months before' },
   all: { dates: () => ({}), name: 'all time' },
-  own: {
+  custom: {
     dates: (_now, { startDate, endDate }) => ({ startDate, endDate }),
     name: 'the chosen range',
     before: 'the same number of days before',
   },
 };
 
-/** The API query for a question as of now. */
-export const queryOf = ({ range, brandSlug, ...own }, now = Date.now()) => ({
-  ...RANGES[range].dates(now, own),
+/** The API query for the filters as of now. */
+export const queryOf = ({ range, brandSlug, ...dates }, now = Date.now()) => ({
+  ...RANGES[range].dates(now, dates),
   brandSlug,
 });
 

@@ -37,8 +37,8 @@ export const change = (difference, ratio) => {
   const [arrow, sign, word, compared] = isRise ? ['▲', '+', 'up', 'more'] : ['▼', '−', 'down', 'less'];
   return {
     direction: word,
-    signs: `${arrow} ${sign}${size} (${percent === undefined ? 'none before' : `${sign}${percent}`})`,
-    words: `${word} by ${size}, ${percent === undefined ? 'none before' : `${percent} ${compared}`}`,
+    signs: `${arrow} ${sign}${size} (${percent === undefined ? 'no earlier data' : `${sign}${percent}`})`,
+    words: `${word} by ${size}, ${percent === undefined ? 'no earlier data' : `${percent} ${compared}`}`,
   };
 };
 

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
-import { onBehalfOf, type Span, tracing } from '../../tracing/tracing.js';
+import { withSpansOf, type Span, tracing } from '../../tracing/tracing.js';
 import type { NewEvent } from '../event-log.js';
 import { APPEND, type AppendedEntry } from './statements.js';
 
@@ -82,7 +82,7 @@ export class PostgresWriter {
   private async store(batch: readonly Waiting[]): Promise<void> {
     let answers: AppendedEntry[];
     try {
-      answers = await onBehalfOf(batch, () => this.execute(batch.map(({ request }) => request)));
+      answers = await withSpansOf(batch, () => this.execute(batch.map(({ request }) => request)));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // One of them cannot be stored; the others must not fail because of it.

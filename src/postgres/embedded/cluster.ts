@@ -12,12 +12,12 @@ import { choosePassword } from './passwords.js';
 
 export const SUPERUSER = 'postgres';
 
-/** What a shell replaces even between double quotes, and initdb calls one. */
-const SPECIAL = /["$`]/;
+/** Characters that a shell interprets even between double quotes. initdb passes paths to a shell. */
+const SHELL_CHARACTERS = /["$`]/;
 
 /** @throws Error if the cluster has disappeared: an empty one in its place would look like data loss */
 const refuseToReplace = ({ home, cluster, rolePasswordFile }: ClusterLayout): void => {
-  // Made only for a cluster that exists.
+  // This file is written only once a cluster exists.
   if (!existsSync(rolePasswordFile)) return;
   throw new Error(
     `The database in ${cluster} is missing. Restore it, or delete ${home} to start with an empty database.`,
@@ -32,7 +32,7 @@ const runInitdb = async (layout: ClusterLayout, initdb: string, partial: string)
   await giveTo(owner, partial);
   await writeFile(passwordForInitdb, await choosePassword(layout.passwordFile), { mode: 0o600 });
   await giveTo(owner, passwordForInitdb);
-  const words = [
+  const args = [
     `--pgdata=${partial}`,
     `--pwfile=${passwordForInitdb}`,
     `--username=${SUPERUSER}`,
@@ -43,7 +43,7 @@ const runInitdb = async (layout: ClusterLayout, initdb: string, partial: string)
     '--data-checksums',
     '--no-instructions',
   ];
-  const { stdout, stderr } = await promisify(execFile)(initdb, words, {
+  const { stdout, stderr } = await promisify(execFile)(initdb, args, {
     ...owner,
     cwd: '/',
     env: { LC_ALL: 'C', TZ: 'UTC' },
@@ -52,16 +52,16 @@ const runInitdb = async (layout: ClusterLayout, initdb: string, partial: string)
 };
 
 /**
- * Creates the cluster if there is none: checksums on, UTF-8, compared by code point, a random password for every
- * connection. Complete or not at all: it is created beside its path and renamed, which succeeds once if several
- * processes do it at once.
- * @throws ConfigError if the name of the folder of the binaries does not survive a shell
+ * Creates the cluster if there is none: with checksums, UTF-8, collation by code point, and a random password for every
+ * connection. The cluster is created next to its path and renamed, so that it is never incomplete, and so that only one
+ * of several processes succeeds.
+ * @throws ConfigError if the path of the binaries contains characters that a shell interprets
  */
 export const createCluster = async (layout: ClusterLayout, { initdb }: Binaries): Promise<void> => {
   const { cluster } = layout;
   if (existsSync(cluster)) return;
   refuseToReplace(layout);
-  if (process.platform !== 'win32' && SPECIAL.test(initdb))
+  if (process.platform !== 'win32' && SHELL_CHARACTERS.test(initdb))
     throw new ConfigError(
       `PostgreSQL cannot create a database with ${initdb}: the name of a folder contains $, " or a backtick. ` +
         'Rename the folder, or set DATABASE_URL to a PostgreSQL 15 or later.',
@@ -73,13 +73,13 @@ export const createCluster = async (layout: ClusterLayout, { initdb }: Binaries)
     await rename(partial, cluster);
   } catch (cause) {
     const { stdout = '', stderr = '', message } = cause as Error & { stdout?: string; stderr?: string };
-    // Another process was faster, and has deleted what is not its own.
+    // If the cluster exists now, another process created it first and deleted the other partial ones.
     if (!existsSync(cluster))
       throw new Error(`initdb failed to create a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
         cause,
       });
   } finally {
-    // The others are useless, or left behind by killed processes.
+    // Other partial clusters are useless, or were left behind by killed processes.
     if (existsSync(cluster))
       for (const name of await readdir(dirname(cluster)))
         if (name.startsWith(basename(prefix)))

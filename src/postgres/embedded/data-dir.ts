@@ -2,14 +2,14 @@ import { chmod, chown, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Owner } from './os-user.js';
 
-/** What the service keeps in `DATA_DIR`, and what a file system keeps at its root. */
+/** The names that the service uses in `DATA_DIR`, and the folder that a file system has at its root. */
 const OURS: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
 
-/** @param serverUser the only other user with search permission; undefined: nobody */
+/** @param serverUser the only other user who gets search permission; undefined if there is none */
 export const closeDirectory = async (directory: string, serverUser: Owner | undefined): Promise<void> => {
   const { mode, uid, gid } = await stat(directory);
   if (serverUser && gid !== serverUser.gid) await chown(directory, uid, serverUser.gid);
-  // If we are root and the server is not: search permission for its group, nothing else.
+  // If this process is root and the server is not, the server's group gets search permission only.
   const wanted = serverUser ? 0o710 : 0o700;
   if ((mode & 0o777) !== wanted) await chmod(directory, wanted);
 };
@@ -21,20 +21,20 @@ const closeFiles = async (directory: string): Promise<void> => {
     try {
       if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, 0o600);
     } catch (error) {
-      // Another process of this service creates and removes its files.
+      // Another process of this service may have removed the file.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
 };
 
-/** Files in `directory` that are not ours; empty if nobody else can access it. */
+/** Files in `directory` that the service did not create; empty if no other user can access the directory. */
 const foreignFilesIn = async (directory: string): Promise<readonly string[]> =>
   ((await stat(directory)).mode & 0o066) === 0 ? [] : (await readdir(directory)).filter((name) => !OURS.has(name));
 
 /**
  * Restricts `DATA_DIR` to its owner, whatever permissions it and its files were created with: it holds passwords and
  * everything ever reported. A directory with other files keeps its permissions; our own files there do not.
- * @param serverUser the server's user, if it is another one and its cluster is inside
+ * @param serverUser the server's user, if that is another user and the cluster is inside `DATA_DIR`
  * @param log called for files that stay accessible to others
  */
 export const closeDataDir = async (

@@ -36,7 +36,7 @@ end
 $$;
 commit`;
 
-/** Creates the role, or gives it the password of its file. */
+/** Creates the role, or sets its password to that of the role's password file. */
 export const createServiceRole = async (layout: ClusterLayout, postmaster: Postmaster): Promise<void> => {
   const connectionString = urlOf(postmaster, SUPERUSER, await choosePassword(layout.passwordFile));
   const client = new Client({ connectionString });

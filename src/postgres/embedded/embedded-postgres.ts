@@ -11,7 +11,7 @@ import { createServiceRole, SERVICE_ROLE } from './database-role.js';
 import { type Transport, urlOf } from './endpoint.js';
 import { choosePassword } from './passwords.js';
 import { findPostmaster, startServer, stopServer } from './postmaster.js';
-import { BEGIN_USE, END_USE, LOCK_OUT } from './statements.js';
+import { BEGIN_USE, END_USE, LOCK_EXCLUSIVELY } from './statements.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
@@ -32,14 +32,14 @@ interface Use {
 }
 
 const INVALID_PASSWORD = '28P01';
-const RESTART_MS = 250;
+const RESTART_INTERVAL_MS = 250;
 
 const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<Use> => {
   for (;;) {
     const postmaster = await startServer(layout, transport, log);
     const url = urlOf(postmaster, SERVICE_ROLE, await choosePassword(layout.rolePasswordFile));
     const client = new Client({ connectionString: url });
-    // The end of the connection is what matters.
+    // Errors are ignored; the event `end` of the connection is handled below.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -60,7 +60,7 @@ const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promi
 const isLastUse = async ({ client }: Use): Promise<boolean> => {
   try {
     await END_USE.run(client, {});
-    const [row] = await LOCK_OUT.run(client, {});
+    const [row] = await LOCK_EXCLUSIVELY.run(client, {});
     return row!.is_last;
   } catch {
     return false; // The server is gone.
@@ -71,9 +71,9 @@ const isLastUse = async ({ client }: Use): Promise<boolean> => {
  * Returns the configured database. If none is configured, uses the embedded PostgreSQL in the data directory: creates it
  * if needed, starts it, or connects to the running one. If the server exits while it is used, it is started again; the
  * last process that uses it stops it.
- * @param log gets a line for what a person waits for, or should know
- * @throws Error with the path and the last lines of the server's log if it does not start
- * @throws ConfigError if the name of the folder of its binaries prevents it
+ * @param log called with messages for the operator, such as what the start waits for
+ * @throws Error with the path and the last lines of the server's log if the server does not start
+ * @throws ConfigError if the path of the binaries prevents the creation of a database
  */
 export const openDatabase = async (
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
@@ -81,7 +81,7 @@ export const openDatabase = async (
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
 ): Promise<Database> => {
   if (databaseUrl !== undefined) {
-    // If an embedded server keeps its files there, its user may need access; the process that starts it grants it.
+    // If an embedded server keeps its files there, its user may need access, which the process that starts it grants.
     if (!existsSync(join(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
     return { url: databaseUrl, release: async () => {} };
   }
@@ -107,7 +107,7 @@ export const openDatabase = async (
         return watch();
       } catch (error) {
         log((error as Error).message);
-        await sleep(RESTART_MS);
+        await sleep(RESTART_INTERVAL_MS);
       }
   };
   const watch = (): void =>
@@ -115,12 +115,12 @@ export const openDatabase = async (
       if (!released) restarting = restart();
     });
   watch();
-  /** If this process ends without releasing it, by an uncaught error or `process.exit`. Other users start it again. */
+  /** For a process that ends without a release, by an uncaught error or `process.exit`. Other processes restart the server. */
   const stopAtExit = (): void => {
     try {
       if (current.ownPid !== undefined) process.kill(current.ownPid, 'SIGINT');
     } catch {
-      // Nothing can be reported at this point; the next start uses a server that is still running.
+      // Errors cannot be reported at this point. If the server is still running, the next start uses it.
     }
   };
   process.once('exit', stopAtExit);

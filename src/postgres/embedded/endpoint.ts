@@ -4,14 +4,14 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClusterLayout, loadState, saveState } from './cluster-layout.js';
+import { type ClusterLayout, readState, saveState } from './cluster-layout.js';
 import { giveTo } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
-/** How the server is reached. A Unix socket is faster and protected by its directory; Windows uses loopback TCP. */
+/** How clients reach the server. A Unix socket is faster and protected by its directory. Windows uses loopback TCP. */
 export type Transport = 'socket' | 'loopback';
 
-/** What a running server reports in its `postmaster.pid`. */
+/** The state of a running server, from its `postmaster.pid`. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
@@ -22,13 +22,13 @@ export interface Postmaster {
 }
 
 const LOOPBACK = '127.0.0.1';
-/** Only names the socket; no port is used. */
+/** Part of the socket's name. The server does not listen on this port. */
 const SOCKET_PORT = 5432;
 
 /**
- * A directory that only the server's user and root can enter. Not in the data directory, because a socket's path is
- * limited to 103 bytes. Its name follows from the password: the same at every start, so that the URL of running clients
- * stays valid, and nobody can take it beforehand.
+ * Creates a directory that only the server's user and root can enter. It is not in the data directory, because the path
+ * of a socket is limited to 103 bytes. Its name is derived from the password, so that it is the same at every start,
+ * which keeps the URL of running clients valid, and so that no other user can create it beforehand.
  */
 const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<string> => {
   const hash = createHash('sha256').update(await choosePassword(passwordFile));
@@ -41,7 +41,7 @@ const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<
     await giveTo(owner, directory);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    // Another process may just have made it, and give it to its owner next.
+    // Another process may have created the directory and not yet changed its owner.
     const found = lstatSync(directory);
     if (!found.isDirectory() || ![uid, process.getuid?.()].includes(found.uid) || (found.mode & 0o077) !== 0)
       throw new Error(`${directory} must be a directory of user ${uid} with mode 0700; delete it`, { cause: error });
@@ -61,7 +61,7 @@ const tryPort = (port: number): Promise<number | undefined> =>
   });
 
 const freePort = async ({ home }: ClusterLayout): Promise<number> => {
-  const known = loadState(home)?.port;
+  const known = readState(home)?.port;
   const port = (known && (await tryPort(known))) || (await tryPort(0));
   if (port === undefined) throw new Error(`No port is free on ${LOOPBACK}`);
   await saveState(home, { port });

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { chown } from 'node:fs/promises';
 
-/** The server's user, if it is not ours: PostgreSQL refuses to run as root. */
+/** The user that the server runs as, if this process is root: PostgreSQL refuses to run as root. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
@@ -32,7 +32,7 @@ export const serverOwner = (cluster: string): Owner | undefined => {
   return idOf('postgres') ?? idOf('nobody') ?? { uid: 65_534, gid: 65_534 };
 };
 
-/** Tested by trying: modes, ACLs and mount options all matter. */
+/** Whether the user can enter the directory. Tested by trying, because modes, ACLs and mount options all matter. */
 export const canEnter = (owner: Owner | undefined, directory: string): boolean =>
   owner === undefined ||
   spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], { ...owner, cwd: '/', stdio: 'ignore' }).status === 0;

@@ -9,28 +9,28 @@ import { findBinaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
 import { listenSettings, type Postmaster, type Transport } from './endpoint.js';
 
-/** For a machine with two cores. An answered append is on the disk: nothing here may weaken that. */
+/** For a machine with two cores. Acknowledged events must be on disk, so no setting may weaken durability. */
 const SETTINGS = [
   'fsync=on synchronous_commit=on full_page_writes=on',
   'shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB max_connections=200',
-  // Ends statements of killed clients; after a kill of the server too, the next one would wait for them.
+  // Ends the statements of killed clients. If the server is killed too, the next server would wait for them.
   process.platform === 'win32' ? '' : 'client_connection_check_interval=500ms',
   'max_wal_size=2GB checkpoint_timeout=15min random_page_cost=1.1 jit=off timezone=UTC',
   // Statement errors go to the client; this log is about the server.
   'log_timezone=UTC log_min_messages=log log_min_error_statement=panic log_checkpoints=off logging_collector=off',
 ].flatMap((line) => line.split(' ').filter(Boolean));
 
-const POLL_MS = 20;
-const RECOVERY_MS = 300_000;
-const BETWEEN_ATTEMPTS_MS = 150;
-/** Start-up errors that are temporary... */
-const TEMPORARY = /pre-existing shared memory|lock file|could not bind|in use/;
-/** ...for as long as a statement of the dead server may run; and the patience with all other errors. */
-const TEMPORARY_MS = 30_000;
-const OTHER_MS = 1_000;
+const POLL_INTERVAL_MS = 20;
+const START_TIMEOUT_MS = 300_000;
+const RETRY_INTERVAL_MS = 150;
+/** Start-up errors that are temporary: the processes of a killed server may still run a statement. */
+const TEMPORARY_ERROR = /pre-existing shared memory|lock file|could not bind|in use/;
+/** How long the start is retried after a temporary error, and after any other error. */
+const TEMPORARY_ERROR_TIMEOUT_MS = 30_000;
+const OTHER_ERROR_TIMEOUT_MS = 1_000;
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
-/** A fast shutdown writes dirty pages first; an immediate one recovers at the next start instead. */
-const SHUTDOWNS = [
+/** Modes of pg_ctl with their timeouts in s. A fast shutdown writes dirty pages; an immediate one recovers at the next start. */
+const SHUTDOWN_MODES = [
   ['fast', 3],
   ['immediate', 2],
 ] as const;
@@ -81,10 +81,10 @@ const spawnServer = async (layout: ClusterLayout, transport: Transport): Promise
     const server = spawn(postgres, ['-D', layout.cluster, ...settings.flatMap((setting) => ['-c', setting])], {
       ...layout.owner,
       cwd: '/',
-      // Detached from the terminal: Ctrl-C reaches its users, of whom the last one stops it.
+      // Detached from the terminal: Ctrl-C must reach only the processes that use the server. The last of them stops it.
       detached: true,
       windowsHide: true,
-      // PostgreSQL takes a lock file of this pid for stale. After a crash it may be the pid of an unrelated process.
+      // PostgreSQL treats a lock file with this pid as stale. After a crash it may be the pid of an unrelated process.
       env: { LC_ALL: 'C', PG_GRANDPARENT_PID: stalePid },
       stdio: ['ignore', log.fd, log.fd],
     });
@@ -96,15 +96,15 @@ const spawnServer = async (layout: ClusterLayout, transport: Transport): Promise
   }
 };
 
-const setOldLogAside = async (log: string): Promise<void> => {
+const rotateLog = async (log: string): Promise<void> => {
   if (existsSync(log) && (await stat(log)).size > MAX_LOG_BYTES) await rename(log, `${log}.1`);
 };
 
 /**
  * Finds the server that runs on the cluster, or starts one, and waits until it accepts connections. If several processes
- * start one at once, PostgreSQL's `postmaster.pid` admits one of them, and the others use that one. After a crash the
- * start may fail for a while because processes of the dead server still hold its memory.
- * @returns whether it was started here, too
+ * start a server at once, PostgreSQL's `postmaster.pid` admits one server, and all processes use it. After a crash the
+ * start may fail for some time, because processes of the dead server still hold its memory.
+ * @returns the server, and whether this call started it
  */
 export const startServer = async (
   layout: ClusterLayout,
@@ -113,24 +113,24 @@ export const startServer = async (
 ): Promise<Postmaster & { readonly isStartedHere: boolean }> => {
   const begin = performance.now();
   let server: ChildProcess | undefined;
-  for (let toldMs = 0; ; await sleep(POLL_MS)) {
+  for (let loggedMs = 0; ; await sleep(POLL_INTERVAL_MS)) {
     const postmaster = await findPostmaster(layout.cluster);
     if (postmaster?.isReady) return { ...postmaster, isStartedHere: postmaster.pid === server?.pid };
     const waitedMs = performance.now() - begin;
-    if (waitedMs > RECOVERY_MS)
-      throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${RECOVERY_MS / 1_000} s`);
-    if (waitedMs > toldMs + 5_000) log(`Waiting for PostgreSQL for ${(toldMs += 5_000) / 1_000} s`);
+    if (waitedMs > START_TIMEOUT_MS)
+      throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${START_TIMEOUT_MS / 1_000} s`);
+    if (waitedMs > loggedMs + 5_000) log(`Waiting for PostgreSQL for ${(loggedMs += 5_000) / 1_000} s`);
     if (postmaster !== undefined) continue;
-    if (server === undefined) await setOldLogAside(layout.log);
+    if (server === undefined) await rotateLog(layout.log);
     else if (server.exitCode === null && server.signalCode === null) continue;
     else {
-      const patienceMs = TEMPORARY.test(await lastLines(layout.log, 3)) ? TEMPORARY_MS : OTHER_MS;
-      if (waitedMs > patienceMs)
+      const isTemporary = TEMPORARY_ERROR.test(await lastLines(layout.log, 3));
+      if (waitedMs > (isTemporary ? TEMPORARY_ERROR_TIMEOUT_MS : OTHER_ERROR_TIMEOUT_MS))
         throw new Error(
           `PostgreSQL in ${layout.cluster} does not start. Its log is ${layout.log} and ends:\n` +
             (await lastLines(layout.log, 10)),
         );
-      await sleep(BETWEEN_ATTEMPTS_MS);
+      await sleep(RETRY_INTERVAL_MS);
     }
     server = await spawnServer(layout, transport);
   }
@@ -141,12 +141,12 @@ export const stopServer = async (layout: ClusterLayout): Promise<void> => {
   const postmaster = await findPostmaster(layout.cluster);
   if (postmaster === undefined) return;
   const { pgCtl } = await findBinaries(layout);
-  for (const [mode, seconds] of SHUTDOWNS) {
-    const words = ['stop', '-w', '-D', layout.cluster, '-m', mode, '-t', String(seconds)];
-    // Whether it has stopped is seen below.
-    await promisify(execFile)(pgCtl, words, { ...layout.owner, cwd: '/', windowsHide: true }).catch(() => {});
+  for (const [mode, seconds] of SHUTDOWN_MODES) {
+    const args = ['stop', '-w', '-D', layout.cluster, '-m', mode, '-t', String(seconds)];
+    // A failure is ignored, because the next statement checks whether the server has stopped.
+    await promisify(execFile)(pgCtl, args, { ...layout.owner, cwd: '/', windowsHide: true }).catch(() => {});
     if ((await findPostmaster(layout.cluster))?.pid === postmaster.pid) continue;
-    // Not with its content: another process may have started the next server.
+    // Removed only if empty, because another process may have started the next server.
     if (postmaster.socketDirectory !== '') await rmdir(postmaster.socketDirectory).catch(() => {});
     return;
   }

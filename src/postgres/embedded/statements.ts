@@ -1,9 +1,9 @@
 import { statement } from '../statement.js';
 
-/** Two numbers; the other advisory locks of the service have one. */
+/** A pair of keys, so that the lock cannot collide with the service's other advisory locks, which have a single key. */
 const LOCK = '20261125, 1';
 
-/** Says for as long as the connection is open that this process uses the server. */
+/** Marks the server as used by this process, until the connection ends. */
 export const BEGIN_USE = statement(
   'embedded-begin-use',
   {},
@@ -17,8 +17,8 @@ export const END_USE = statement(
   { ended: 'boolean' },
   `select pg_advisory_unlock_shared(${LOCK}) as ended`,
 );
-/** Whether that was the last use. New ones are then kept away until the connection ends. */
-export const LOCK_OUT = statement(
+/** Returns whether no other process uses the server. If so, it keeps new users out until the connection ends. */
+export const LOCK_EXCLUSIVELY = statement(
   'embedded-lock-out',
   {},
   { is_last: 'boolean' },

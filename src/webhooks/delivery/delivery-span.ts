@@ -1,10 +1,14 @@
-import type { Beginning, Span } from '../../tracing/tracing.js';
+import type { SpanOptions, Span } from '../../tracing/tracing.js';
 import type { Answer } from './requests/answer.js';
 
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 /** What is traced of a delivery. Of its address the host alone: path and query may hold what its owner keeps secret. */
-export const deliverySpan = (endpointId: string, webhookId: string, { hostname, port, protocol }: URL): Beginning => ({
+export const deliverySpan = (
+  endpointId: string,
+  webhookId: string,
+  { hostname, port, protocol }: URL,
+): SpanOptions => ({
   name: 'POST webhook',
   kind: 'client',
   attributes: () => ({

@@ -141,6 +141,6 @@ describe('The lines of the access log', () => {
     log.addUnread(400, 'a');
     log.onApplicationShutdown();
     expect(written).toEqual([]);
-    expect(() => readConfig({ ACCESS_LOG: 'no' })).toThrow('ACCESS_LOG is "no"; it may be on, off');
+    expect(() => readConfig({ ACCESS_LOG: 'no' })).toThrow('ACCESS_LOG is "no"; it must be on or off');
   });
 });

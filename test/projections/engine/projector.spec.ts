@@ -13,7 +13,7 @@ import { legacyEventIdOf } from '../../../src/events/event-id.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
-import { type Span, traceBy } from '../../../src/tracing/tracing.js';
+import { type Span, setTracing } from '../../../src/tracing/tracing.js';
 import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
@@ -316,13 +316,13 @@ describe('Rows that cannot be written for a while', () => {
       begun += 1;
       return span;
     };
-    traceBy({ begin, within: (_, work) => work(), active: () => [], close: () => Promise.resolve() });
+    setTracing({ begin, within: (_, work) => work(), active: () => [], close: () => Promise.resolve() });
     try {
       await append(threats(8));
       // Halves of the batch are tried after the second time: one is prepared while the one before it fails.
       await projectAtLast(failing(4, '40001'));
     } finally {
-      traceBy(undefined);
+      setTracing(undefined);
     }
     expect(begun).toBeGreaterThan(4);
     expect(open.size).toBe(0);

@@ -92,7 +92,7 @@ export const figures = () =>
         ['Over time. Reports', '1 in all'],
         ['Over time. Watchlisted', '1 in all'],
         ['Blocked threats by type', '6 of 8 (75%) are of type URL'],
-        ['Takedowns by outcome', '2 (50%) are completed by now'],
+        ['Takedowns by outcome', '2 (50%) have been completed'],
       ] as const)
         expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
     });
@@ -160,11 +160,16 @@ export const figures = () =>
       };
       const rise = await look(shown);
       const dates = `startDate=${dateDaysAgo(30)}&endDate=${dateDaysAgo(12)}`;
-      const fall = await look(await dashboard.openFigures(`?range=own&${dates}`));
-      expect(rise.signs).toEqual(['▲ +6 (+300%)', '▲ +1 (none before)', '▲ +4 (none before)', '▲ +2 (none before)']);
+      const fall = await look(await dashboard.openFigures(`?range=custom&${dates}`));
+      expect(rise.signs).toEqual([
+        '▲ +6 (+300%)',
+        '▲ +1 (no earlier data)',
+        '▲ +4 (no earlier data)',
+        '▲ +2 (no earlier data)',
+      ]);
       expect(fall.signs).toEqual(['▼ −1 (−50%)', '▼ −1 (−100%)']);
       expect(rise.colour).not.toBe(fall.colour);
-      for (const words of ['up by 6, 300% more', 'no change', 'up by 4, none before'])
+      for (const words of ['up by 6, 300% more', 'no change', 'up by 4, no earlier data'])
         expect(rise.aloud).toContain(words);
       expect(fall.aloud).toContain('down by 1, 50% less');
       expect(rise.aloud + fall.aloud).not.toMatch(/[▲▼]/);
@@ -181,7 +186,7 @@ export const figures = () =>
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`;
       expect(await evaluate(page, findings)).toEqual([]);
-      await page.getByRole('button', { name: 'Forget key' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
       expect(await evaluate(page, findings)).toEqual([]);
     });
   });
@@ -265,6 +270,6 @@ export const tokens = () =>
       await settled(page);
       expect(asked).toEqual([true, false]);
       expect(await page.locator('#problem').textContent()).toBe('');
-      expect(await page.locator('#takedowns .summary').textContent()).not.toBe('No figures.');
+      expect(await page.locator('#takedowns .summary').textContent()).not.toBe('Not available.');
     });
   });

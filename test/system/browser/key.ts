@@ -23,7 +23,7 @@ export const keyAndFailures = () =>
       const other = await page.context().newPage();
       await other.goto(`${dashboard.app.url}/dashboard`);
       await other.locator('#key').waitFor();
-      await page.getByRole('button', { name: 'Forget key' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
       expect(await evaluate(page, stored)).toEqual([0, '', []]);
       expect(await evaluate(page, `document.activeElement.id`)).toBe('key');
       expect(await page.locator('#figures').textContent()).not.toMatch(/acme|Wallet|=1\+1/);
@@ -69,7 +69,7 @@ export const keyAndFailures = () =>
       expect(await totals(page)).toEqual(shown);
       // Figures of one range are not shown as those of another.
       await page.locator('.choices').getByText('7 days').click();
-      await page.locator('#totals').getByText('No figures.').waitFor();
+      await page.locator('#totals').getByText('Not available.').waitFor();
       await page.context().setOffline(false);
       await page.locator('.figure').first().waitFor();
       expect(await problem(page).textContent()).toBe('');
@@ -87,6 +87,6 @@ export const keyAndFailures = () =>
       await problem(page).getByText(words).waitFor();
       // One panel's failure leaves the others standing.
       expect((await totals(page))['reports']).toBe('1');
-      expect(await page.locator('#takedowns .summary').textContent()).toBe('No figures.');
+      expect(await page.locator('#takedowns .summary').textContent()).toBe('Not available.');
     });
   });

@@ -101,7 +101,7 @@ export const layout = () =>
 
     it('shows a problem with the key no wider than the form that asks for it', async () => {
       const { page } = await dashboard.openFigures();
-      await page.getByRole('button', { name: 'Forget key' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
       await signIn(page, 'tp_wrong');
       await page.locator('#problem').getByText('not a valid key').waitFor();
       const [[problem], [form]] = [await boxes(page, '#problem'), await boxes(page, '#sign-in')];

@@ -27,7 +27,7 @@ export const question = () =>
       expect((await totals(page))['newThreats']).toBe('1');
       await page.getByLabel('Brand').selectOption('');
 
-      await choose(opened, 'Own dates');
+      await choose(opened, 'Custom range');
       await page.getByLabel('First day').fill(dateDaysAgo(2));
       await page.getByLabel('Last day').fill(dateDaysAgo(3));
       await page.getByRole('button', { name: 'Show', exact: true }).click();
@@ -62,7 +62,7 @@ export const question = () =>
       }
       expect(reached).toEqual([
         'A Skip to the figures',
-        'BUTTON forget',
+        'BUTTON sign-out',
         'INPUT range',
         'SELECT brandSlug',
         ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
@@ -99,7 +99,7 @@ export const question = () =>
         'wallet',
         '1',
       ]);
-      await page.getByRole('button', { name: 'Forget key' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
       expect(page.url()).toMatch(/\?range=30d$/);
     });
 
@@ -129,8 +129,10 @@ export const question = () =>
       await page.getByRole('button', { name: `Show ${days(429, 400)}` }).click();
       await page.locator('#newest').waitFor({ state: 'hidden' });
       await settled(page);
-      expect(new URL(page.url()).search).toBe(`?range=own&startDate=${dateDaysAgo(429)}&endDate=${dateDaysAgo(400)}`);
-      expect(await evaluate(page, 'document.activeElement.value')).toBe('own');
+      expect(new URL(page.url()).search).toBe(
+        `?range=custom&startDate=${dateDaysAgo(429)}&endDate=${dateDaysAgo(400)}`,
+      );
+      expect(await evaluate(page, 'document.activeElement.value')).toBe('custom');
       // Series without a count are not drawn.
       expect(await bars(page, 'timeline')).toEqual([[...Array<number>(29).fill(0), 1]]);
       expect([await bars(page, 'types'), await bars(page, 'takedowns')]).toEqual([[], []]);
@@ -141,7 +143,7 @@ export const question = () =>
       const { page } = opened;
       const note = page.locator('[data-metric=takedownsCompleted] .note');
       expect(await summary(page, 'takedowns')).toBe(
-        'Of the 3 filed in this range, 1 (33.3%) are completed by now. 2 were completed within the range, whenever ' +
+        'Of the 3 filed in this range, 1 (33.3%) have been completed. 2 were completed in this range, including ' +
           'filed: half of them took at most 1 d, nine in ten at most 7 d.',
       );
       expect(await note.textContent()).toBe('of those filed in this range');

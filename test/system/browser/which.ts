@@ -7,13 +7,13 @@ import { daysAgo, HOSTILE, threat } from './acme-events.js';
 import { dashboard, evaluate, lastAsked, settled, table } from './opened-dashboard.js';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const DIALOG = '#which[open]';
+const DIALOG = '#records-dialog[open]';
 
 /** The list has been answered. */
 const listed = (page: Page): Promise<void> => page.locator(`${DIALOG} .summary`).getByText('As of').waitFor();
 const summaryOf = (page: Page): Promise<string | null> => page.locator(`${DIALOG} .summary`).textContent();
 const column = async (page: Page, n: number): Promise<string[]> =>
-  (await table(page, '#which')).map((cells) => cells[n]!);
+  (await table(page, '#records-dialog')).map((cells) => cells[n]!);
 const figure = (page: Page, metric: string) => page.locator(`[data-metric=${metric}] .figure button`);
 const press = async (page: Page, selector: string): Promise<void> => {
   await page.locator(selector).click();
@@ -51,13 +51,13 @@ export const which = () =>
         expect(await figure(page, metric).textContent()).toBe(String(ids.length));
         await figure(page, metric).click();
         await listed(page);
-        const cells = await table(page, '#which');
+        const cells = await table(page, '#records-dialog');
         expect([metric, cells.map((row) => row.at(-1))]).toEqual([metric, ids]);
         await page.keyboard.press('Escape');
       }
       await figure(page, 'reports').click();
       await listed(page);
-      expect(await table(page, '#which')).toEqual([
+      expect(await table(page, '#records-dialog')).toEqual([
         ['now', 'wallet', ...Array<string>(2).fill(daysAgo(2).slice(0, 19).replace('T', ' '))],
       ]);
       expect(await summaryOf(page)).toMatch(/^1 shown, newest first\. Range: the last 30 days\. As of /);
@@ -88,14 +88,16 @@ export const which = () =>
       await listed(page);
       expect(await column(page, 0)).toEqual(['url-5.example']);
       for (let n = 0; n < 8; n += 1) {
-        expect(await evaluate(page, `document.querySelector('#which').contains(document.activeElement)`)).toBe(true);
+        expect(await evaluate(page, `document.querySelector('#records-dialog').contains(document.activeElement)`)).toBe(
+          true,
+        );
         if (await evaluate(page, `document.activeElement.classList.contains('csv')`)) break;
         await page.keyboard.press('Tab');
       }
       expect(await evaluate(page, `document.activeElement.textContent`)).toBe('Save as CSV');
       await page.keyboard.press('Escape');
       expect(await count.evaluate((each) => each === each.ownerDocument.activeElement)).toBe(true);
-      expect(await page.locator('#which [role=status]').textContent()).toContain('1 shown');
+      expect(await page.locator('#records-dialog [role=status]').textContent()).toContain('1 shown');
     });
 
     it('are filtered by asset, type and status, and say what is wrong with a filter', async () => {
@@ -127,7 +129,9 @@ export const which = () =>
       await settled(page);
       await page.locator('#totals .summary').getByText('for this brand').waitFor();
       await press(page, '[data-metric=newThreats] .figure button');
-      expect(await table(page, '#which')).toMatchObject([['evil.example', 'URL', 'BLOCKED', 'wallet', {}, 'c1']]);
+      expect(await table(page, '#records-dialog')).toMatchObject([
+        ['evil.example', 'URL', 'BLOCKED', 'wallet', {}, 'c1'],
+      ]);
       expect(lastAsked(opened, '/verdicts')).toContain('brandSlug=wallet');
       expect(await page.locator('[data-metric=threatsWatchlisted] .figure button').count()).toBe(0);
     });
@@ -155,7 +159,7 @@ export const which = () =>
         const { page } = await dashboard.openFigures('', { colorScheme });
         await press(page, '[data-metric=newThreats] .figure button');
         await page.evaluate(await readFile(AXE, 'utf8'));
-        const findings = `axe.run('#which').then(({ violations }) => violations
+        const findings = `axe.run('#records-dialog').then(({ violations }) => violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`;
         expect(await evaluate(page, findings)).toEqual([]);
@@ -163,7 +167,7 @@ export const which = () =>
           await page.setViewportSize({ width, height: 900 });
           const { left, right } = await evaluate<{ left: number; right: number }>(
             page,
-            `(() => { const { left, right } = document.querySelector('#which').getBoundingClientRect(); return { left, right }; })()`,
+            `(() => { const { left, right } = document.querySelector('#records-dialog').getBoundingClientRect(); return { left, right }; })()`,
           );
           expect([width, left >= 0, right <= width]).toEqual([width, true, true]);
           if (process.env['PICTURES'])

@@ -112,8 +112,8 @@ describe('A row of the shipped data', () => {
     ['.top', 'not a possible site'],
     ['a wallet', 'not a possible site'],
   ])('whose site is %s becomes no event, and says why', (name, reason) => {
-    const { events: taken, notTaken } = rowEvents([site(2, '2024-05-01', 0, 'listed', name)], []);
-    expect(notTaken).toEqual([{ file: 'phishing-sites.csv', line: 2, reason }]);
+    const { events: taken, skipped } = rowEvents([site(2, '2024-05-01', 0, 'listed', name)], []);
+    expect(skipped).toEqual([{ file: 'phishing-sites.csv', line: 2, reason }]);
     expect(taken.filter(({ id }) => id.startsWith('phishing-sites'))).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe('A row of the shipped data', () => {
     const address = '155dDX3rWoNsY4aiJFbsu6wLB91c2J2Ws5BgMfJKyM1eGnkS';
     const other = '14FscqFT8S8W8emC5294cEpDctgAucJW7C99mpxS4cucpHoA';
     const rows = [site(2, '2024-05-01', 0, 'listed', 'a.example'), site(3, '2024-06-01', 0, 'listed', 'b.example')];
-    const { events: taken, notTaken } = rowEvents(rows, [
+    const { events: taken, skipped } = rowEvents(rows, [
       { line: 2, site: 'a.example', address },
       { line: 3, site: 'Atomic Wallet attacker', address: other },
       { line: 4, site: 'b.example', address },
@@ -132,7 +132,7 @@ describe('A row of the shipped data', () => {
       ['address-line-2', '2024-05-01T00:00:00.000Z'],
       ['address-line-3', '2024-06-01T00:00:00.000Z'],
     ]);
-    expect(notTaken.map(({ line, reason }) => [line, reason])).toEqual([
+    expect(skipped.map(({ line, reason }) => [line, reason])).toEqual([
       [4, 'a wallet address already on an earlier line'],
       [5, 'not a wallet address'],
     ]);
@@ -170,13 +170,13 @@ describe('The whole shipped data', () => {
 
   it('leaves nothing out but what it names', () => {
     const taken = new Set(all.events.map(({ id }) => id.split(':').slice(0, 2).join(':')));
-    const left = new Set(all.notTaken.map(({ file, line }) => `${file}:${line}`));
+    const left = new Set(all.skipped.map(({ file, line }) => `${file}:${line}`));
     const everyRow = [
       ...Array.from({ length: 58_307 }, (_, index) => `phishing-sites.csv:${index + 2}`),
       ...Array.from({ length: 279 }, (_, index) => `phishing-addresses.csv:${index + 2}`),
     ];
     expect(everyRow.filter((row) => taken.has(row) === left.has(row))).toEqual([]);
-    expect(all.notTaken).toHaveLength(32);
+    expect(all.skipped).toHaveLength(32);
   });
 
   it('ends with a threat for each site whose last row lists it', () => {

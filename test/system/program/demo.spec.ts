@@ -130,7 +130,7 @@ describe('The demo', () => {
     'shows the figures that the data file gives',
     async () => {
       first = await runDemo();
-      events = /([\d,]+) accepted, 0 already known, 0 rejected/.exec(first.err())?.[1];
+      events = /([\d,]+) accepted, 0 already stored, 0 rejected/.exec(first.err())?.[1];
       expect(events).toMatch(/^[\d,]+$/);
       for (const [name, figure] of Object.entries(recount())) {
         expect(figure).toBeGreaterThan(0);
@@ -175,7 +175,7 @@ describe('The demo', () => {
     'finds its data the second time and does not count it twice; what it leaves when it is killed goes with --clean',
     async () => {
       const second = await runDemo();
-      expect(second.err()).toContain(`0 accepted, ${events} already known, 0 rejected`);
+      expect(second.err()).toContain(`0 accepted, ${events} already stored, 0 rejected`);
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
         expect([name, shown(second.out(), name)]).toEqual([name, figure]);

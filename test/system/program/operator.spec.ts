@@ -63,7 +63,7 @@ beforeAll(async () => {
   const said = (what: string): string =>
     new RegExp(`${what} for operators on (http:[^"\\s]+)`).exec(service.said())?.[1] ?? '';
   await eventually('both processes say where operators ask', () => {
-    [opsUrl, projectorUrl] = [said('Metrics and details of health'), said('Health and metrics')];
+    [opsUrl, projectorUrl] = [said('Metrics and health details'), said('Health and metrics')];
     return opsUrl !== '' && projectorUrl !== '';
   });
 });

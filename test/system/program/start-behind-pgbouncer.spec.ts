@@ -37,16 +37,15 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
     }
   };
 
-  const MISSING =
-    'DATABASE_URL leads to a pooler that gives each transaction another connection: set DATABASE_DIRECT_URL';
+  const MISSING = 'DATABASE_URL leads to a pooler in transaction mode: set DATABASE_DIRECT_URL';
   const LOSES_STATEMENTS =
-    'The database address leads to a pooler that gives each transaction another connection and loses prepared ' +
-    'statements: use PgBouncer 1.21 or later with max_prepared_statements above 0, or set pool_mode = session';
+    'The database URL leads to a pooler in transaction mode that does not track prepared statements: use PgBouncer 1.21 ' +
+    'or later with max_prepared_statements above 0, or set pool_mode = session';
   const prepared = (databaseUrl: string, databaseDirectUrl?: string): Promise<void> =>
     prepareTables({ databaseUrl, databaseDirectUrl, migrates: true }, () => {});
 
   it(
-    'each program ends with one line with what to do, and 78, if prepared statements get lost',
+    'each program logs one line with what to do and exits with 78 if the pooler loses prepared statements',
     () =>
       behind(LOSING_STATEMENTS, async (url) => {
         const formats = { 'src/main.js': 'json', 'projections/main.js': 'pretty' } as const;
@@ -65,18 +64,16 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
     PATIENCE_MS,
   );
 
-  // Debian 12 has 1.18, which cannot be used by transaction at all.
+  // Debian 12 has PgBouncer 1.18, which does not track prepared statements.
   (KEEPS_STATEMENTS ? it : it.skip)(
-    'by transaction it needs a direct address, which is one and of the same database',
+    'requires DATABASE_DIRECT_URL in transaction mode, without a pooler and to the same database',
     () =>
       behind(BY_TRANSACTION, async (url) => {
         await expect(prepared(url)).rejects.toThrow(MISSING);
-        await expect(prepared(url, url)).rejects.toThrow(
-          'DATABASE_DIRECT_URL leads to a pooler that gives each transaction another connection',
-        );
+        await expect(prepared(url, url)).rejects.toThrow('DATABASE_DIRECT_URL leads to a pooler in transaction mode');
         const other = await createDatabase({ migrated: false });
         await expect(prepared(url, other.url)).rejects.toThrow(
-          'DATABASE_DIRECT_URL leads to another database than DATABASE_URL',
+          'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases',
         );
         await other.drop();
         await prepared(url, database.url);
@@ -91,26 +88,26 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
       }),
   );
 
-  it('refuses one that gives each statement another connection', () =>
+  it('rejects a pooler in statement mode', () =>
     behind(['pool_mode = statement', ...LOSING_STATEMENTS.slice(1)], (url) =>
       expect(prepared(url, database.url)).rejects.toThrow('set pool_mode = session'),
     ));
 
-  it('refuses a wrong password and a database that is not there with what to do', () =>
+  it('reports what to do about a wrong password and a missing database', () =>
     behind(['pool_mode = session'], async (url) => {
       const wrong = new URL(url);
       wrong.password = 'wrong';
       await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
-        'correct user and password in DATABASE_URL',
+        'correct the user and password in DATABASE_URL',
       );
       wrong.href = url;
       wrong.pathname = '/nowhere';
       await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
-        'create it, or correct the name in DATABASE_URL',
+        'create the database, or correct its name in DATABASE_URL',
       );
     }));
 
-  it('with sessions, as Debian ships it, it prepares the tables', () =>
+  it('migrates the tables through a pooler in session mode', () =>
     behind(['pool_mode = session'], (url) =>
       prepareTables({ databaseUrl: url, migrates: true }, (line) => expect(line).toBeUndefined()),
     ));

@@ -214,7 +214,7 @@ describe('npm start', () => {
       expect(supervisor.said()).not.toContain('restarts in');
       // Without a master key there is nothing that a delivery process could sign.
       expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
-      expect(supervisor.said()).toContain('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks');
+      expect(supervisor.said()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
       await gate.close();

@@ -18,7 +18,7 @@ describe('A database that cannot be used', () => {
         const ended = startProgram(program, [], { env });
         expect(await ended.ended()).toBe(78);
         const lines = ended.said().trimEnd().split('\n');
-        expect(lines).toEqual([expect.stringContaining('correct user and password in DATABASE_URL')]);
+        expect(lines).toEqual([expect.stringContaining('correct the user and password in DATABASE_URL')]);
         if (LOG_FORMAT === 'json')
           expect(JSON.parse(lines[0]!)).toEqual({
             time: expect.stringMatching(/^\d{4}-.*Z$/),

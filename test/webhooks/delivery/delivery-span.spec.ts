@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../../src/runtime/config.js';
 import { startOpenTelemetry } from '../../../src/tracing/opentelemetry.js';
-import { traceBy } from '../../../src/tracing/tracing.js';
+import { setTracing } from '../../../src/tracing/tracing.js';
 import { eventually } from '../../support/eventually.js';
 import { Collector } from '../../tracing/collector.js';
 import { Receiver } from './receiver.js';
@@ -16,10 +16,10 @@ beforeEach(async () => {
   rig = await Rig.start();
   receiver = new Receiver();
   process.env = { ...before, OTEL_EXPORTER_OTLP_ENDPOINT: await collector.start(), OTEL_BSP_SCHEDULE_DELAY: '10' };
-  traceBy(startOpenTelemetry('deliveries', readConfig().sampling!, () => {}));
+  setTracing(startOpenTelemetry('deliveries', readConfig().sampling!, () => {}));
 });
 afterEach(async () => {
-  traceBy(undefined);
+  setTracing(undefined);
   process.env = before;
   await receiver.stop();
   await rig.end();

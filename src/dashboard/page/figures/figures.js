@@ -7,23 +7,23 @@ import * as totals from './totals.js';
 import * as webhooks from '../organization/webhooks.js';
 
 /** Each panel loads its own data, so that one failure does not affect the others. */
-const OF_THE_QUESTION = [totals, overTime, takedowns];
+const OF_THE_FILTERS = [totals, overTime, takedowns];
 const OF_THE_KEY = [organization, groups, brands, webhooks];
-const PANELS = [...OF_THE_QUESTION, ...OF_THE_KEY];
+const PANELS = [...OF_THE_FILTERS, ...OF_THE_KEY];
 
-/** The question whose answer each panel shows. */
+/** The filters whose figures each panel shows. */
 const shownFor = new Map();
 /** The answer each panel shows; an unchanged answer is not drawn again. */
 const shownBody = new Map();
 
-const showPanel = (panel, answer, question, key) => {
+const showPanel = (panel, answer, filters, key) => {
   if (shownFor.get(panel) === key && shownBody.get(panel) === answer.body) return;
-  panel.show(answer, question);
+  panel.show(answer, filters);
   shownFor.set(panel, key);
   shownBody.set(panel, answer.body);
 };
 
-/** Figures of another question would be mistaken for this one's. */
+/** Figures for other filters could be mistaken for those of the current filters. */
 const clearPanel = (panel) => {
   panel.clear();
   shownFor.delete(panel);
@@ -34,14 +34,14 @@ const clearPanel = (panel) => {
  * Loads and shows all panels.
  * @returns `{ asOf, failures }`: the oldest as-of instant shown, and the failures
  */
-export const loadFigures = async (api, question, signal) => {
-  const asked = JSON.stringify(question);
-  const outcomes = await Promise.allSettled(PANELS.map((panel) => panel.load(api, question, signal)));
+export const loadFigures = async (api, filters, signal) => {
+  const asked = JSON.stringify(filters);
+  const outcomes = await Promise.allSettled(PANELS.map((panel) => panel.load(api, filters, signal)));
   signal.throwIfAborted();
   outcomes.forEach(({ status, value }, index) => {
     const panel = PANELS[index];
     const key = OF_THE_KEY.includes(panel) ? '' : asked;
-    if (status === 'fulfilled') showPanel(panel, value, question, key);
+    if (status === 'fulfilled') showPanel(panel, value, filters, key);
     else if (shownFor.get(panel) !== key) clearPanel(panel);
   });
   const moments = outcomes.flatMap(({ value }) => value?.asOf ?? []);

@@ -8,8 +8,8 @@ const intervalOf = ({ startDate, endDate }, widthPx) =>
   intervalFor(Date.parse(startDate), Date.parse(endDate), widthPx);
 
 /** The range's timeline, shared by the charts over time and by type, so that they agree. */
-export const load = async (api, question, signal) => {
-  const query = queryOf(question);
+export const load = async (api, filters, signal) => {
+  const query = queryOf(filters);
   const widthPx = timeline.width();
   let interval = 'year';
   if (query.startDate !== undefined) {
@@ -24,9 +24,9 @@ export const load = async (api, question, signal) => {
   return { ...answer, csv: () => api.getCsv(PATH, { ...query, interval }) };
 };
 
-export const show = ({ body, csv }, question) => {
-  timeline.show(body, csv, question);
-  types.show(body, question);
+export const show = ({ body, csv }, filters) => {
+  timeline.show(body, csv, filters);
+  types.show(body, filters);
 };
 
 export const clear = () => {

@@ -2,7 +2,7 @@ import { drawBars } from './bars.js';
 import { csvOf } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
 import { fillTable } from '../table.js';
-import { counted, opener } from '../which/which.js';
+import { counted, opener } from '../records-dialog/records-dialog.js';
 import { duration, number, share } from '../words.js';
 
 const place = document.getElementById('takedowns');
@@ -19,18 +19,19 @@ const OUTCOMES = [
 const OUTCOME_COLUMNS = ['Outcome', 'Takedowns'];
 const TIMES = ['median', 'p90', 'p99', 'longest'];
 
-export const load = (api, question, signal) => api.get('organization/takedowns/statistics', queryOf(question), signal);
+export const load = (api, filters, signal) => api.get('organization/takedowns/statistics', queryOf(filters), signal);
 
 const outcomeWords = ({ filed, completed, completionRate }, which) =>
   filed === 0
     ? `No takedowns were ${which} in this range.`
-    : `Of the ${number(filed)} ${which} in this range, ${number(completed)} (${share(completionRate)}) are completed by now.`;
+    : `Of the ${number(filed)} ${which} in this range, ${number(completed)} (${share(completionRate)}) have been completed.`;
 
 const timeWords = ({ count, median, p90 }) => {
-  if (count === 0) return 'None were completed within the range.';
-  if (count === 1) return `One was completed within the range, whenever filed; it took ${duration(median)}.`;
+  if (count === 0) return 'None were completed in this range.';
+  if (count === 1)
+    return `One was completed in this range, including takedowns filed earlier; it took ${duration(median)}.`;
   const times = `half of them took at most ${duration(median)}, nine in ten at most ${duration(p90)}`;
-  return `${number(count)} were completed within the range, whenever filed: ${times}.`;
+  return `${number(count)} were completed in this range, including takedowns filed earlier: ${times}.`;
 };
 
 /** A takedown can be filed in one range and completed in another, so the two numbers differ. */
@@ -53,11 +54,11 @@ const showTimes = ({ byType, ...all }) => {
   );
 };
 
-export const show = ({ body }, question) => {
-  const words = wordsFor(body, question);
+export const show = ({ body }, filters) => {
+  const words = wordsFor(body, filters);
   place.querySelector('.summary').textContent = words;
   const openerOf = (metric, n, name) =>
-    opener(metric, n, `Takedowns: ${name.toLowerCase()}`, queryOf(question), RANGES[question.range].name);
+    opener(metric, n, `Takedowns: ${name.toLowerCase()}`, queryOf(filters), RANGES[filters.range].name);
   const bars = OUTCOMES.map(([key, name, colour, metric]) => [
     name,
     body[key],
@@ -90,5 +91,5 @@ const NOTHING = {
 
 export const clear = () => {
   show({ body: NOTHING }, {});
-  place.querySelector('.summary').textContent = 'No figures.';
+  place.querySelector('.summary').textContent = 'Not available.';
 };

@@ -1,6 +1,6 @@
 import { draw, fontSize, pressed } from './chart-drawing.js';
 import { fillTable } from '../table.js';
-import { counted, opener } from '../which/which.js';
+import { counted, opener } from '../records-dialog/records-dialog.js';
 import { compact, number, pointName } from '../words.js';
 
 const place = document.getElementById('timeline');
@@ -54,7 +54,7 @@ const scalesFor = (ticks, isLowest) => ({
 const openerOf = ([key, name], point, label, { brandSlug }) =>
   opener(key, point[key], name, { startDate: point.start, endDate: point.end, brandSlug }, label);
 
-const drawSeries = (series, isLowest, body, labels, question) => {
+const drawSeries = (series, isLowest, body, labels, filters) => {
   const { key, name, colour, ticks, part } = series;
   const label = `Over time. ${wordsFor(series, body)} Every number is in the table below.`;
   draw(part.querySelector('canvas'), label, (colourOf) => ({
@@ -65,7 +65,7 @@ const drawSeries = (series, isLowest, body, labels, question) => {
     },
     options: {
       interaction: { mode: 'index', intersect: false },
-      ...pressed((index) => openerOf([key, name], body.points[index], labels[index], question)),
+      ...pressed((index) => openerOf([key, name], body.points[index], labels[index], filters)),
       plugins: { legend: { display: false } },
       scales: scalesFor(ticks, isLowest),
     },
@@ -76,15 +76,15 @@ const summaryOf = (body) =>
   sumOf(body.points, 'newThreats') === 0 ? 'No threats were blocked in this range.' : wordsFor(DRAWN[0], body);
 
 /** Series of nothing but zeros are not drawn. */
-export const show = (body, csv, question) => {
+export const show = (body, csv, filters) => {
   const { points, interval } = body;
   const labels = points.map((point) => pointName(interval, point));
   const shown = DRAWN.filter(({ key }) => sumOf(points, key) > 0);
   for (const series of DRAWN) series.part.hidden = !shown.includes(series);
-  for (const series of shown) drawSeries(series, series === shown.at(-1), body, labels, question);
+  for (const series of shown) drawSeries(series, series === shown.at(-1), body, labels, filters);
   place.querySelector('.summary').textContent = summaryOf(body);
   const cell = ([key, name], point, label) =>
-    counted(point[key], `${name}, ${label}`, openerOf([key, name], point, label, question)) ?? point[key];
+    counted(point[key], `${name}, ${label}`, openerOf([key, name], point, label, filters)) ?? point[key];
   const rows = points.map((point, index) => [
     labels[index],
     ...COLUMNS.map((column) => cell(column, point, labels[index])),
@@ -95,5 +95,5 @@ export const show = (body, csv, question) => {
 
 export const clear = () => {
   show({ points: [] }, undefined, {});
-  place.querySelector('.summary').textContent = 'No figures.';
+  place.querySelector('.summary').textContent = 'Not available.';
 };

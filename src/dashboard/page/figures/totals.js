@@ -1,7 +1,7 @@
-import { newestDay, offerNewest } from '../which/newest.js';
+import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from '../range.js';
 import { element } from '../table.js';
-import { counted, opener } from '../which/which.js';
+import { counted, opener } from '../records-dialog/records-dialog.js';
 import { change, number } from '../words.js';
 
 /** Which are counted, if the name does not say it all: in a range of the organization, and in one of a brand. */
@@ -22,11 +22,11 @@ const countsOf = (body) => (body.current ?? body).metrics;
 const isEmpty = (body) => METRICS.every(([key]) => countsOf(body)[key] === 0);
 
 /** All time has no earlier range to compare with, and no newer data. */
-export const load = async (api, question, signal) => {
-  if (question.range === 'all') return api.get('organization/metrics', queryOf(question), signal);
-  const answer = await api.get('organization/metrics/comparison', { ...queryOf(question), with: 'previous' }, signal);
+export const load = async (api, filters, signal) => {
+  if (filters.range === 'all') return api.get('organization/metrics', queryOf(filters), signal);
+  const answer = await api.get('organization/metrics/comparison', { ...queryOf(filters), with: 'previous' }, signal);
   if (!isEmpty(answer.body)) return answer;
-  return { ...answer, body: { ...answer.body, newest: await newestDay(api, question, signal) } };
+  return { ...answer, body: { ...answer.body, newest: await newestDay(api, filters, signal) } };
 };
 
 const wordsFor = (body, { range, brandSlug }) => {
@@ -45,12 +45,12 @@ const changeOf = (difference, ratio) => {
   return item;
 };
 
-const itemOf = ([key, name, notes = {}], body, question) => {
-  const { range, brandSlug } = question;
+const itemOf = ([key, name, notes = {}], body, filters) => {
+  const { range, brandSlug } = filters;
   const item = element('div', '', { class: 'card', 'data-metric': key });
   const figure = element('dd', '', { class: 'figure' });
   const n = countsOf(body)[key];
-  figure.append(counted(n, name, opener(key, n, name, queryOf(question), RANGES[range].name)) ?? number(n));
+  figure.append(counted(n, name, opener(key, n, name, queryOf(filters), RANGES[range].name)) ?? number(n));
   item.append(element('dt', name), figure);
   const note = brandSlug ? notes.ofBrand : range !== 'all' && notes.inRange;
   if (note) item.append(element('dd', note, { class: 'note quiet' }));
@@ -58,14 +58,14 @@ const itemOf = ([key, name, notes = {}], body, question) => {
   return item;
 };
 
-export const show = ({ body }, question) => {
-  place.querySelector('.summary').textContent = wordsFor(body, question);
-  offerNewest(body.newest, question);
-  place.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, question)));
+export const show = ({ body }, filters) => {
+  place.querySelector('.summary').textContent = wordsFor(body, filters);
+  offerNewest(body.newest, filters);
+  place.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, filters)));
 };
 
 export const clear = () => {
-  place.querySelector('.summary').textContent = 'No figures.';
+  place.querySelector('.summary').textContent = 'Not available.';
   offerNewest();
   place.querySelector('dl').replaceChildren();
 };

@@ -2,7 +2,7 @@ import { drawBars } from './bars.js';
 import { csvOf } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
 import { fillTable } from '../table.js';
-import { counted, opener } from '../which/which.js';
+import { counted, opener } from '../records-dialog/records-dialog.js';
 import { number, share } from '../words.js';
 
 const place = document.getElementById('types');
@@ -29,11 +29,11 @@ const wordsFor = (counts) => {
   return `${number(most)} of ${number(total)} (${share(most / total)}) are of type ${type}.${listed}`;
 };
 
-export const show = ({ points }, question) => {
+export const show = ({ points }, filters) => {
   const counts = countsOf(points);
   const openerOf = (type, n) => {
-    const query = { ...queryOf(question), assetType: type };
-    return opener('newThreats', n, `New threats of type ${type}`, query, RANGES[question.range].name);
+    const query = { ...queryOf(filters), assetType: type };
+    return opener('newThreats', n, `New threats of type ${type}`, query, RANGES[filters.range].name);
   };
   const words = wordsFor(counts);
   place.querySelector('.summary').textContent = words;
@@ -50,5 +50,5 @@ export const show = ({ points }, question) => {
 
 export const clear = () => {
   show({ points: [] }, {});
-  place.querySelector('.summary').textContent = 'No figures.';
+  place.querySelector('.summary').textContent = 'Not available.';
 };

@@ -3,7 +3,7 @@ const choice = place.querySelector('select');
 /** Options in the list; more would be unusable. */
 const MAX_SHOWN = 1_000;
 
-export const load = (api, _question, signal) => api.get('organization/brands', {}, signal);
+export const load = (api, _filters, signal) => api.get('organization/brands', {}, signal);
 
 let listed = '';
 

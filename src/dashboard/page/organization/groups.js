@@ -6,12 +6,12 @@ const COLUMNS = ['Group', 'Assets'];
 /** Rows shown; the CSV has all of them. */
 const MAX_SHOWN = 100;
 
-export const load = (api, _question, signal) => api.get('organization/asset-groups', {}, signal);
+export const load = (api, _filters, signal) => api.get('organization/asset-groups', {}, signal);
 
 const wordsFor = (groups) => {
   if (groups.length === 0) return 'There are no asset groups yet.';
   const assets = groups.reduce((sum, { assetCount }) => sum + assetCount, 0);
-  const shown = groups.length > MAX_SHOWN ? ` The ${MAX_SHOWN} largest are shown; the CSV has them all.` : '';
+  const shown = groups.length > MAX_SHOWN ? ` The ${MAX_SHOWN} largest are shown; the CSV contains all groups.` : '';
   return `${number(assets)} assets in ${number(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}.${shown}`;
 };
 
@@ -24,5 +24,5 @@ export const show = ({ body: { groups } }) => {
 
 export const clear = () => {
   show({ body: { groups: [] } });
-  place.querySelector('.summary').textContent = 'No figures.';
+  place.querySelector('.summary').textContent = 'Not available.';
 };

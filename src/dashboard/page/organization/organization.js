@@ -2,7 +2,7 @@ import { day } from '../words.js';
 
 const place = document.getElementById('organization');
 
-export const load = (api, _question, signal) => api.get('organization', {}, signal);
+export const load = (api, _filters, signal) => api.get('organization', {}, signal);
 
 export const show = ({ body: { slug, key } }) => {
   place.textContent = slug;

@@ -2,11 +2,11 @@ import { fillTable } from '../table.js';
 import { number, time } from '../words.js';
 
 const place = document.getElementById('webhooks');
-const COLUMNS = ['Webhook', 'State', 'Behind', 'Last success', 'Last failure', 'Next attempt'];
+const COLUMNS = ['Webhook', 'State', 'Backlog', 'Last success', 'Last failure', 'Next attempt'];
 /** The service counts no further. */
 const MAX_BEHIND = 10_000;
 
-export const load = (api, _question, signal) => api.get('organization/webhooks', {}, signal);
+export const load = (api, _filters, signal) => api.get('organization/webhooks', {}, signal);
 
 const when = (iso) => (iso === undefined ? '–' : time(iso));
 const failure = (last) => (last === undefined ? '–' : `${time(last.at)}: ${last.error}`);
@@ -34,5 +34,5 @@ export const show = ({ body: { webhooks } }) => {
 
 export const clear = () => {
   show({ body: { webhooks: [] } });
-  place.querySelector('.summary').textContent = 'No figures.';
+  place.querySelector('.summary').textContent = 'Not available.';
 };

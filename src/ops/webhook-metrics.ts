@@ -3,30 +3,30 @@ import { READ_WEBHOOK_FIGURES } from '../read-models/webhooks/statements.js';
 import type { WatchPool } from '../read-models/pools.js';
 
 /**
- * Adds what the delivery process has written down of webhooks.
- * @returns reads it; call it before each scrape
+ * Registers the metrics of the webhooks, which come from the tables of the delivery process.
+ * @returns a function that updates the metrics; call it before each scrape
  */
-export const watchWebhooks = (pool: WatchPool, registry: Registry): (() => Promise<void>) => {
+export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => Promise<void>) => {
   const registers = [registry];
   const endpoints = new Gauge({
     name: 'threat_protection_webhook_endpoints',
-    help: 'Endpoints of webhooks by state',
+    help: 'Webhook endpoints by state',
     labelNames: ['state'],
     registers,
   });
   const behind = new Gauge({
     name: 'threat_protection_webhook_records_behind',
-    help: 'Records that endpoints have not got yet, up to 100 an endpoint and kind',
+    help: 'Records not yet delivered to webhook endpoints; counts at most 100 per endpoint and kind of record',
     registers,
   });
   const oldest = new Gauge({
     name: 'threat_protection_webhook_oldest_undelivered_seconds',
-    help: 'Age of the oldest record that an endpoint which is not disabled has not got yet; 0 if there is none',
+    help: 'Age of the oldest record not yet delivered to an endpoint that is not disabled; 0 if all are delivered',
     registers,
   });
   const attempts = new Counter({
     name: 'threat_protection_webhook_attempts_total',
-    help: 'Requests to endpoints by outcome, tests aside',
+    help: 'Delivery requests to webhook endpoints by outcome, excluding test deliveries',
     labelNames: ['outcome'],
     registers,
   });

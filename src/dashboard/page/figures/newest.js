@@ -20,19 +20,19 @@ export const newestDay = async (api, { brandSlug }, signal) => {
   return lastCounted(body)?.start.slice(0, 10);
 };
 
-/** As many days as the question has, up to the given one. */
-const daysUpTo = (lastDay, question) => {
-  const { startDate, endDate = new Date().toISOString().slice(0, 10) } = queryOf(question);
+/** A range as long as that of the filters, ending on the given day. */
+const daysUpTo = (lastDay, filters) => {
+  const { startDate, endDate = new Date().toISOString().slice(0, 10) } = queryOf(filters);
   const length = Date.parse(endDate) - Date.parse(startDate);
   const first = Math.max(0, Date.parse(lastDay) - Math.round(length / MS_PER_DAY) * MS_PER_DAY);
   return [new Date(first).toISOString().slice(0, 10), lastDay];
 };
 
 /** Offers the newest data to readers of a range without any. */
-export const offerNewest = (lastDay, question) => {
+export const offerNewest = (lastDay, filters) => {
   place.hidden = lastDay === undefined;
   if (lastDay === undefined) return;
-  const [first, last] = daysUpTo(lastDay, question);
+  const [first, last] = daysUpTo(lastDay, filters);
   sentence.textContent = `The newest data is from ${day(last)}.`;
   button.textContent = `Show ${days(first, last)}`;
   button.dataset.startDate = first;

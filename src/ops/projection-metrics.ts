@@ -2,27 +2,30 @@ import { Gauge, type Registry } from 'prom-client';
 import type { ProjectionLags } from './projection-lag.js';
 
 /**
- * Adds how far the projections are.
- * @returns reads it; call it before each scrape
+ * Registers the metrics of the projections.
+ * @returns a function that updates the metrics; call it before each scrape
  */
-export const watchProjections = (lags: ProjectionLags, registry: Registry): (() => Promise<void>) => {
+export const addProjectionMetrics = (lags: ProjectionLags, registry: Registry): (() => Promise<void>) => {
   const gauge = (name: string, help: string, labelNames: string[] = ['projection']): Gauge =>
     new Gauge({ name, help, labelNames, registers: [registry] });
-  const position = gauge('threat_protection_projection_position', 'How far each projection has read the log');
+  const position = gauge(
+    'threat_protection_projection_position',
+    'Position up to which each projection has read the log',
+  );
   const lag = gauge('threat_protection_projection_lag', 'Positions between a projection and the head of the log', [
     'projection',
     'unit',
   ]);
   const seconds = gauge(
     'threat_protection_projection_lag_seconds',
-    'Age of the instant up to which everything is counted',
+    'Seconds by which each projection lags behind: all events acknowledged earlier have been applied or parked',
   );
   const parked = gauge(
     'threat_protection_parked_events',
-    'Events a projection could not apply, waiting for an operator',
+    'Events that a projection could not apply and that wait for an operator',
   );
   return async () => {
-    // While the database is unavailable, old figures would look current.
+    // Reset first: while the database is unavailable, old values would look current.
     for (const each of [position, lag, seconds, parked]) each.reset();
     for (const { projection, unit, ...figures } of await lags.read()) {
       position.set({ projection }, figures.position);

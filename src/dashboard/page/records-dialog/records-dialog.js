@@ -1,9 +1,9 @@
 import { save } from '../csv.js';
 import { element, fillTable } from '../table.js';
-import { COLUMNS, listOf } from './which-list.js';
+import { COLUMNS, listOf } from './record-lists.js';
 import { number, time } from '../words.js';
 
-const place = document.getElementById('which');
+const place = document.getElementById('records-dialog');
 const [title, summary, form, problem] = ['h2', '.summary', 'form', '[role=alert]'].map((each) =>
   place.querySelector(each),
 );
@@ -16,7 +16,7 @@ const ROWS_A_PAGE = 100;
 /** Rows shown; the CSV has all of them. */
 const MAX_ROWS = 4_000;
 /** A whole table may take as long as the service lets it. ms */
-const CSV_PATIENCE_MS = 600_000;
+const CSV_TIMEOUT_MS = 600_000;
 
 let apiNow;
 let onFailure;
@@ -44,7 +44,7 @@ const show = (asOf) => {
   );
   table.hidden = items.length === 0;
   more.hidden = nextCursor === undefined || isCut;
-  const rest = isCut ? '; the CSV has them all' : nextCursor === undefined ? '' : ' so far';
+  const rest = isCut ? '; the CSV contains all records' : nextCursor === undefined ? '' : ' so far';
   const listed = items.length === 0 ? 'None' : `${number(items.length)} shown${rest}, newest first`;
   const brand = asked.query.brandSlug ? `, brand ${asked.query.brandSlug}` : '';
   announcement.textContent = summary.textContent = `${listed}. Range: ${asked.range}${brand}. As of ${time(asOf)}.`;
@@ -95,7 +95,7 @@ const open = (metric, name, query, range) => {
   form.reset();
   form.hidden = asked.list === 'reports';
   assetType.value = type;
-  status.replaceChildren(new Option('All of them', ''), ...asked.choices.map((each) => new Option(each, each)));
+  status.replaceChildren(new Option('All statuses', ''), ...asked.choices.map((each) => new Option(each, each)));
   status.parentElement.hidden = asked.choices.length < 2;
   title.textContent = name;
   summary.textContent = 'Loading …';
@@ -126,7 +126,7 @@ export const counted = (n, name, onOpen) => {
 };
 
 /** @param failed is told of a failure; returns whether the key is no longer accepted */
-export const startWhich = (api, failed) => {
+export const startRecordsDialog = (api, failed) => {
   [apiNow, onFailure] = [api, failed];
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -137,9 +137,9 @@ export const startWhich = (api, failed) => {
   place.querySelector('.close').addEventListener('click', close);
   saveButton.addEventListener('click', () =>
     attempt(async () => {
-      announcement.textContent = 'The table is being prepared';
-      save(asked.list, await apiNow().getCsv(`organization/${asked.list}`, queryNow(), CSV_PATIENCE_MS));
-      announcement.textContent = 'The table is saved';
+      announcement.textContent = 'Preparing CSV';
+      save(asked.list, await apiNow().getCsv(`organization/${asked.list}`, queryNow(), CSV_TIMEOUT_MS));
+      announcement.textContent = 'The CSV has been saved';
     }),
   );
   place.addEventListener('close', () => {

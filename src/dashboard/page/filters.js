@@ -1,0 +1,83 @@
+import { RANGES, queryOf } from './range.js';
+
+const form = document.getElementById('filters');
+const customRange = document.getElementById('custom-range');
+const { range, startDate, endDate, brandSlug } = form.elements;
+
+/** The chosen brand, or that of the address: the list of brands is loaded later. */
+let brand;
+
+const read = () => ({
+  range: range.value,
+  ...(range.value === 'custom' && { startDate: startDate.value, endDate: endDate.value }),
+  ...(brand && { brandSlug: brand }),
+});
+
+/** The filters are in the address, so that reloads and bookmarks keep it. */
+const writeAddress = (filters) => history.replaceState(null, '', `?${new URLSearchParams(filters)}`);
+
+const readAddress = () => {
+  const query = new URLSearchParams(location.search);
+  // Bookmarks of earlier versions name the custom range `own`.
+  const named = query.get('range') === 'own' ? 'custom' : query.get('range');
+  if (named in RANGES) range.value = named;
+  startDate.value = query.get('startDate') ?? '';
+  endDate.value = query.get('endDate') ?? '';
+  brand = query.get('brandSlug');
+  if (range.value === 'custom' && !(startDate.value && endDate.value)) range.value = '30d';
+  customRange.hidden = range.value !== 'custom';
+};
+
+/** Custom dates default to the last 30 days. */
+const fillCustomRange = () => {
+  startDate.value ||= queryOf({ range: '30d' }).startDate;
+  endDate.value ||= new Date().toISOString().slice(0, 10);
+};
+
+const isUsable = () => {
+  endDate.setCustomValidity(startDate.value > endDate.value ? 'The last day must not be before the first.' : '');
+  const isCustom = range.value === 'custom';
+  startDate.required = endDate.required = isCustom;
+  return !isCustom || form.reportValidity();
+};
+
+/**
+ * Returns the filters that the user sets.
+ * @returns `now()`, the current filters; `showDays(first, last)`; and `forgetBrand()`, for the next key
+ */
+export const startFilters = (onChange) => {
+  readAddress();
+  let filters = read();
+  const ask = () => {
+    if (!isUsable()) return;
+    filters = read();
+    writeAddress(filters);
+    onChange();
+  };
+  form.addEventListener('change', ({ target }) => {
+    if (target === brandSlug) brand = brandSlug.value;
+    customRange.hidden = range.value !== 'custom';
+    if (range.value === 'custom') fillCustomRange();
+    // Dates may be half typed until the button is pressed.
+    if (target !== startDate && target !== endDate) ask();
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    ask();
+  });
+  return {
+    now: () => filters,
+    showDays: (first, last) => {
+      range.value = 'custom';
+      customRange.hidden = false;
+      [startDate.value, endDate.value] = [first, last];
+      form.querySelector('[name=range]:checked').focus();
+      ask();
+    },
+    forgetBrand: () => {
+      brand = undefined;
+      filters = read();
+      writeAddress(filters);
+    },
+  };
+};
