@@ -10,7 +10,7 @@ import { createRecordsPool, createWatchPool } from './read-models/pools.js';
 import { WEBHOOKS_LANE } from './read-models/webhooks/statements.js';
 import { FeedIds } from './records/feed/feed-id.js';
 import { FeedWatch } from './records/feed/feed-watch.js';
-import { Reach } from './egress/reach.js';
+import { NetworkPolicy } from './egress/network-policy.js';
 import { Destinations } from './egress/destinations.js';
 import { Deliveries } from './webhooks/delivery/deliveries.js';
 import { DeliveryLog } from './webhooks/delivery/delivery-log.js';
@@ -32,7 +32,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
   const databaseClock = await new DatabaseClock(watchPool).begin();
   const clock = { now: () => databaseClock.now(), pause };
-  const egress = new Egress(new Destinations(new Reach(config.webhookAllow)), config.webhookProxy);
+  const egress = new Egress(new Destinations(new NetworkPolicy(config.webhookAllow)), config.webhookProxy);
   const shared = {
     pool,
     records,
@@ -41,7 +41,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     egress,
     clock,
     warn,
-    onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
+    onPoll: () => ops.lanes.turned(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
@@ -72,7 +72,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
         head: () => log.head(),
         ids: new FeedIds(logId),
         writer,
-        lose,
+        onLeaseLost: lose,
         stop: stop.signal,
         giveUp: giveUp.signal,
       };
