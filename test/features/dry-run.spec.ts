@@ -86,7 +86,7 @@ const counted = async (): Promise<Sums> => {
 };
 
 describe('A dry run', () => {
-  it('answers as the call right after it, and says what the metrics then gain', async () => {
+  it('returns the same result as the real request after it, and predicts the change of the metrics', async () => {
     const random = new Random(29);
     const said: Sums = new Map();
     const differences: unknown[] = [];
@@ -141,7 +141,7 @@ describe('A dry run', () => {
     expect((await used()).rows).toEqual([]);
   });
 
-  it('says of each event, in order, what it would count as after those before it', async () => {
+  it('returns for each event what it would count as after the events before it', async () => {
     const newer = { updatedAt: '2026-03-02T12:00:00.000Z' };
     const fact = { organization: 'globex', measure: 'newThreats', day: '2026-03-01', type: 'URL' };
     const { body } = await dryRun([
@@ -180,7 +180,7 @@ describe('A dry run', () => {
     expect((await dryRun([state('2026-03-03T00:00:00Z')])).body.events[0]).not.toHaveProperty('superseded');
   });
 
-  it('is asked for with true or false', async () => {
+  it('accepts only true and false as dryRun', async () => {
     for (const [query, status] of [
       ['?dryRun=false', 200],
       ['?dryRun=1', 400],

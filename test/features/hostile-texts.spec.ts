@@ -110,7 +110,7 @@ describe('A hostile text that is stored', () => {
     expect(texts.some((text) => text === HOSTILE || String(text).includes(HOSTILE))).toBe(true);
   });
 
-  it('is shown escaped in an error too', async () => {
+  it('is also escaped in an error message', async () => {
     const { err } = await call('projections', 'rebuild', HOSTILE);
     expect(err).not.toMatch(UNSAFE);
     expect(err).not.toMatch(/^forged/m);
@@ -119,7 +119,7 @@ describe('A hostile text that is stored', () => {
 });
 
 describe('A position in JSON', () => {
-  it('is a string, in parked events as elsewhere, and what upstream sent stays unchanged', async () => {
+  it('is a string, also in parked events, and the data of upstream stays unchanged', async () => {
     const parked = JSON.parse((await call('parked', 'list', '--json')).out) as unknown[];
     expect(parked).toContainEqual(expect.objectContaining({ position: '8', revision: '3' }));
     expect(parked).toContainEqual(expect.objectContaining({ revision: '3', data: { position: 7 } }));

@@ -91,8 +91,8 @@ const newOrganization = async () => {
   };
 };
 
-describe('The turns of an organization', () => {
-  it('are taken by every route that needs a key', () => {
+describe('The concurrency limit of an organization', () => {
+  it('applies to every route that needs a key', () => {
     const operations = Object.entries(readReference().paths).flatMap(([, methods]) =>
       Object.values(methods).flatMap(({ operationId, security }) =>
         security?.length && operationId ? [operationId] : [],
@@ -101,7 +101,7 @@ describe('The turns of an organization', () => {
     expect(Object.keys(REQUESTS).sort()).toEqual(operations.sort());
   });
 
-  it.each(ANSWERED_WITHOUT)('are not needed by %s, which answers while every statement hangs', async (operation) => {
+  it.each(ANSWERED_WITHOUT)('does not apply to %s, which responds while every statement hangs', async (operation) => {
     const ask = await newOrganization();
     await whileHeld(async () => {
       expect(await ask(operation, 1)).toBe(200);
