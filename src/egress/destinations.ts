@@ -8,7 +8,7 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 /** The timeout for each query to a name server. */
 const DNS_QUERY_TIMEOUT_MS = 2_000;
 
-/** The only reason that clients see for a refused host. */
+/** The only reason that clients see for a denied host. */
 export const NOT_PUBLIC = 'not a public address';
 
 /** The destination must not be connected to. The message reveals nothing about the network of this host. */
@@ -24,8 +24,8 @@ const resolver = new Resolver({ timeout: DNS_QUERY_TIMEOUT_MS, tries: 2 });
  * all lookups of a process share four threads.
  */
 const lookUpPublic: LookUp = async (name) => {
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
 };
 
 /** Falls back to the resolver of the operating system, which knows private names that no name server has. */

@@ -7,7 +7,7 @@ import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
-/** Fuzzed events; `DRY_RUN_EVENTS=100000` is the full dose, of some minutes. */
+/** The number of fuzzed events. `DRY_RUN_EVENTS=100000` is the full size, which takes a few minutes. */
 const DOSE = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
 const HISTORY = 500;
 const BATCH = 'application/cloudevents-batch+json';
@@ -47,11 +47,11 @@ const send = (body: unknown, key = keys.every): Promise<Answer> => post('', key,
 const threat = (threatId: string, data: object = {}, id?: string): Record<string, unknown> =>
   cloudEvent(sentThreat(threatId, { organization: 'globex', ...data }, id));
 
-/** A refusal of what is too far in the future names the clock. */
+/** Removes the current time from the message about events that are too far in the future. */
 const atOneInstant = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer).replaceAll(/the latest is now [^"]*/g, 'the latest is now …'));
 
-/** An event with a part missing, of another type, or of another time. */
+/** Returns the event with a missing part, another type, or another time. */
 const broken = (random: Random, event: Record<string, unknown>): unknown => {
   const copy: Record<string, unknown> = { ...event, data: { ...(event['data'] as object) } };
   const target = random.chance(0.5) ? copy : (copy['data'] as Record<string, unknown>);
@@ -61,7 +61,7 @@ const broken = (random: Random, event: Record<string, unknown>): unknown => {
   return random.chance(0.02) ? value : copy;
 };
 
-/** The metrics by day, as the sum of what dry runs said, or as the tables have them. */
+/** The metrics by day: either the sum of the predictions of dry runs, or the values in the tables. */
 type Sums = Map<string, number>;
 const bump = (sums: Sums, key: string, n: number): void => {
   const sum = (sums.get(key) ?? 0) + n;
@@ -124,7 +124,7 @@ describe('A dry run', () => {
       expect(sorted(said)).toEqual(sorted(await counted()));
     }
     expect(differences).toEqual([]);
-    // All of it has been seen.
+    // Every case has occurred.
     for (const outcome of ['accepted', 'duplicates', 'rejected', 'superseded', 'counts'])
       expect([outcome, outcomes.get(outcome)! > DOSE / 100]).toEqual([outcome, true]);
   }, 1_800_000);

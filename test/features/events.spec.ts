@@ -158,7 +158,7 @@ describe('POST /v2/events', () => {
   it('returns 401 and 403 before the body is read', async () => {
     const status = (key: string | undefined) =>
       new Promise<number | undefined>((resolve, reject) => {
-        // The body is promised and never sent: an answer cannot have waited for it.
+        // The body is announced and never sent, so a response proves that the service did not wait for the body.
         const headers = { 'content-type': BATCH, 'content-length': '1000000', ...(key && { 'x-api-key': key }) };
         const asked = httpRequest(`${app.url}/v2/events`, { method: 'POST', headers }, (response) => {
           resolve(response.statusCode);
@@ -200,7 +200,7 @@ describe('POST /v2/events', () => {
     await sendBatch([threat('refused', { createdAt: 0 })]);
     await send(JSON.stringify([threat('refused')]), { key: readKey });
     await send(JSON.stringify([threat('refused')]), { type: 'text/plain' });
-    // Of its stream alone: others write to the same store.
+    // Checks only the stream of this threat, because other specs write to the same log.
     expect(await storedThreats('refused')).toEqual([]);
     await sendBatch([threat('refused')]);
     expect(await storedThreats('refused')).toHaveLength(1);
@@ -225,7 +225,7 @@ describe('The quota of an organization’s own ingest key', () => {
       const theirs = await limited.issueKey({ organization: 'other', scopes: ['ingest'] });
       const every = await limited.issueKey({ scopes: ['ingest'] });
       const ids = Array.from({ length: 10 }, (_, n) => `q-${n}`);
-      // What is known already was not stored, so it is not counted.
+      // Duplicates are not stored, so they do not count against the quota.
       expect(await post(mine, 'acme', ids.slice(0, 5))).toMatchObject({ status: 200, accepted: 5 });
       expect(await post(mine, 'acme', ids.slice(0, 5))).toMatchObject({ status: 200, duplicates: 5 });
       expect(await post(mine, 'acme', ids.slice(5))).toMatchObject({ status: 200, accepted: 5 });

@@ -51,7 +51,7 @@ const sendables = (count: number): Sendable[] =>
   Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
 const stored = async (): Promise<bigint> => app.log.head();
 
-/** A way to the endpoint on which something may happen to a request before, or to its answer after. */
+/** A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards. */
 const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
   let requests = 0;
   const forward: RequestListener = (request, response) => {
@@ -85,7 +85,7 @@ describe('Sending events', () => {
     expect(tokens).toEqual([expect.stringMatching(/^[\w-]{8}\.[\w-]{22}$/), expect.any(String)]);
     for (const token of tokens) {
       const headers = { 'consistency-token': token, prefer: 'wait=0' };
-      // No projector runs here.
+      // No projector is running in this spec.
       expect(await app.call('/v2/events/status', { key, headers, json: { events: [] } })).toMatchObject({
         status: 503,
       });
@@ -148,7 +148,7 @@ describe('Sending events', () => {
     expect([accepted, rejected.map(({ place }) => place)]).toEqual([2, ['line 2']]);
   });
 
-  it('adds rejected events to one list instead of copying it with each answer', async () => {
+  it('adds rejected events to one list instead of copying the list for each response', async () => {
     const bad = sendables(3_000).map(({ json, place }) => ({ json: json.replace(AT, 'never'), place }));
     const lists = new Set<unknown>();
     const { rejected } = await send(bad, app.url, { onProgress: (soFar) => lists.add(soFar.rejected) });
@@ -161,7 +161,7 @@ describe('Sending events', () => {
     const before = await stored();
     const url = await between((forward, count) => (request, response) => {
       if (count !== 1) return forward(request, response);
-      // The endpoint has stored it all; its answer never arrives.
+      // The endpoint has stored all events, but its response never arrives.
       const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, () =>
         request.socket.destroy(),
       );
@@ -392,7 +392,7 @@ describe('The call `events send`', () => {
       },
     );
     expect(parts.map(([accepted]) => accepted)).toEqual([1_000, 2_000, 3_000, 4_000]);
-    // As exact as a file is read: in pieces of 64 KiB.
+    // The progress is as exact as the chunks in which a file is read: 64 KiB.
     for (const [accepted, part] of parts) expect(Math.abs(part - accepted / 4_000)).toBeLessThan(0.05);
     expect(parts.at(-1)![1]).toBe(1);
   });

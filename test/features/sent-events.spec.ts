@@ -15,7 +15,7 @@ const TODAY = formatDay(dayOf(Date.now()));
 
 let app: TestApp;
 let projecting: Projecting;
-/** Two of acme, one of globex, two of nobody. */
+/** Keys: two of acme, one of globex, and two without an organization. */
 const keys: Record<'acme' | 'second' | 'globex' | 'upstream' | 'other', string> = {} as never;
 beforeAll(async () => {
   app = await startApp({ env: { INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' } });
@@ -57,7 +57,7 @@ describe('GET /v2/events/usage', () => {
     await send(keys.acme, [threat('acme', 't-1'), threat('acme', 't-1'), threat('acme', 't-2'), { type: 'x' }]);
     await send(keys.second, [threat('acme', 't-1'), threat('acme', 't-3', { status: 7 })]);
     await send(keys.globex, [threat('globex', 't-1')]);
-    // Tried, not sent.
+    // A dry run does not count.
     await send(keys.acme, [threat('acme', 't-9'), threat('acme', 't-1'), {}], '?dryRun=true');
     const ofAcme = {
       'today ThreatStatusChanged accepted': 2,
@@ -74,7 +74,7 @@ describe('GET /v2/events/usage', () => {
       resetsAt: `${formatDay(dayOf(Date.now()) + 1)}T00:00:00.000Z`,
     });
     expect(await left()).toEqual(quota(998));
-    // What another instance has stored counts too.
+    // Counts of another instance are included.
     await addIngestUsage(app.pool, dayOf(Date.now()), [{ organization: 'acme', events: 100, bytes: 0 }]);
     expect(await left()).toEqual(quota(898));
   });

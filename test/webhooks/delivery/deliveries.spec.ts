@@ -420,7 +420,7 @@ describe('A webhook test', () => {
     receiver.react = answering(404, {}, 'no such\u0000 page');
     await rig.deliver();
     const id = await rig.askForTest(webhook, Date.now());
-    await eventually('the answer', async () => {
+    await eventually('the result of the test', async () => {
       const [row] = await rig.rows<{ result: unknown }>('select result from service.webhook_tests where id = $1', [id]);
       return row!.result !== null;
     });
