@@ -10,7 +10,7 @@ import { createRecordsPool, createWatchPool } from './read-models/pools.js';
 import { WEBHOOKS_LANE } from './read-models/webhooks/statements.js';
 import { FeedIds } from './records/feed/feed-id.js';
 import { FeedWatch } from './records/feed/feed-watch.js';
-import { Reach } from './egress/reach.js';
+import { NetworkPolicy } from './egress/network-policy.js';
 import { Destinations } from './egress/destinations.js';
 import { Deliveries } from './webhooks/delivery/deliveries.js';
 import { DeliveryLog } from './webhooks/delivery/delivery-log.js';
@@ -35,7 +35,7 @@ const deliver = async (
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
   const databaseClock = await new DatabaseClock(watchPool).begin();
   const clock = { now: () => databaseClock.now(), pause };
-  const egress = new Egress(new Destinations(new Reach(config.webhookAllow)), config.webhookProxy);
+  const egress = new Egress(new Destinations(new NetworkPolicy(config.webhookAllow)), config.webhookProxy);
   const shared = {
     pool,
     records,
@@ -44,7 +44,7 @@ const deliver = async (
     egress,
     clock,
     warn,
-    onTurn: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
+    onPoll: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
@@ -75,7 +75,7 @@ const deliver = async (
         head: () => log.head(),
         ids: new FeedIds(logId),
         writer,
-        lose,
+        onLeaseLost: lose,
         stop: stop.signal,
         giveUp: giveUp.signal,
       };

@@ -4,7 +4,7 @@ import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { readConfig } from '../runtime/config.js';
 import { readUrl } from '../runtime/read-url.js';
 import type { IngestionEndpoint } from '../sending/post-events.js';
-import { answeredOf, sendEvents, type Sent, SendingStopped } from '../sending/send-events.js';
+import { processedCount, sendEvents, type Sent, SendingStopped } from '../sending/send-events.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { say } from '../runtime/terminal.js';
@@ -37,18 +37,18 @@ const sendFiles = async (
   try {
     const sent = await sendEvents(lines.events(), endpoint, {
       signal,
-      onProgress: (soFar, last) => progress.update(answeredOf(soFar), last.part),
+      onProgress: (soFar, last) => progress.update(processedCount(soFar), last.part),
       onRetry: (reason) => progress.note(`${reason}; retrying`),
     });
     progress.end();
-    return { ...sent, rejected: [...lines.refused, ...sent.rejected] };
+    return { ...sent, rejected: [...lines.rejected, ...sent.rejected] };
   } catch (error) {
     progress.end();
     if (!(error instanceof SendingStopped)) throw error;
     // Unsent lines may lie between acknowledged ones, so this may be a few lines too early, but never too late.
-    const next = from + error.answered;
+    const next = from + error.processed;
     throw new Error(
-      `Sending stopped, ${error.message}. ${count(error.answered)} events were acknowledged. It is safe to repeat the ` +
+      `Sending stopped, ${error.message}. ${count(error.processed)} events were acknowledged. It is safe to repeat the ` +
         `call, because each event counts once; --from ${next} skips the acknowledged events.`,
       { cause: error },
     );

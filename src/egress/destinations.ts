@@ -1,33 +1,34 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import type { Reach } from './reach.js';
+import type { NetworkPolicy } from './network-policy.js';
 
-/** How long the look-up of a name may take, and each question to a name server. ms */
-const LOOK_UP_MS = 5_000;
-const QUESTION_MS = 2_000;
+/** The timeout for the lookup of a name. */
+const LOOKUP_TIMEOUT_MS = 5_000;
+/** The timeout for each query to a name server. */
+const DNS_QUERY_TIMEOUT_MS = 2_000;
 
-/** The only reason that clients see for a refused host. */
+/** The only reason that clients see for a denied host. */
 export const NOT_PUBLIC = 'not a public address';
 
-/** A destination that may not be connected to. The message says nothing of the network of this host. */
-export class AddressRefused extends Error {}
+/** The destination must not be connected to. The message reveals nothing about the network of this host. */
+export class AddressDenied extends Error {}
 
-/** The addresses of a name. Replaced in tests. */
+/** Resolves the addresses of a name. Tests replace it. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
 
-const resolver = new Resolver({ timeout: QUESTION_MS, tries: 2 });
+const resolver = new Resolver({ timeout: DNS_QUERY_TIMEOUT_MS, tries: 2 });
 
 /**
- * Asks name servers directly: the operating system's way keeps a thread for as long as a name server takes, and all
- * look-ups of a process share four.
+ * Queries name servers directly. The resolver of the operating system blocks a thread until a name server responds, and
+ * all lookups of a process share four threads.
  */
 const lookUpPublic: LookUp = async (name) => {
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
 };
 
-/** Then the operating system's way, which knows the names of a private network that no name server has. */
+/** Falls back to the resolver of the operating system, which knows private names that no name server has. */
 const lookUpPrivate: LookUp = async (name) => {
   const found = await lookUpPublic(name);
   return found.length > 0 ? found : (await lookup(name, { all: true })).map(({ address }) => address);
@@ -37,8 +38,8 @@ const lookUpPrivate: LookUp = async (name) => {
 export const hostOf = ({ hostname }: URL): string =>
   hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 
-/** A look-up that knows these addresses only, so that a connection goes to an address that was checked. */
-export const knowing =
+/** A lookup that returns only these addresses, so that a connection goes to an address that was checked. */
+export const fixedLookup =
   (addresses: readonly string[]): LookupFunction =>
   (_name, { all }, callback) => {
     const found: LookupAddress[] = addresses.map((address) => ({ address, family: isIP(address) }));
@@ -46,25 +47,25 @@ export const knowing =
     else callback(null, found[0]!.address, found[0]!.family);
   };
 
-/** Where connections may go that others than the operator ask for. */
+/** Resolves and checks the destinations of connections to URLs that organizations choose. */
 export class Destinations {
   constructor(
-    readonly reach: Reach,
-    private readonly lookUp: LookUp = reach.isWidened ? lookUpPrivate : lookUpPublic,
+    readonly policy: NetworkPolicy,
+    private readonly lookUp: LookUp = policy.allowsNetworks ? lookUpPrivate : lookUpPublic,
   ) {}
 
   /**
-   * The addresses that a connection to this URL may use, looked up now.
-   * @param stop gives the look-up up
-   * @throws AddressRefused unless every address it has is public, or allowed
-   * @throws the reason of `stop`
+   * Looks up the addresses that a connection to this URL may use.
+   * @param stop cancels the lookup
+   * @throws AddressDenied unless every address of the host is public or allowed, or if the lookup fails
+   * @throws the reason of `stop` if it aborts
    */
   async addressesOf(url: URL, stop?: AbortSignal): Promise<readonly string[]> {
     const host = hostOf(url);
-    if (!this.reach.mayInclude(host)) throw new AddressRefused(NOT_PUBLIC);
+    if (!this.policy.permitsHost(host)) throw new AddressDenied(NOT_PUBLIC);
     if (isIP(host) !== 0) return [host];
     const addresses = await this.find(host, stop);
-    if (!addresses.every((address) => this.reach.includes(address))) throw new AddressRefused(NOT_PUBLIC);
+    if (!addresses.every((address) => this.policy.permits(address))) throw new AddressDenied(NOT_PUBLIC);
     return addresses;
   }
 
@@ -74,8 +75,8 @@ export class Destinations {
     const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
     const onStop = (): void => giveUp(stop!.reason);
     const timer = setTimeout(
-      () => giveUp(new AddressRefused('the look-up of the host name took too long')),
-      LOOK_UP_MS,
+      () => giveUp(new AddressDenied('the lookup of the host name took too long')),
+      LOOKUP_TIMEOUT_MS,
     );
     stop?.addEventListener('abort', onStop);
     try {
@@ -83,11 +84,11 @@ export class Destinations {
       if (found.length > 0) return found;
     } catch (error) {
       stop?.throwIfAborted();
-      if (error instanceof AddressRefused) throw error;
+      if (error instanceof AddressDenied) throw error;
     } finally {
       clearTimeout(timer);
       stop?.removeEventListener('abort', onStop);
     }
-    throw new AddressRefused('the host name does not resolve');
+    throw new AddressDenied('the host name does not resolve');
   }
 }

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { isPublicAddress, canonicalAddress } from '../assets/ip-address.js';
 
-/** Read each time: a laptop, a container or a VPN changes its addresses while the process runs. */
+/** Reads the interfaces at each call, because the addresses of a laptop, container or VPN change while the process runs. */
 const isOwn = (address: string): boolean => {
   const simplest = canonicalAddress(address);
   return Object.values(networkInterfaces()).some((interfaces) =>
@@ -9,5 +9,5 @@ const isOwn = (address: string): boolean => {
   );
 };
 
-/** Whether a text is the IP address of another host on the public Internet. */
+/** Whether a text is a public IP address that does not belong to this host. */
 export const isReachableAddress = (address: string): boolean => isPublicAddress(address) && !isOwn(address);

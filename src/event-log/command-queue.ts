@@ -49,7 +49,7 @@ export interface CommandRules<Command, State extends Loaded, Decision extends De
 export interface EventQuota {
   eventsLeft(organization: string): Promise<number>;
   charge(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
-  giveBack(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
+  refund(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
   refusal(organization: string, quota: 'events'): Error;
 }
 
@@ -168,13 +168,13 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         return (await this.log.append(this.rules.stream(organization), expected, events)).position;
       } catch (error) {
         if (error instanceof WrongExpectedRevision) {
-          this.quota?.giveBack(organization, cost);
+          this.quota?.refund(organization, cost);
           return undefined;
         }
         const wait = backoff.next();
         if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) {
           // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
-          this.quota?.giveBack(organization, cost);
+          this.quota?.refund(organization, cost);
           throw error;
         }
         await pause(wait);

@@ -8,65 +8,65 @@ import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
 import { FactCounts, type Facts, factBoundOf, type Weigh, type Weighable } from './fact-counts.js';
 
 /**
- * The projector counts `window` facts in 50 to 100 ms with a core of its own, and in half a second when seven others
- * compete for its two.
+ * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
+ * processes compete for two cores.
  */
-const BOUNDS = { window: 2_000, harmless: 500 };
-/** Facts per append: a batch of 1,000 ordinary events. */
-const MAX_AT_ONCE = BOUNDS.window;
-const LOOK_EVERY_MS = 20;
-/** The longest wait for the checkpoint: if the database does not respond, the append will find out. */
-const MAX_LOOK_MS = 300;
-/** Bodies held in memory at once. */
-const MAX_HELD = 64;
-/** If the projector has not moved for this long, holding back helps nobody: everything is stored. */
-const STOPPED_MS = 2_000;
+const LIMITS = { backlog: 2_000, alwaysAdmitted: 500 };
+/** Maximum number of facts per append: as many as a batch of 1,000 typical events. */
+const MAX_FACTS_PER_APPEND = LIMITS.backlog;
+const POLL_INTERVAL_MS = 20;
+/** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
+const CHECKPOINT_TIMEOUT_MS = 300;
+/** Maximum number of requests held at the same time, because each keeps its body in memory. */
+const MAX_HELD_REQUESTS = 64;
+/** If the checkpoint has not moved for this long, the projector has stopped. Holding requests is then useless. */
+const PROJECTOR_STOPPED_MS = 2_000;
 const RETRY_AFTER_SECONDS = 1;
 const MESSAGES = {
   counting: 'Too many events are waiting to be counted; retry after the number of seconds in Retry-After',
   storing: 'Too many events are being stored; retry after the number of seconds in Retry-After',
 };
-/** Appends tracked as waiting; beyond, the oldest are assumed counted. */
-const MAX_WAITING = 20_000;
+/** Maximum number of tracked appends. If there are more, the oldest are assumed to be counted. */
+const MAX_UNCOUNTED = 20_000;
 
-/** What a request waits for: stored facts to be counted, or other requests to be stored. */
-type Obstacle = keyof typeof MESSAGES;
+/** Why a request is held: stored facts must be counted first, or other requests must be stored first. */
+type HoldReason = keyof typeof MESSAGES;
 
-/** How long one request may still be held, over all its appends. ms */
-export interface Patience {
-  /** Until too many facts are counted; a projector that is not behind uses none of it, however slow the log is. */
+/** How much longer a request may be held, over all its appends, in ms. */
+export interface HoldBudget {
+  /** For the reason `counting`. A slow log does not use it up, as long as the projector keeps up. */
   counting: number;
-  /** For whatever reason, because a held body takes memory. */
+  /** For any reason, because a held body takes memory. */
   total: number;
 }
-export const newPatience = (): Patience => ({ counting: 2_000, total: 10_000 });
+export const newHoldBudget = (): HoldBudget => ({ counting: 2_000, total: 10_000 });
 
-/** Events stored together and not yet counted. */
-interface Waiting {
-  /** Of the last of them in the log. */
+/** An append whose events are stored but not counted yet. */
+interface UncountedAppend {
+  /** The position of its last event in the log. */
   readonly position: bigint;
-  /** By the clock. ms */
+  /** When the append finished, by the injected clock, in ms. */
   readonly since: number;
   readonly facts: Facts;
 }
 
 /**
- * Backpressure: keeps one organization's backfill from delaying the others. The log stores events faster than they can
- * be counted, and they are counted in order. So when more facts wait than can be counted in a moment, requests of the
- * organizations with the most of them are held until fewer do, or rejected with 429. The unit is facts because they are
- * the cost: one event may be fifty of them.
+ * Backpressure: prevents the backfill of one organization from delaying the events of the others. The log stores events
+ * faster than the projector counts them, and the projector counts them in order. If the backlog exceeds its limit,
+ * requests of the organizations with the largest backlogs are held until it shrinks, or rejected with 429. The backlog is
+ * measured in facts, because one event may count as up to fifty facts.
  */
 @Injectable()
 export class IngestBackpressure {
-  private waiting: Waiting[] = [];
-  /** Being stored, or stored and not yet counted. */
-  private readonly admitted = new FactCounts(BOUNDS);
-  /** Those of them that are stored: nobody can be blamed for counting the others late. */
-  private readonly uncounted = new FactCounts(BOUNDS);
+  private appends: UncountedAppend[] = [];
+  /** The facts that are being stored, and those that are stored but not counted yet. */
+  private readonly admitted = new FactCounts(LIMITS);
+  /** The facts that are stored and wait only for the projector. */
+  private readonly uncounted = new FactCounts(LIMITS);
   private held = 0;
-  private lookedAt = Number.NEGATIVE_INFINITY;
+  private checkedAt = Number.NEGATIVE_INFINITY;
   private readonly readCountedOnce = singleFlight(() => this.readCounted());
-  /** The checkpoint of the metrics, once it has been read, and when it was last seen to have moved. */
+  /** The checkpoint of the metrics as last read, and when it last moved; undefined until it is read. */
   private counted: { readonly position: bigint; readonly movedAt: number } | undefined;
 
   constructor(
@@ -74,34 +74,34 @@ export class IngestBackpressure {
     @Optional() private readonly clock: Clock = monotonic,
   ) {}
 
-  /** The first entries, up to one append; at least one. */
+  /** Returns the first entries, as many as fit into one append; at least one. */
   portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factBoundOf): readonly Entry[] {
     let facts = 0;
-    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_AT_ONCE && index > 0);
+    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_FACTS_PER_APPEND && index > 0);
     return end === -1 ? entries : entries.slice(0, end);
   }
 
   /**
-   * Resolves when these facts may be stored; from then on they are `admitted` until they are counted, or released.
-   * @param patience is reduced by the time that the request was held
-   * @throws TooManyRequests if they would have to wait longer
+   * Resolves when these facts may be stored. They then count as admitted until they are counted or released.
+   * @param budget is reduced by the time that the request was held
+   * @throws TooManyRequests if the budget is used up or too many requests are held
    */
-  async admit(facts: Facts, patience = newPatience()): Promise<void> {
-    let obstacle = await this.obstacleTo(facts);
-    if (obstacle !== undefined) {
-      const isCrowded = this.held >= MAX_HELD;
+  async admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
+    let holdReason = await this.holdReasonFor(facts);
+    if (holdReason !== undefined) {
+      const isFull = this.held >= MAX_HELD_REQUESTS;
       this.held += 1;
       try {
-        while (obstacle !== undefined) {
-          if (isCrowded || patience.total <= 0 || (obstacle === 'counting' && patience.counting <= 0))
-            throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[obstacle]);
+        while (holdReason !== undefined) {
+          if (isFull || budget.total <= 0 || (holdReason === 'counting' && budget.counting <= 0))
+            throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[holdReason]);
           const before = this.clock.now();
-          await this.clock.sleep(LOOK_EVERY_MS);
-          const next = await this.obstacleTo(facts);
+          await this.clock.sleep(POLL_INTERVAL_MS);
+          const next = await this.holdReasonFor(facts);
           const held = this.clock.now() - before;
-          patience.total -= held;
-          if (obstacle === 'counting') patience.counting -= held;
-          obstacle = next;
+          budget.total -= held;
+          if (holdReason === 'counting') budget.counting -= held;
+          holdReason = next;
         }
       } finally {
         this.held -= 1;
@@ -111,53 +111,54 @@ export class IngestBackpressure {
   }
 
   /**
-   * Marks admitted facts as in the log, to be counted.
-   * @param position of the last of their events
+   * Marks admitted facts as stored; they wait to be counted.
+   * @param position the position of their last event in the log
    */
   stored(facts: Facts, position: bigint): void {
-    if (this.waiting.length >= MAX_WAITING) this.forget(this.waiting.splice(0, MAX_WAITING / 2));
+    if (this.appends.length >= MAX_UNCOUNTED) this.forget(this.appends.splice(0, MAX_UNCOUNTED / 2));
     this.uncounted.add(facts);
-    this.waiting.push({ position, since: this.clock.now(), facts });
+    this.appends.push({ position, since: this.clock.now(), facts });
   }
 
-  /** Forgets admitted facts that were not stored, as far as is known. */
+  /** Removes admitted facts whose append failed. */
   release(facts: Facts): void {
     this.admitted.remove(facts);
   }
 
-  private async obstacleTo(facts: Facts): Promise<Obstacle | undefined> {
+  private async holdReasonFor(facts: Facts): Promise<HoldReason | undefined> {
     if (!this.admitted.isFullFor(facts)) return undefined;
-    await this.look();
-    const isHeldBackBy = (counts: FactCounts): boolean => counts.isFullFor(facts) && counts.areOfHeavy(facts);
-    if (!isHeldBackBy(this.admitted)) return undefined;
-    return isHeldBackBy(this.uncounted) ? 'counting' : 'storing';
+    await this.refresh();
+    const isHeldBy = (counts: FactCounts): boolean => counts.isFullFor(facts) && counts.areMostlyFromHeavy(facts);
+    if (!isHeldBy(this.admitted)) return undefined;
+    return isHeldBy(this.uncounted) ? 'counting' : 'storing';
   }
 
-  private async look(): Promise<void> {
-    if (this.clock.now() - this.lookedAt >= LOOK_EVERY_MS) await finishesWithin(this.readCountedOnce(), MAX_LOOK_MS);
+  private async refresh(): Promise<void> {
+    if (this.clock.now() - this.checkedAt >= POLL_INTERVAL_MS)
+      await finishesWithin(this.readCountedOnce(), CHECKPOINT_TIMEOUT_MS);
   }
 
   private async readCounted(): Promise<void> {
-    // Callers that need the database report its failure; here it only means that nothing is known.
+    // A failure only means that the checkpoint is unknown. Callers that need the database report the failure.
     const row = await this.checkpoints.current().then(
       (rows) => rows.get('metrics'),
       () => undefined,
     );
     const now = this.clock.now();
-    this.lookedAt = now;
+    this.checkedAt = now;
     const before = this.counted;
     const position = row === undefined ? (before?.position ?? BEGINNING) : BigInt(row.position);
     const movedAt =
       before === undefined ? Number.NEGATIVE_INFINITY : before.position === position ? before.movedAt : now;
     this.counted = { position, movedAt };
-    const stoppedSince = Math.max(movedAt, this.waiting[0]?.since ?? now);
-    const isStopped = now - stoppedSince > STOPPED_MS;
-    const [counted, waiting] = partition(this.waiting, (one) => isStopped || one.position <= position);
-    this.waiting = waiting;
+    const stoppedSince = Math.max(movedAt, this.appends[0]?.since ?? now);
+    const isStopped = now - stoppedSince > PROJECTOR_STOPPED_MS;
+    const [counted, uncounted] = partition(this.appends, (one) => isStopped || one.position <= position);
+    this.appends = uncounted;
     this.forget(counted);
   }
 
-  private forget(counted: readonly Waiting[]): void {
+  private forget(counted: readonly UncountedAppend[]): void {
     for (const { facts } of counted) {
       this.admitted.remove(facts);
       this.uncounted.remove(facts);

@@ -1,6 +1,6 @@
 import { maxFactsOf } from '../events/facts.js';
 
-/** Facts per organization; '' = entries of the status history. */
+/** Numbers of facts by organization; '' stands for the entries of the status history, which have no organization. */
 export type Facts = ReadonlyMap<string, number>;
 
 export interface Weighable {
@@ -19,20 +19,20 @@ export const tally = (entries: readonly Weighable[], weigh: Weigh = factBoundOf)
   return facts;
 };
 
-/** Facts above which the organizations with the most of them are held back. */
-export interface Bounds {
-  /** Of all organizations. */
-  readonly window: number;
-  /** An organization with fewer is never held back. */
-  readonly harmless: number;
+/** The limits above which requests of the organizations with the most facts are held. */
+export interface FactLimits {
+  /** The maximum number of facts of all organizations together. */
+  readonly backlog: number;
+  /** Requests of an organization with fewer facts are never held. */
+  readonly alwaysAdmitted: number;
 }
 
-/** How many facts each organization has, and all together. */
+/** Counts facts by organization and in total. */
 export class FactCounts {
   private readonly counts = new Map<string, number>();
   private sum = 0;
 
-  constructor(private readonly bounds: Bounds) {}
+  constructor(private readonly limits: FactLimits) {}
 
   add(facts: Facts): void {
     for (const [organization, n] of facts) {
@@ -50,16 +50,16 @@ export class FactCounts {
     }
   }
 
-  /** Whether they do not fit in beside what is here. */
+  /** Whether adding these facts would exceed the backlog limit. */
   isFullFor(facts: Facts): boolean {
     let wanted = 0;
     for (const n of facts.values()) wanted += n;
-    return this.sum > 0 && this.sum + wanted > this.bounds.window;
+    return this.sum > 0 && this.sum + wanted > this.limits.backlog;
   }
 
-  /** Whether most of them are of organizations that already have at least their fair share of what is here. */
-  areOfHeavy(facts: Facts): boolean {
-    const fairShare = Math.max(this.bounds.harmless, this.sum / this.counts.size);
+  /** Whether most of these facts belong to organizations that already have at least their fair share of the backlog. */
+  areMostlyFromHeavy(facts: Facts): boolean {
+    const fairShare = Math.max(this.limits.alwaysAdmitted, this.sum / this.counts.size);
     let [wanted, heavy] = [0, 0];
     for (const [organization, n] of facts) {
       wanted += n;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Histogram, Registry } from 'prom-client';
-import type { Refusal } from './rejections/refusals.js';
+import type { RejectionGroup } from './rejections/rejection-groups.js';
 
 const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 
@@ -32,10 +32,10 @@ export class IngestMetrics {
     });
   }
 
-  addRequest(bytes: number, events: number, refusals: readonly Refusal[]): void {
+  addRequest(bytes: number, events: number, groups: readonly RejectionGroup[]): void {
     this.bytes.inc(bytes);
     this.batches.observe(events);
-    for (const { type, reason, count } of refusals) this.events.inc({ type, outcome: 'rejected', reason }, count);
+    for (const { type, reason, count } of groups) this.events.inc({ type, outcome: 'rejected', reason }, count);
   }
 
   /** @param type an upstream type */

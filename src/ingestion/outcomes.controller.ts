@@ -13,12 +13,12 @@ import { EventStatusesDto, EventStatusRequest, STATUS_BODY } from './status/stat
 import { GetEventUsage } from './usage/get-event-usage.js';
 import { EventUsageDto, EventUsageRequest } from './usage/usage.dto.js';
 
-/** Any projection can have parked events. */
+/** Reads every projection, because any projection can have parked events. */
 const READS = {
   reads: ['metrics', 'brands-and-flags', 'asset-statuses', 'asset-groups', 'takedowns', 'webhooks', 'records'],
   namesCheckpoint: true,
 } as const;
-const WHOSE =
+const COVERAGE =
   'Covers the events that the organization’s keys have sent. For a key without an organization, covers the events that ' +
   'this key has sent.';
 
@@ -32,7 +32,7 @@ export class OutcomesController {
   @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
     summary: 'List rejected events by day and reason',
-    description: `${WHOSE} Each item has the number of events and a sample.`,
+    description: `${COVERAGE} Each item has the number of events and a sample.`,
   })
   @ApiOkResponse({ type: RejectionPageDto, description: 'A page of rejections, newest day first.' })
   listRejectedEvents(@CurrentCaller() caller: Caller, @Query() query: RejectionsRequest): Promise<RejectionPageDto> {
@@ -58,7 +58,7 @@ export class OutcomesController {
   @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
     summary: 'Get event counts by day, type and outcome, and the remaining quota',
-    description: `${WHOSE} Counts are kept for 90 days.`,
+    description: `${COVERAGE} Counts are kept for 90 days.`,
   })
   @ApiOkResponse({ type: EventUsageDto, description: 'The counts and, for a key of an organization, its quota.' })
   getEventUsage(@CurrentCaller() caller: Caller, @Query() { from, to }: EventUsageRequest): Promise<EventUsageDto> {

@@ -1,9 +1,9 @@
 import { IsFromAnswer, IsLimit } from '../http/parameters.js';
 
 const DEFAULT_LIMIT = 50;
-export const NO_CURSOR = 'cursor must be the nextCursor of the previous page';
+export const CURSOR_RULE = 'cursor must be the nextCursor of the previous page';
 
-/** Which page of a list. */
+/** Selects a page of a list. */
 export class PageRequest {
   /**
    * Items per page, 1 to 100. Default: 50.
@@ -13,7 +13,7 @@ export class PageRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page. Absent for the first page. */
-  @IsFromAnswer(NO_CURSOR)
+  @IsFromAnswer(CURSOR_RULE)
   cursor?: string;
 }
 

@@ -1,7 +1,7 @@
 import type { Fact } from '../events/facts.js';
 import { json, nullable, statement } from '../postgres/statement.js';
 
-/** The newest counted state of the record of `i`, whichever table has it. */
+/** The newest counted state of the record that `i` identifies, from the table of its kind. */
 const STATE = `
       select r.version, r.event_id, r.counts from read.records r
         where r.organization = i.organization and r.kind = i.kind and r.id = i.id
@@ -16,7 +16,7 @@ const STATE = `
         where i.kind = 'groupedAsset' and g.organization = i.organization and g.asset = i.id
       limit 1`;
 
-/** The newest counted state of each of these records; records that have none are left out. */
+/** The newest counted state of each of these records. Records without a counted state are omitted. */
 export const READ_RECORD_STATES = statement(
   'ingestion-record-states',
   { organization: 'text[]', kind: 'text[]', id: 'text[]' },
@@ -26,7 +26,7 @@ export const READ_RECORD_STATES = statement(
     id: 'text',
     version: 'bigint',
     eventId: 'uuid',
-    /** What the record counts as in this state. */
+    /** The facts that the record counts as in this state. */
     facts: json<readonly Fact[]>(),
   },
   `
@@ -35,7 +35,7 @@ export const READ_RECORD_STATES = statement(
     ) r`,
 );
 
-/** Of each event: its record's newest counted state, how far its projection is, and a projection that has parked it. */
+/** For each event: the newest counted state of its record, the checkpoint of its projection, and where it is parked. */
 export const READ_EVENT_STATES = statement(
   'ingestion-event-states',
   { eventId: 'uuid[]', organization: 'text[]', kind: 'text[]', id: 'text[]', projection: 'text[]' },
@@ -47,7 +47,7 @@ export const READ_EVENT_STATES = statement(
     countedUpTo: nullable('bigint'),
     parkedBy: nullable('text'),
     parkedAt: nullable('bigint'),
-    /** Null: it is for the operator. */
+    /** Null if the reason is a database error, which is shown only to the operator. */
     parkedReason: nullable('text'),
   },
   `

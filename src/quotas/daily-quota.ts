@@ -10,28 +10,28 @@ import { TooManyRequests } from '../errors.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
 import { addIngestUsage, forgetIngestUsage } from './usage.js';
 
-/** Events stored, and bytes of bodies sent. */
+/** A number of stored events, and a number of bytes of request bodies. */
 export interface Amount {
   readonly events: number;
   readonly bytes: number;
 }
 
-/** An organization's use today. */
-interface Use {
+/** What an organization has used of its quota today. */
+interface Usage {
   /** The total of all instances, as of the last flush. */
   known: Amount;
-  /** Charged here since; a refund may make it negative. */
+  /** Charged by this instance since the last flush. A refund may make it negative. */
   pending: Amount;
-  /** Settles when `known` has been read once, or the read failed. */
+  /** Settles once `known` has been read, or the read has failed. */
   readonly read: Promise<void>;
 }
 
-/** How long charges may be unknown to other instances, and lost by a kill -9. ms */
-const FLUSH_EVERY_MS = 1_000;
-/** The longest the first request of a day waits for the total. ms */
-const MAX_READ_MS = 300;
+/** How long a charge may be unknown to other instances. A crash loses the charges of this interval. */
+const FLUSH_INTERVAL_MS = 1_000;
+/** How long the first request of a day waits for the total of all instances. */
+const READ_TIMEOUT_MS = 300;
 const NOTHING: Amount = { events: 0, bytes: 0 };
-const KINDS = ['events', 'bytes'] as const;
+const QUOTAS = ['events', 'bytes'] as const;
 
 const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
   events: a.events + sign * b.events,
@@ -39,16 +39,16 @@ const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
 });
 
 /**
- * What an organization may store in a UTC day: the events of its own ingest keys, of its groups and of their members. A
- * key that may write must not fill the log faster than one that may ingest. Each instance counts in memory and adds to
- * a shared table once a second, so an organization can exceed its quota by what other instances accept within a second,
- * and a restart forgets a second. If the table is unavailable, events are accepted and counted here: the log decides
- * whether a request succeeds, not a quota. Memory is one entry per organization that stored something today.
+ * Limits what an organization may store per UTC day: the events sent with its own ingest keys, and the changes of its
+ * groups, group members and webhooks. Each instance counts in memory and adds its counts to a shared table once a second.
+ * An organization can therefore exceed its quota by what other instances accept within a second, and a crash loses the
+ * counts of up to a second. If the table is unavailable, requests are still accepted, and this instance counts them in
+ * memory. Memory holds one entry for each organization that stored something today.
  */
 @Injectable()
 export class DailyQuota implements BeforeApplicationShutdown {
   private day = 0;
-  private uses = new Map<string, Use>();
+  private usages = new Map<string, Usage>();
   private readonly flushes: DelayedFlush;
   private readonly report: FailureReport;
   private readonly limits: Amount;
@@ -63,7 +63,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     this.limits = { events: config.ingestEventsPerDay, bytes: config.ingestBytesPerDay };
     this.report = reportFailures('count quotas', registry);
     this.flushes = new DelayedFlush(
-      FLUSH_EVERY_MS,
+      FLUSH_INTERVAL_MS,
       () => this.flush(),
       (error) => this.report.failed(error),
     );
@@ -76,55 +76,55 @@ export class DailyQuota implements BeforeApplicationShutdown {
       labelNames: ['quota'],
       registers,
     });
-    for (const quota of KINDS) this.refusals.inc({ quota }, 0);
+    for (const quota of QUOTAS) this.refusals.inc({ quota }, 0);
     new Gauge({
       name: 'threat_protection_ingest_quota_used_ratio',
       help: 'Share of its daily quota used by the organization closest to it, as far as this process knows',
       labelNames: ['quota'],
       registers,
       collect() {
-        for (const quota of KINDS) this.set({ quota }, highest(quota));
+        for (const quota of QUOTAS) this.set({ quota }, highest(quota));
       },
     });
   }
 
   /**
    * Charges an organization's quota.
-   * @throws TooManyRequests if less is left; nothing is charged then
+   * @throws TooManyRequests if less than `amount` is left, in which case nothing is charged
    */
   async take(organization: string, amount: Amount): Promise<void> {
-    const use = await this.read(organization);
-    if (use === undefined) return;
-    const after = sum(sum(use.known, use.pending), amount);
-    for (const quota of KINDS)
+    const usage = await this.read(organization);
+    if (usage === undefined) return;
+    const after = sum(sum(usage.known, usage.pending), amount);
+    for (const quota of QUOTAS)
       if (this.limits[quota] > 0 && amount[quota] > 0 && after[quota] > this.limits[quota])
         throw this.refusal(organization, quota);
-    this.add(use, amount, 1);
+    this.add(usage, amount, 1);
   }
 
   /**
-   * How many more events an organization may store today; `Infinity` without a limit. For whoever decides with it at
-   * once and then calls `charge`, without anything awaited in between.
+   * How many more events an organization may store today; `Infinity` without a limit. A caller that decides based on the
+   * result must call `charge` without awaiting anything in between.
    */
   async eventsLeft(organization: string): Promise<number> {
-    const use = await this.read(organization);
-    if (use === undefined || this.limits.events === 0) return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.limits.events - use.known.events - use.pending.events);
+    const usage = await this.read(organization);
+    if (usage === undefined || this.limits.events === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.limits.events - usage.known.events - usage.pending.events);
   }
 
-  /** Charges without asking. */
+  /** Charges an amount without checking the limit. */
   charge(organization: string, amount: Amount): void {
-    const use = this.useOf(organization);
-    if (use !== undefined) this.add(use, amount, 1);
+    const usage = this.usageOf(organization);
+    if (usage !== undefined) this.add(usage, amount, 1);
   }
 
-  /** Refunds what was charged today for nothing. */
-  giveBack(organization: string, amount: Amount): void {
-    const use = this.uses.get(organization);
-    if (use !== undefined) this.add(use, amount, -1);
+  /** Refunds an amount that was charged today but not stored. */
+  refund(organization: string, amount: Amount): void {
+    const usage = this.usages.get(organization);
+    if (usage !== undefined) this.add(usage, amount, -1);
   }
 
-  /** The error for a request that is refused because the quota is used up; counts it. */
+  /** Counts a request that is rejected because the quota is used up, and returns the error for it. */
   refusal(organization: string, quota: keyof Amount): TooManyRequests {
     this.refusals.inc({ quota });
     return new TooManyRequests(
@@ -137,59 +137,59 @@ export class DailyQuota implements BeforeApplicationShutdown {
     await this.flushes.stop();
   }
 
-  private add(use: Use, amount: Amount, sign: 1 | -1): void {
-    use.pending = sum(use.pending, amount, sign);
+  private add(usage: Usage, amount: Amount, sign: 1 | -1): void {
+    usage.pending = sum(usage.pending, amount, sign);
     this.flushes.schedule();
   }
 
-  /** An organization's use, its total read if that does not take long; undefined if nothing is limited. */
-  private async read(organization: string): Promise<Use | undefined> {
-    const use = this.useOf(organization);
-    if (use !== undefined) await finishesWithin(use.read, MAX_READ_MS);
-    return use;
+  /** An organization's usage, with the total of all instances if it is read in time; undefined if there are no limits. */
+  private async read(organization: string): Promise<Usage | undefined> {
+    const usage = this.usageOf(organization);
+    if (usage !== undefined) await finishesWithin(usage.read, READ_TIMEOUT_MS);
+    return usage;
   }
 
-  private useOf(organization: string): Use | undefined {
+  private usageOf(organization: string): Usage | undefined {
     if (this.limits.events === 0 && this.limits.bytes === 0) return undefined;
     const today = dayOf(this.clock.now());
     if (today !== this.day) {
-      // The last second of the previous day is not flushed: nobody will read it.
+      // The last counts of the previous day are not flushed, because they are no longer needed.
       this.day = today;
-      this.uses = new Map();
+      this.usages = new Map();
       forgetIngestUsage(this.pool).catch((error: unknown) => this.report.failed(error));
     }
-    let use = this.uses.get(organization);
-    if (use === undefined) {
+    let usage = this.usages.get(organization);
+    if (usage === undefined) {
       const read = addIngestUsage(this.pool, today, [{ organization, ...NOTHING }]).then(
-        ([known]) => void (use!.known = known!),
+        ([known]) => void (usage!.known = known!),
         (error: unknown) => this.report.failed(error),
       );
-      use = { known: NOTHING, pending: NOTHING, read };
-      this.uses.set(organization, use);
+      usage = { known: NOTHING, pending: NOTHING, read };
+      this.usages.set(organization, usage);
     }
-    return use;
+    return usage;
   }
 
-  /** Never runs concurrently, so that no amount is sent twice. */
+  /** Adds the pending amounts to the shared table. Calls must not overlap, or amounts would be added twice. */
   private async flush(): Promise<void> {
-    const [day, uses] = [this.day, this.uses];
-    const sent = [...uses].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
+    const [day, usages] = [this.day, this.usages];
+    const sent = [...usages].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
     if (sent.length === 0) return;
     const amounts = new Map(sent.map(([organization, { pending }]) => [organization, pending]));
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
-    // If it fails, the amounts stay pending. If only the answer was lost, they count twice, which is acceptable for a
-    // quota.
+    // If the statement fails, the amounts stay pending. If only its response is lost, the amounts count twice, which is
+    // acceptable for a quota.
     for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
-      const use = uses.get(organization)!;
-      use.known = { events, bytes };
-      use.pending = sum(use.pending, amounts.get(organization)!, -1);
+      const usage = usages.get(organization)!;
+      usage.known = { events, bytes };
+      usage.pending = sum(usage.pending, amounts.get(organization)!, -1);
     }
   }
 
   private highest(kind: keyof Amount): number {
     let highest = 0;
     if (dayOf(this.clock.now()) === this.day)
-      for (const { known, pending } of this.uses.values()) highest = Math.max(highest, known[kind] + pending[kind]);
+      for (const { known, pending } of this.usages.values()) highest = Math.max(highest, known[kind] + pending[kind]);
     return this.limits[kind] === 0 ? 0 : highest / this.limits[kind];
   }
 }

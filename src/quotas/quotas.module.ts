@@ -3,7 +3,7 @@ import { OpsModule } from '../http/ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { DailyQuota } from './daily-quota.js';
 
-/** One quota for everything that stores events of an organization. */
+/** The daily quota, which all modules that store events of an organization share. */
 @Module({
   imports: [ReadModelsModule, OpsModule],
   providers: [DailyQuota],

@@ -6,8 +6,8 @@ import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from '../read-models/statem
 import type { Config } from '../runtime/config.js';
 
 /**
- * What organizations have stored on a UTC day with their own ingest keys and by changing groups. It cannot be counted
- * from the log, which knows neither keys nor the bytes of a request.
+ * What an organization has used of its daily quota on a UTC day. It is stored, because it cannot be computed from the log:
+ * the log does not contain the bytes of a request.
  */
 export interface IngestUsage {
   readonly organization: string;
@@ -16,19 +16,20 @@ export interface IngestUsage {
 }
 
 /**
- * Adds the amounts since the last call, zero included.
+ * Adds amounts to the totals of a day.
  * @param day days since 1970
- * @returns the day's sums of these organizations over all instances
+ * @param used the amounts since the last call; may be zero
+ * @returns the new totals of these organizations, over all instances
  */
 export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> =>
   ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
 
-/** Drops what is older than yesterday, by the database's clock. */
+/** Deletes the rows from before yesterday, by the clock of the database. */
 export const forgetIngestUsage = async (pool: Pool): Promise<void> => {
   await DELETE_OLD_INGEST_USAGE.run(pool, {});
 };
 
-/** The day's sums, of one organization or of all that sent something, the most bytes first. */
+/** Reads the totals of a day, of one organization or of all that stored something, most bytes first. */
 export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {
   const ofDay = createReadModels(pool)
     .selectFrom('service.ingest_usage')
@@ -41,7 +42,7 @@ export const readIngestUsage = (pool: Pool, day: number, organization?: string):
 };
 
 /**
- * What is left of an organization's quotas, as of the last second; undefined if nothing is limited.
+ * Reads what is left of an organization's quotas; undefined if there are no limits. The last second may be missing.
  * @param today days since 1970
  */
 export const readQuotaLeft = async (

@@ -3,14 +3,14 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { Refusal, Sendable } from './post-events.js';
+import type { EventIssues, Sendable } from './post-events.js';
 
 const NEWLINE = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
-/** Bytes of a line, as many as the endpoint takes in a request. */
+/** The maximum length of a line: the maximum size of a request. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Yields each line without its end; undefined instead of a line that is too long, of which no more is kept. */
+/** Yields each line without its line break, or undefined for a line that is too long, whose text is not kept in memory. */
 const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer | undefined> {
   let pieces: Buffer[] = [];
   let length = 0;
@@ -45,7 +45,7 @@ const withoutByteOrderMark = (line: Buffer): Buffer =>
  */
 export class EventLines {
   /** Lines that are too long or not JSON. They are not sent, because one would make its whole batch unreadable. */
-  readonly refused: Refusal[] = [];
+  readonly rejected: EventIssues[] = [];
   private total: number | undefined = 0;
   private done = 0;
   private current: ReadStream | undefined;
@@ -77,7 +77,7 @@ export class EventLines {
         if (read === undefined) {
           count += 1;
           if (count > this.from)
-            this.refused.push({ place, issues: [`the line is longer than ${MAX_LINE_BYTES} bytes`] });
+            this.rejected.push({ place, issues: [`the line is longer than ${MAX_LINE_BYTES} bytes`] });
           continue;
         }
         const bytes = line === 1 ? withoutByteOrderMark(read) : read;
@@ -86,7 +86,7 @@ export class EventLines {
         count += 1;
         if (count <= this.from) continue;
         if (isUtf8(bytes) && isJson(text)) yield { json: text, place, part: this.part };
-        else this.refused.push({ place, issues: ['the line is not JSON in UTF-8'] });
+        else this.rejected.push({ place, issues: ['the line is not JSON in UTF-8'] });
       }
       this.done += this.current?.bytesRead ?? 0;
       this.current = undefined;

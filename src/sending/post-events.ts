@@ -2,45 +2,49 @@
 export interface Sendable {
   /** The CloudEvent as JSON, on one line. */
   readonly json: string;
-  /** Its origin, such as file and line, shown if it is rejected. */
+  /** Where the event comes from, such as file and line. Shown if the event is rejected. */
   readonly place: string;
-  /** Progress from 0 to 1 at its end; absent if unknown. */
+  /** The progress after this event, from 0 to 1; absent if unknown. */
   readonly part?: number | undefined;
 }
 
-export interface Refusal {
+/** The problems of one event. */
+export interface EventIssues {
   readonly place: string;
   readonly id?: string;
   readonly issues: readonly string[];
 }
 
 export interface IngestionEndpoint {
-  /** Without the path: `http://127.0.0.1:3000`. */
+  /** The base URL, such as `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly key: string;
-  /** Whether the endpoint only says how it would treat the events. Default: false. */
+  /** If true, the endpoint validates the events without storing them. Default: false. */
   readonly isDryRun?: boolean;
 }
 
 const TIME_LIMIT_MS = 30_000;
 
-interface Noted {
+interface EventNote {
   readonly index: number;
   readonly id?: string;
   readonly issues: readonly { readonly message: string }[];
 }
 
-interface Answer {
+interface IngestionResponse {
   readonly accepted?: number;
   readonly duplicates?: number;
-  readonly rejected?: readonly Noted[];
-  readonly warnings?: readonly Noted[];
+  readonly rejected?: readonly EventNote[];
+  readonly warnings?: readonly EventNote[];
   readonly message?: string;
   readonly issues?: readonly { message: string }[];
 }
 
-/** Every event of a batch rejected as a whole, with its own issues if the answer has them. */
-export const refusedAll = (batch: readonly Sendable[], { message = 'refused', issues = [] }: Answer): Refusal[] => {
+/** Lists all events of a rejected batch, each with its own issues if the response has them. */
+export const rejectAll = (
+  batch: readonly Sendable[],
+  { message = 'rejected', issues = [] }: IngestionResponse,
+): EventIssues[] => {
   const own = batch.map((): string[] => []);
   for (const { message: issue } of issues) {
     const [, index, text] = /^event (\d+): (.*)$/s.exec(issue) ?? [];
@@ -49,16 +53,16 @@ export const refusedAll = (batch: readonly Sendable[], { message = 'refused', is
   return batch.map(({ place }, index) => ({ place, issues: own[index]!.length > 0 ? own[index]! : [message] }));
 };
 
-/** The events of a batch that an answer names. */
-export const placed = (batch: readonly Sendable[], noted: readonly Noted[] = []): Refusal[] =>
+/** Adds the places of the events to the notes of a response. */
+export const withPlaces = (batch: readonly Sendable[], noted: readonly EventNote[] = []): EventIssues[] =>
   noted.map(({ index, id, issues }) => ({
     place: batch[index]!.place,
     ...(id !== undefined && { id }),
     issues: issues.map(({ message }) => message),
   }));
 
-/** The endpoint could not take the batch; whether it was stored is unknown. */
-export class Refused extends Error {
+/** The endpoint did not accept the batch for now. It is unknown whether the batch was stored. */
+export class TemporaryFailure extends Error {
   constructor(
     reason: string,
     readonly retryAfterMs: number,
@@ -72,7 +76,10 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message;
 };
 
-/** @throws Refused if the same batch should be sent again; Error if that would not help */
+/**
+ * Sends one batch.
+ * @throws TemporaryFailure if the batch should be retried; Error if a retry would not help
+ */
 export const post = async (
   batch: readonly Sendable[],
   endpoint: IngestionEndpoint,
@@ -81,7 +88,7 @@ export const post = async (
   const { url, key, isDryRun = false } = endpoint;
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);
   let response: Response;
-  let answer: Answer;
+  let result: IngestionResponse;
   try {
     response = await fetch(new URL(isDryRun ? '/v2/events?dryRun=true' : '/v2/events', url), {
       method: 'POST',
@@ -89,15 +96,15 @@ export const post = async (
       body: `[${batch.map(({ json }) => json).join(',')}]`,
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     });
-    answer = (await response.json()) as Answer;
+    result = (await response.json()) as IngestionResponse;
   } catch (error) {
-    throw new Refused(reasonOf(error), 0);
+    throw new TemporaryFailure(reasonOf(error), 0);
   }
   const { status } = response;
   if (status === 200 || status === 400 || status === 413)
-    return { status, answer, token: response.headers.get('consistency-token') };
-  const reason = `${url} answered ${status}: ${answer.message ?? response.statusText}`;
+    return { status, result, token: response.headers.get('consistency-token') };
+  const reason = `${url} answered ${status}: ${result.message ?? response.statusText}`;
   if (status === 429 || (status >= 502 && status <= 504))
-    throw new Refused(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
+    throw new TemporaryFailure(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
   throw new Error(reason);
 };

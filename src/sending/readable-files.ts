@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
 
 /**
- * Checked before anything begins: a mistyped name must not end a long call half way.
- * @param files `-` is standard input
- * @throws if one of them cannot be read
+ * Checks that files can be read, so that a mistyped name fails before anything is sent.
+ * @param files the paths; `-` is standard input
+ * @throws Error if a file cannot be read
  */
 export const requireReadable = async (files: readonly string[]): Promise<void> => {
   for (const file of files) {

@@ -1,57 +1,57 @@
 import { Backoff, pause } from '../flow/retry.js';
 import {
   type IngestionEndpoint,
-  placed,
+  withPlaces,
   post,
-  type Refusal,
-  Refused,
-  refusedAll,
+  type EventIssues,
+  TemporaryFailure,
+  rejectAll,
   type Sendable,
 } from './post-events.js';
 
-/** Counts of the answered events by outcome. */
+/** The outcomes of the events that were processed. */
 export interface Sent {
   readonly accepted: number;
   readonly duplicates: number;
-  readonly rejected: readonly Refusal[];
+  readonly rejected: readonly EventIssues[];
   /** Events that were accepted although they look like a mistake. */
-  readonly warnings: readonly Refusal[];
+  readonly warnings: readonly EventIssues[];
 }
 
 export interface SendOptions {
   /**
-   * Called after each answer with the counts so far, in order and without gaps, and the last event included. The counts
-   * go on growing after the call.
+   * Called after each batch, in order, with the counts so far and the last event of the batch. The same object is updated
+   * after the call.
    */
   readonly onProgress?: (soFar: Sent, last: Sendable) => void;
-  /** Called with the `Consistency-Token` of each answered batch. The last one need not name the highest position. */
+  /** Called with the `Consistency-Token` of each stored batch. The last token may not have the highest position. */
   readonly onToken?: (token: string) => void;
-  /** Called with the reason when a batch is sent again. */
+  /** Called with the reason when a batch is retried. */
   readonly onRetry?: (reason: string) => void;
   readonly signal?: AbortSignal;
-  /** How long one batch is sent again and again before sending stops. Milliseconds. */
-  readonly patience?: number;
+  /** How long a batch is retried before sending stops. */
+  readonly retryForMs?: number;
 }
 
-/** Sending stopped early. Answered events stay; sending them again counts once. */
+/** Sending stopped early. Events that were processed remain stored; if they are sent again, they count once. */
 export class SendingStopped extends Error {
   constructor(
     reason: string,
-    /** Events answered, from the first on without gaps. */
-    readonly answered: number,
+    /** How many events were processed, counted from the first one without gaps. */
+    readonly processed: number,
   ) {
     super(reason);
   }
 }
 
 const MAX_EVENTS = 1_000;
-/** Bytes per request, minus the brackets. */
+/** Maximum bytes per request, without the brackets of the list. */
 const MAX_BYTES = 8 * 1024 * 1024 - 2;
-/** One batch is read while another is being stored. */
-const AT_ONCE = 2;
-const PATIENCE_MS = 300_000;
-const FIRST_BACK_OFF_MS = 200;
-const MAX_BACK_OFF_MS = 5_000;
+/** Maximum number of concurrent requests, so that one batch is read while another is being stored. */
+const MAX_IN_FLIGHT = 2;
+const RETRY_FOR_MS = 300_000;
+const FIRST_BACKOFF_MS = 200;
+const MAX_BACKOFF_MS = 5_000;
 
 const toBatches = async function* (
   events: Iterable<Sendable> | AsyncIterable<Sendable>,
@@ -76,12 +76,12 @@ const sendBatch = async (
   endpoint: IngestionEndpoint,
   options: SendOptions,
 ): Promise<Sent> => {
-  const { signal, patience = PATIENCE_MS, onRetry, onToken } = options;
-  const end = performance.now() + patience;
-  const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+  const { signal, retryForMs = RETRY_FOR_MS, onRetry, onToken } = options;
+  const end = performance.now() + retryForMs;
+  const backoff = new Backoff(FIRST_BACKOFF_MS, MAX_BACKOFF_MS);
   for (;;) {
     try {
-      const { status, answer, token } = await post(batch, endpoint, signal);
+      const { status, result, token } = await post(batch, endpoint, signal);
       if (status === 413 && batch.length > 1) {
         const half = batch.length >> 1;
         const total = new Total();
@@ -89,47 +89,48 @@ const sendBatch = async (
         total.add(await sendBatch(batch.slice(half), endpoint, options));
         return total;
       }
-      if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer), warnings: [] };
+      if (status !== 200) return { accepted: 0, duplicates: 0, rejected: rejectAll(batch, result), warnings: [] };
       if (token !== null) onToken?.(token);
-      const { accepted = 0, duplicates = 0 } = answer;
+      const { accepted = 0, duplicates = 0 } = result;
       return {
         accepted,
         duplicates,
-        rejected: placed(batch, answer.rejected),
-        warnings: placed(batch, answer.warnings),
+        rejected: withPlaces(batch, result.rejected),
+        warnings: withPlaces(batch, result.warnings),
       };
     } catch (error) {
       signal?.throwIfAborted();
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof TemporaryFailure)) throw error;
       if (performance.now() > end)
-        throw new Error(`gave up after ${Math.round(patience / 1_000)} s: ${error.message}`, { cause: error });
+        throw new Error(`gave up after ${Math.round(retryForMs / 1_000)} s: ${error.message}`, { cause: error });
       onRetry?.(error.message);
       await pause(Math.max(error.retryAfterMs, backoff.next()), signal);
     }
   }
 };
 
-/** Counts that grow with each answer. The rejected events are added in place: copying them would be quadratic. */
+/** Counts that are updated in place, because copying the rejected events for each batch would take quadratic time. */
 class Total implements Sent {
   accepted = 0;
   duplicates = 0;
-  readonly rejected: Refusal[] = [];
-  readonly warnings: Refusal[] = [];
+  readonly rejected: EventIssues[] = [];
+  readonly warnings: EventIssues[] = [];
 
   add({ accepted, duplicates, rejected, warnings }: Sent): void {
     this.accepted += accepted;
     this.duplicates += duplicates;
-    for (const refusal of rejected) this.rejected.push(refusal);
+    for (const issues of rejected) this.rejected.push(issues);
     for (const warning of warnings) this.warnings.push(warning);
   }
 }
 
-export const answeredOf = ({ accepted, duplicates, rejected }: Sent): number => accepted + duplicates + rejected.length;
+export const processedCount = ({ accepted, duplicates, rejected }: Sent): number =>
+  accepted + duplicates + rejected.length;
 
 /**
- * Sends events to the ingestion endpoint in batches, each until it is answered. Event ids are fixed, so a batch whose
- * answer was lost counts once however often it is sent.
- * @throws SendingStopped if retrying would not help, the endpoint has not answered for too long, or the signal aborts
+ * Sends events to the ingestion endpoint in batches, and retries each batch until the endpoint responds. Event ids are
+ * fixed, so a batch whose response was lost counts once, however often it is sent.
+ * @throws SendingStopped if a retry would not help, the endpoint has not responded for too long, or the signal aborts
  */
 export const sendEvents = async (
   events: Iterable<Sendable> | AsyncIterable<Sendable>,
@@ -137,25 +138,25 @@ export const sendEvents = async (
   options: SendOptions = {},
 ): Promise<Sent> => {
   const soFar = new Total();
-  const underWay: { readonly batch: readonly Sendable[]; readonly sent: Promise<Sent> }[] = [];
+  const inFlight: { readonly batch: readonly Sendable[]; readonly sent: Promise<Sent> }[] = [];
   const settleOne = async (): Promise<void> => {
-    const { batch, sent } = underWay.shift()!;
+    const { batch, sent } = inFlight.shift()!;
     soFar.add(await sent);
     options.onProgress?.(soFar, batch.at(-1)!);
   };
   try {
     for await (const batch of toBatches(events)) {
       const sent = sendBatch(batch, endpoint, options);
-      // The batch before it may fail first; then that error is reported.
+      // An earlier batch may fail first; then its error is reported.
       sent.catch(() => undefined);
-      underWay.push({ batch, sent });
-      if (underWay.length === AT_ONCE) await settleOne();
+      inFlight.push({ batch, sent });
+      if (inFlight.length === MAX_IN_FLIGHT) await settleOne();
     }
-    while (underWay.length > 0) await settleOne();
+    while (inFlight.length > 0) await settleOne();
     return { ...soFar };
   } catch (error) {
-    await Promise.allSettled(underWay.map(({ sent }) => sent));
+    await Promise.allSettled(inFlight.map(({ sent }) => sent));
     const reason = options.signal?.aborted ? 'interrupted' : (error as Error).message;
-    throw new SendingStopped(reason, answeredOf(soFar));
+    throw new SendingStopped(reason, processedCount(soFar));
   }
 };

@@ -14,7 +14,7 @@ import { ReplayWebhook } from './endpoints/replay-webhook.js';
 import { RotateSecret } from './endpoints/rotate-secret.js';
 import { TestWebhook } from './endpoints/test-webhook.js';
 import { AttemptsRequest, ReplayDto, RotationDto } from './requests.dto.js';
-import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
+import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
 import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
 
 const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;

@@ -4,11 +4,11 @@ import { databaseTime } from '../postgres/clock.js';
 import { createReadModels } from '../read-models/kysely.js';
 import type { StoredProgress } from '../read-models/webhooks/statements.js';
 
-/** An endpoint as operators see it. */
+/** An endpoint as the CLI shows it to the operator. */
 export interface AnyWebhook {
   readonly organization: string;
   readonly id: string;
-  /** Without its query, which may hold a token of the organization's. */
+  /** Without the query, which may contain a token of the organization. */
   readonly url: string;
   readonly state: 'ACTIVE' | 'FAILING' | 'DISABLED';
   readonly disabledReason: string | null;
@@ -16,11 +16,11 @@ export interface AnyWebhook {
   readonly lastSuccessAt: number | null;
   /** ms */
   readonly nextAttemptAt: number | null;
-  /** The master keys that its secrets are derived from: the newest one, and the one before while that signs too. */
+  /** The ids of the master keys of its secrets: the current secret, and the previous one while it still signs. */
   readonly masterKeys: readonly string[];
 }
 
-/** The endpoints of one organization or of all, as projected so far. */
+/** Lists the endpoints of one organization, or of all organizations, as projected so far. */
 export const listAllWebhooks = async (pool: Pool, organization?: string): Promise<AnyWebhook[]> => {
   const now = await databaseTime(pool);
   const all = createReadModels(pool)
@@ -37,7 +37,7 @@ export const listAllWebhooks = async (pool: Pool, organization?: string): Promis
     const webhook = row.endpoint as Webhook;
     const progress = row.progress as StoredProgress | null;
     const { origin, pathname } = new URL(webhook.url);
-    // After a replay it begins anew.
+    // Progress from before a replay is out of date.
     const current = webhook.state === 'ACTIVE' && progress?.replay === webhook.replay ? progress : undefined;
     const previous = (webhook.previousUntil ?? 0) > now ? [webhook.previousMasterKey!] : [];
     return {

@@ -7,9 +7,9 @@ const KEY_BYTES = 32;
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
 const MAX_KEYS = 64;
 
-/** A key that secrets of webhooks are derived from. */
+/** A key from which the secrets of webhooks are derived. */
 export interface MasterKey {
-  /** Made of the key, so that no file can give the name of one key to another. */
+  /** A hash of the key, so that an id always names the same key. */
   readonly id: string;
   readonly key: Buffer;
 }
@@ -19,11 +19,11 @@ const masterKey = (key: Buffer): MasterKey => ({
   key,
 });
 
-/** The file's keys, the oldest first: one a line in base64, the last one for new secrets. */
+/** Parses the keys of a file, oldest first: one per line in base64. New secrets use the last key. */
 const parseKeys = (path: string, text: string): MasterKey[] => {
   const lines = text.split('\n').map((line) => line.trim());
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
-  // The lines are never repeated: one that is nearly a key is still a secret.
+  // Error messages must not quote a line, because even an invalid key may be secret.
   const wrong = lines.findIndex((line) => line !== '' && !line.startsWith('#') && !KEY.test(line));
   if (wrong >= 0)
     throw new ConfigError(`${path}, line ${wrong + 1}: not a key; a line is the output of "openssl rand -base64 32"`);
@@ -32,15 +32,15 @@ const parseKeys = (path: string, text: string): MasterKey[] => {
   return keys.map((line) => masterKey(Buffer.from(line, 'base64')));
 };
 
-/** Where the keys are; undefined if this installation has none, because its database is somebody else's. */
+/** The path of the key file; undefined if none is set and the database is not the embedded one. */
 export const masterKeyFile = ({ webhookMasterKeyFile, databaseUrl, dataDir }: Config): string | undefined =>
   webhookMasterKeyFile ?? (databaseUrl === undefined ? join(dataDir, 'webhook-master-key') : undefined);
 
 /**
- * Makes the file with a first key, for its owner alone, unless it is there. Whole or not at all: of two processes that
- * start at once one makes it.
+ * Creates the file with a first key, readable only by its owner, unless the file exists. The file appears complete: if two
+ * processes start at the same time, one of them creates the file and both use it.
  */
-const makeMasterKeyFile = (path: string): void => {
+const createMasterKeyFile = (path: string): void => {
   const part = `${path}.${randomBytes(6).toString('hex')}`;
   const file = openSync(part, 'wx', 0o600);
   try {
@@ -55,14 +55,14 @@ const makeMasterKeyFile = (path: string): void => {
   }
 };
 
-/** The keys of a file, which is read again when it is asked for one that it did not have. */
+/** The keys of a file. The file is read again if an unknown key is requested. */
 export class MasterKeys {
   private known: ReadonlyMap<string, MasterKey> = new Map();
 
   constructor(private readonly path: string) {}
 
   /**
-   * The key for new secrets, as the file has it now.
+   * Reads the file and returns the key for new secrets.
    * @throws ConfigError if the file cannot be used
    */
   newest(): MasterKey {
@@ -92,14 +92,14 @@ export class MasterKeys {
 }
 
 /**
- * The keys of this installation, made at the first start if the database is embedded.
+ * Opens the keys of this installation. Creates them at the first start if the database is embedded.
  * @returns undefined if the settings name no file
  * @throws ConfigError if the file cannot be used
  */
 export const openMasterKeys = (config: Config): MasterKeys | undefined => {
   const path = masterKeyFile(config);
   if (path === undefined) return undefined;
-  if (config.webhookMasterKeyFile === undefined && !existsSync(path)) makeMasterKeyFile(path);
+  if (config.webhookMasterKeyFile === undefined && !existsSync(path)) createMasterKeyFile(path);
   const keys = new MasterKeys(path);
   keys.newest();
   return keys;

@@ -16,7 +16,7 @@ const IfGiven = (): PropertyDecorator => ValidateIf((_, value) => value !== unde
 const isKind = (name: unknown): boolean => KIND_NAMES.some((kind) => kind === name);
 const isName = (name: unknown): boolean => typeof name === 'string' && isUpperCaseName(name);
 
-/** Null, or a list of names. */
+/** Validates null or a list of names. */
 const IsFilter = (
   isName: (name: unknown) => boolean,
   rule: string,

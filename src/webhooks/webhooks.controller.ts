@@ -11,7 +11,7 @@ import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { REPLAYED } from '../http/errors/error-response.js';
 import { Config } from '../runtime/config.js';
-import { Reach } from '../egress/reach.js';
+import { NetworkPolicy } from '../egress/network-policy.js';
 import { readAddress } from './address.js';
 import { ChangeWebhook } from './endpoints/change-webhook.js';
 import { CreateWebhook } from './endpoints/create-webhook.js';
@@ -19,7 +19,7 @@ import { DeleteWebhook } from './endpoints/delete-webhook.js';
 import { ListWebhooks, showWebhook } from './endpoints/list-webhooks.js';
 import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
 import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
-import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
+import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
 import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
 
 const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
@@ -33,7 +33,7 @@ const kindsOf = (types: NewWebhookDto['types']): Settings['types'] =>
 @ApiTags('Webhooks')
 @Controller('v2/organization/webhooks')
 export class WebhooksController {
-  private readonly reach: Reach;
+  private readonly policy: NetworkPolicy;
 
   constructor(
     private readonly commands: CommandBus,
@@ -41,7 +41,7 @@ export class WebhooksController {
     private readonly tokens: ConsistencyTokens,
     config: Config,
   ) {
-    this.reach = new Reach(config.webhookAllow);
+    this.policy = new NetworkPolicy(config.webhookAllow);
   }
 
   @Post()
@@ -180,7 +180,7 @@ export class WebhooksController {
   }
 
   private urlOf(text: unknown): string {
-    const { url, issue } = readAddress(text, this.reach);
+    const { url, issue } = readAddress(text, this.policy);
     if (issue !== undefined) throw new Invalid(issue, [issue]);
     return url;
   }

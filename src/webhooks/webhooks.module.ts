@@ -12,7 +12,7 @@ import { ListWebhooksHandler } from './endpoints/list-webhooks.js';
 import { ReplayWebhookHandler } from './endpoints/replay-webhook.js';
 import { RotateSecretHandler } from './endpoints/rotate-secret.js';
 import { Secrets } from './endpoints/secrets.js';
-import { StartPlaces } from './endpoints/start-place.js';
+import { StartPositions } from './endpoints/start-position.js';
 import { TestWebhookHandler } from './endpoints/test-webhook.js';
 import { VisibleChanges, WebhookCommands } from './endpoints/webhook-commands.js';
 import { WebhooksController } from './webhooks.controller.js';
@@ -24,7 +24,7 @@ import { WebhooksController } from './webhooks.controller.js';
     WebhookCommands,
     VisibleChanges,
     Secrets,
-    StartPlaces,
+    StartPositions,
     CreateWebhookHandler,
     ChangeWebhookHandler,
     DeleteWebhookHandler,

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { AddressRefused, Destinations, type LookUp } from '../../src/egress/destinations.js';
-import { Reach } from '../../src/egress/reach.js';
+import { AddressDenied, Destinations, type LookUp } from '../../src/egress/destinations.js';
+import { NetworkPolicy } from '../../src/egress/network-policy.js';
 
 const PUBLIC = ['93.184.216.34', '2606:2800:220:1::1'];
 const endless: LookUp = () => new Promise(() => {});
 const never: LookUp = () => Promise.reject(new Error('The name was looked up'));
 const from = (lookUp: LookUp, allow: readonly string[] = []): Destinations =>
-  new Destinations(new Reach(allow), lookUp);
+  new Destinations(new NetworkPolicy(allow), lookUp);
 
 describe('Destinations', () => {
   afterEach(() => void jest.useRealTimers());
 
-  it('give every address of a name', async () => {
+  it('return every address of a name', async () => {
     const asked: string[] = [];
     const lookUp: LookUp = async (name) => {
       asked.push(name);
@@ -22,23 +22,23 @@ describe('Destinations', () => {
   });
 
   it.each(['localhost', 'LOCALHOST.', 'db', 'db.internal', 'nas.local', 'a.home.arpa'])(
-    'refuse %s without a look-up, unless the operator allows a network',
+    'reject %s without a lookup, unless the operator allows a network',
     async (name) => {
       const url = new URL(`https://${name}/`);
-      await expect(from(never).addressesOf(url)).rejects.toThrow(new AddressRefused('not a public address'));
+      await expect(from(never).addressesOf(url)).rejects.toThrow(new AddressDenied('not a public address'));
       expect(await from(async () => ['10.0.0.1'], ['10.0.0.0/8']).addressesOf(url)).toEqual(['10.0.0.1']);
     },
   );
 
-  it('refuse a name whose look-up takes 5 s', async () => {
+  it('reject a name whose lookup takes 5 s', async () => {
     jest.useFakeTimers();
     const looking = from(endless).addressesOf(new URL('https://slow.example/'));
-    const refused = expect(looking).rejects.toThrow(new AddressRefused('the look-up of the host name took too long'));
+    const refused = expect(looking).rejects.toThrow(new AddressDenied('the lookup of the host name took too long'));
     jest.advanceTimersByTime(5_000);
     await refused;
   });
 
-  it('give up a look-up that is stopped, before it or during it', async () => {
+  it('cancel a lookup if the stop signal aborts before or during it', async () => {
     const reason = new Error('the process ends');
     const url = new URL('https://slow.example/');
     await expect(from(never).addressesOf(url, AbortSignal.abort(reason))).rejects.toBe(reason);

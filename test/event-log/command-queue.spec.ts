@@ -26,7 +26,7 @@ const queueWith = (...failures: Error[]) => {
     {
       eventsLeft: async () => quota.left,
       charge: (_, { events }) => void (quota.left -= events),
-      giveBack: (_, { events }) => void (quota.left += events),
+      refund: (_, { events }) => void (quota.left += events),
       refusal: () => new TooManyRequests(60, 'The quota is used up'),
     },
   );

@@ -7,7 +7,7 @@ import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
-/** Fuzzed events; `DRY_RUN_EVENTS=100000` is the full dose, of some minutes. */
+/** The number of fuzzed events. `DRY_RUN_EVENTS=100000` is the full size, which takes a few minutes. */
 const DOSE = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
 const HISTORY = 500;
 const BATCH = 'application/cloudevents-batch+json';
@@ -47,11 +47,11 @@ const send = (body: unknown, key = keys.every): Promise<Answer> => post('', key,
 const threat = (threatId: string, data: object = {}, id?: string): Record<string, unknown> =>
   cloudEvent(sentThreat(threatId, { organization: 'globex', ...data }, id));
 
-/** A refusal of what is too far in the future names the clock. */
+/** Removes the current time from the message about events that are too far in the future. */
 const atOneInstant = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer).replaceAll(/the latest is now [^"]*/g, 'the latest is now …'));
 
-/** An event with a part missing, of another type, or of another time. */
+/** Returns the event with a missing part, another type, or another time. */
 const broken = (random: Random, event: Record<string, unknown>): unknown => {
   const copy: Record<string, unknown> = { ...event, data: { ...(event['data'] as object) } };
   const target = random.chance(0.5) ? copy : (copy['data'] as Record<string, unknown>);
@@ -61,7 +61,7 @@ const broken = (random: Random, event: Record<string, unknown>): unknown => {
   return random.chance(0.02) ? value : copy;
 };
 
-/** The metrics by day, as the sum of what dry runs said, or as the tables have them. */
+/** The metrics by day: either the sum of the predictions of dry runs, or the values in the tables. */
 type Sums = Map<string, number>;
 const bump = (sums: Sums, key: string, n: number): void => {
   const sum = (sums.get(key) ?? 0) + n;
@@ -86,7 +86,7 @@ const counted = async (): Promise<Sums> => {
 };
 
 describe('A dry run', () => {
-  it('answers as the call right after it, and says what the metrics then gain', async () => {
+  it('returns the same result as the real request after it, and predicts the change of the metrics', async () => {
     const random = new Random(29);
     const said: Sums = new Map();
     const differences: unknown[] = [];
@@ -124,7 +124,7 @@ describe('A dry run', () => {
       expect(sorted(said)).toEqual(sorted(await counted()));
     }
     expect(differences).toEqual([]);
-    // All of it has been seen.
+    // Every case has occurred.
     for (const outcome of ['accepted', 'duplicates', 'rejected', 'superseded', 'counts'])
       expect([outcome, outcomes.get(outcome)! > DOSE / 100]).toEqual([outcome, true]);
   }, 1_800_000);
@@ -141,7 +141,7 @@ describe('A dry run', () => {
     expect((await used()).rows).toEqual([]);
   });
 
-  it('says of each event, in order, what it would count as after those before it', async () => {
+  it('returns for each event what it would count as after the events before it', async () => {
     const newer = { updatedAt: '2026-03-02T12:00:00.000Z' };
     const fact = { organization: 'globex', measure: 'newThreats', day: '2026-03-01', type: 'URL' };
     const { body } = await dryRun([
@@ -180,7 +180,7 @@ describe('A dry run', () => {
     expect((await dryRun([state('2026-03-03T00:00:00Z')])).body.events[0]).not.toHaveProperty('superseded');
   });
 
-  it('is asked for with true or false', async () => {
+  it('accepts only true and false as dryRun', async () => {
     for (const [query, status] of [
       ['?dryRun=false', 200],
       ['?dryRun=1', 400],

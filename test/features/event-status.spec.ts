@@ -44,8 +44,8 @@ const statuses = async (key: string, events: readonly Sent[], after?: Answer): P
 const threat = (threatId: string, data: object = {}, organization = 'acme'): Sent =>
   sentThreat(threatId, { organization, ...data });
 
-describe('The status of events', () => {
-  it('is that of a model, after duplicates and disorder', async () => {
+describe('POST /v2/events/status', () => {
+  it('returns the same statuses as a model, after duplicate and unordered events', async () => {
     const random = new Random(7);
     const events = history(random, 600, 0);
     const arriving = delivered(random, events);
@@ -87,7 +87,7 @@ describe('The status of events', () => {
     }
   });
 
-  it('tells unknown, stored, counted, superseded and parked apart', async () => {
+  it('distinguishes unknown, stored, counted, superseded and parked events', async () => {
     const [first, second] = [threat('s-1'), threat('s-1', { status: 'WATCHLISTED', updatedAt: LATER })];
     const deleted = sent('ThreatDeleted', { organization: 'acme', threatId: 's-2', deletedAt: LATER });
     await send(keys.acme, [first, second, threat('s-2'), deleted]);
@@ -118,7 +118,7 @@ describe('The status of events', () => {
     });
   });
 
-  it('is asked for by the fields that name the record alone, of every kind of record', async () => {
+  it('finds an event by only the fields that identify its record, for every kind of record', async () => {
     const state = { updatedAt: AT };
     const events = [
       threat('n-1', {}, 'globex'),
@@ -140,7 +140,7 @@ describe('The status of events', () => {
     expect(body.events.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('counted'));
   });
 
-  it('is unknown to others, who are answered without a look at what is not theirs', async () => {
+  it('returns unknown for the events of others, without looking them up', async () => {
     const event = threat('o-1');
     const after = await send(keys.upstream, [event]);
     const find = jest.spyOn(app.log, 'find');
@@ -150,7 +150,7 @@ describe('The status of events', () => {
     for (const key of [keys.acme, keys.upstream]) expect((await statuses(key, [event]))[0].status).toBe('counted');
   });
 
-  it('costs one statement on the log and one on the read models, however many are asked for', async () => {
+  it('runs one statement on the log and one on the read models, for any number of events', async () => {
     const events = Array.from({ length: 100 }, (_, n) => threat(`c-${n}`));
     await send(keys.acme, events);
     const query = jest.spyOn(app.pool, 'query');

@@ -58,7 +58,7 @@ const storedThreats = async (id: string): Promise<unknown[]> =>
   (await app.log.readStream(`threat-acme:${id}`, 0n, 10)).map(({ data }) => data);
 
 describe('POST /v2/events', () => {
-  it('has an event in the log when it answers', async () => {
+  it('has stored an event in the log when it responds', async () => {
     const event = threat('one');
     expect(await send(JSON.stringify(event), { type: STRUCTURED })).toEqual({
       status: 200,
@@ -67,7 +67,7 @@ describe('POST /v2/events', () => {
     expect(await storedThreats('one')).toEqual([event.data]);
   });
 
-  it('accepts what the CloudEvents SDK emits, structured and binary', async () => {
+  it('accepts events from the CloudEvents SDK in structured and binary mode', async () => {
     const send = httpTransport(`${app.url}/v2/events`);
     for (const mode of [Mode.STRUCTURED, Mode.BINARY]) {
       const emit = emitterFor(send, { mode });
@@ -106,7 +106,7 @@ describe('POST /v2/events', () => {
     expect(await storedThreats('race-7')).toHaveLength(1);
   });
 
-  it('answers 400 if every event was rejected, and names index and reason of each', async () => {
+  it('returns 400 if every event was rejected, with the index and the reason of each', async () => {
     expect(await sendBatch([1, threat('bad', { status: '' })])).toEqual({
       status: 400,
       body: {
@@ -128,7 +128,7 @@ describe('POST /v2/events', () => {
     });
   });
 
-  it('answers 400 to a body of no events, and 415 to one of another media type, in the same form', async () => {
+  it('returns 400 for a body without events, and 415 for another media type, in the same format', async () => {
     expect(await send('[{')).toEqual({
       status: 400,
       body: { code: 'BAD_REQUEST', message: 'The body is not JSON: unexpected end at byte 2' },
@@ -142,7 +142,7 @@ describe('POST /v2/events', () => {
       expect(await send('[]', { type })).toEqual({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE', message } });
   });
 
-  it('answers 413 to 1,001 events and to more than 8 MiB, and accepts exactly 8 MiB', async () => {
+  it('returns 413 for 1,001 events and for more than 8 MiB, and accepts exactly 8 MiB', async () => {
     expect(await sendBatch(Array.from({ length: 1_001 }, () => threat('many')))).toEqual({
       status: 413,
       body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch may have at most 1000 events' },
@@ -155,10 +155,10 @@ describe('POST /v2/events', () => {
     });
   });
 
-  it('answers 401 and 403 before the body is read', async () => {
+  it('returns 401 and 403 before the body is read', async () => {
     const status = (key: string | undefined) =>
       new Promise<number | undefined>((resolve, reject) => {
-        // The body is promised and never sent: an answer cannot have waited for it.
+        // The body is announced and never sent, so a response proves that the service did not wait for the body.
         const headers = { 'content-type': BATCH, 'content-length': '1000000', ...(key && { 'x-api-key': key }) };
         const asked = httpRequest(`${app.url}/v2/events`, { method: 'POST', headers }, (response) => {
           resolve(response.statusCode);
@@ -196,11 +196,11 @@ describe('POST /v2/events', () => {
     });
   });
 
-  it('stores nothing of a request it refused', async () => {
+  it('stores nothing of a rejected request', async () => {
     await sendBatch([threat('refused', { createdAt: 0 })]);
     await send(JSON.stringify([threat('refused')]), { key: readKey });
     await send(JSON.stringify([threat('refused')]), { type: 'text/plain' });
-    // Of its stream alone: others write to the same store.
+    // Checks only the stream of this threat, because other specs write to the same log.
     expect(await storedThreats('refused')).toEqual([]);
     await sendBatch([threat('refused')]);
     expect(await storedThreats('refused')).toHaveLength(1);
@@ -208,7 +208,7 @@ describe('POST /v2/events', () => {
 });
 
 describe('The quota of an organization’s own ingest key', () => {
-  it('answers 429 beyond it until midnight UTC; other keys and organizations are not affected', async () => {
+  it('returns 429 once it is used up, until midnight UTC; other keys and organizations are not affected', async () => {
     const limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10' } });
     const post = async (key: string, organization: string, ids: string[]) => {
       const json = ids.map((id) => threat(id, { organization }));
@@ -225,7 +225,7 @@ describe('The quota of an organization’s own ingest key', () => {
       const theirs = await limited.issueKey({ organization: 'other', scopes: ['ingest'] });
       const every = await limited.issueKey({ scopes: ['ingest'] });
       const ids = Array.from({ length: 10 }, (_, n) => `q-${n}`);
-      // What is known already was not stored, so it is not counted.
+      // Duplicates are not stored, so they do not count against the quota.
       expect(await post(mine, 'acme', ids.slice(0, 5))).toMatchObject({ status: 200, accepted: 5 });
       expect(await post(mine, 'acme', ids.slice(0, 5))).toMatchObject({ status: 200, duplicates: 5 });
       expect(await post(mine, 'acme', ids.slice(5))).toMatchObject({ status: 200, accepted: 5 });
@@ -253,7 +253,7 @@ describe('The quota of an organization’s own ingest key', () => {
 describe('The handshake of the WebHook specification', () => {
   const ask = (headers: Record<string, string>) => fetch(`${app.url}/v2/events`, { method: 'OPTIONS', headers });
 
-  it('allows the requesting origin if its key may send', async () => {
+  it('allows the requesting origin if its key may send events', async () => {
     const origin = { 'webhook-request-origin': 'upstream.example', 'webhook-request-rate': '120' };
     const response = await ask({ 'x-api-key': everyKey, ...origin });
     expect(response.status).toBe(200);

@@ -9,16 +9,16 @@ import { API_KEYS_STREAM } from '../../src/events/streams.js';
 import { type Call, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
-/** Clears the screen, forges a line, turns the direction, hides a tag. */
+/** Clears the screen, forges a line, reverses the text direction, and hides a tag. */
 const HOSTILE = 'x\u001b[2J\u009b31m\r\nforged  line\u202Etxt.exe\u2066\u2028\u200b\ufeff\u{e0041}\u007f';
-/** How its second half is shown, also where it stands in JSON. */
+/** The escaped form of the second half of `HOSTILE`, also within JSON. */
 const SHOWN = 'forged  line\\u{202E}txt.exe\\u{2066}\\u{2028}\\u{200B}\\u{FEFF}\\u{E0041}\\u{7F}';
 const UNSAFE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const AT = '2026-01-01T00:00:00.000Z';
 
 let database: TestDatabase;
 let folder: string;
-/** Refuses whatever it is sent, with a hostile reason. */
+/** A server that rejects every request with a hostile message. */
 let server: Server;
 
 const call = (...words: string[]): Promise<Call> =>
@@ -110,7 +110,7 @@ describe('A hostile text that is stored', () => {
     expect(texts.some((text) => text === HOSTILE || String(text).includes(HOSTILE))).toBe(true);
   });
 
-  it('is shown escaped in an error too', async () => {
+  it('is also escaped in an error message', async () => {
     const { err } = await call('projections', 'rebuild', HOSTILE);
     expect(err).not.toMatch(UNSAFE);
     expect(err).not.toMatch(/^forged/m);
@@ -119,7 +119,7 @@ describe('A hostile text that is stored', () => {
 });
 
 describe('A position in JSON', () => {
-  it('is a string, in parked events as elsewhere, and what upstream sent stays unchanged', async () => {
+  it('is a string, also in parked events, and the data of upstream stays unchanged', async () => {
     const parked = JSON.parse((await call('parked', 'list', '--json')).out) as unknown[];
     expect(parked).toContainEqual(expect.objectContaining({ position: '8', revision: '3' }));
     expect(parked).toContainEqual(expect.objectContaining({ revision: '3', data: { position: 7 } }));

@@ -29,14 +29,14 @@ interface Answer {
   readonly message: string | undefined;
 }
 
-/** @param n another range for another number */
+/** @param n each number gives a different range */
 const ask = async (key: string, n: number): Promise<Answer> => {
   const range = `endDate=2026-01-01T00:00:${String(n).padStart(2, '0')}Z`;
   const { status, headers, body } = await app.call(`/v2/organization/metrics?${range}`, { key });
   return { status, retryAfter: headers.get('retry-after'), message: body.message };
 };
 
-/** Metrics statements that PostgreSQL has begun, whatever they wait for. */
+/** Counts the metrics statements that PostgreSQL has started, including waiting ones. */
 const begun = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity
@@ -46,8 +46,8 @@ const begun = async (): Promise<number> => {
 };
 
 /**
- * Asks again and again until it is refused, or `isOver`: the service ends a statement that hangs for 2.5 s, and a busy
- * machine may take longer to begin all of them.
+ * Repeats a query until it is rejected or `isOver` returns true. Repeating is necessary because the service cancels a
+ * statement that hangs for 2.5 s, and a busy machine may need longer to start all queries.
  */
 const keepAsking = async (key: string, n: number, isOver: () => boolean): Promise<Answer> => {
   for (;;) {
@@ -56,7 +56,7 @@ const keepAsking = async (key: string, n: number, isOver: () => boolean): Promis
   }
 };
 
-/** Holds up every metrics query while `work` is done: each is as heavy as can be. */
+/** Blocks every metrics query while `work` runs, to simulate the slowest possible queries. */
 const whileQueriesHang = (work: () => Promise<void>): Promise<void> =>
   whileLocked(database.pool, ['read.type_days'], work);
 
@@ -89,8 +89,8 @@ describe('An organization that sends many metrics queries', () => {
         asked.push(answer);
         void answer.then((each) => each.status === 429 && refused.push(each));
       }
-      // Who is refused asks no more, and 34 always find room.
-      await eventually('as many as may not wait are refused', () => refused.length === 60 - 2 - 32);
+      // A rejected client stops, and 34 queries are always admitted.
+      await eventually('the queries beyond the limit are rejected', () => refused.length === 60 - 2 - 32);
     }).finally(() => (isOver = true));
     await Promise.all(asked);
     expect(refused.length).toBe(60 - 2 - 32);
@@ -135,7 +135,7 @@ describe('An organization that sends many metrics queries', () => {
       const { rows } = await app.app
         .get(MetricsPool)
         .query<{ ms: number }>("select setting::int as ms from pg_settings where name = 'statement_timeout'");
-      // With the second that it may wait for its turn, and the one for a connection, within 5 s.
+      // The query may also wait one second for its turn and one for a connection, so the total is below 5 s.
       expect(rows[0]!.ms).toBe(2_500);
       const { status, retryAfter, message } = await ask(key, 1);
       expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: '1' });

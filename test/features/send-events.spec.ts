@@ -51,7 +51,7 @@ const sendables = (count: number): Sendable[] =>
   Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
 const stored = async (): Promise<bigint> => app.log.head();
 
-/** A way to the endpoint on which something may happen to a request before, or to its answer after. */
+/** A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards. */
 const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
   let requests = 0;
   const forward: RequestListener = (request, response) => {
@@ -79,13 +79,13 @@ describe('Sending events', () => {
     expect((await stored()) - before).toBe(2_500n);
   });
 
-  it('hands over the token of each batch, with which a read includes the batch', async () => {
+  it('passes on the consistency token of each batch, with which a read includes the batch', async () => {
     const tokens: string[] = [];
     await send(sendables(1_500), app.url, { onToken: (token) => tokens.push(token) });
     expect(tokens).toEqual([expect.stringMatching(/^[\w-]{8}\.[\w-]{22}$/), expect.any(String)]);
     for (const token of tokens) {
       const headers = { 'consistency-token': token, prefer: 'wait=0' };
-      // No projector runs here.
+      // No projector is running in this spec.
       expect(await app.call('/v2/events/status', { key, headers, json: { events: [] } })).toMatchObject({
         status: 503,
       });
@@ -111,7 +111,7 @@ describe('Sending events', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(8 * 1024 * 1024);
   });
 
-  it('halves a batch that a proxy finds too large', async () => {
+  it('splits a batch that a proxy rejects as too large', async () => {
     const url = await between((forward) => (request, response) => {
       if (Number(request.headers['content-length']) < 10_000) return forward(request, response);
       request.resume();
@@ -120,7 +120,7 @@ describe('Sending events', () => {
     expect(await send(sendables(100), url)).toEqual({ accepted: 100, duplicates: 0, rejected: [], warnings: [] });
   });
 
-  it('names the place of each rejected event, in a batch of good ones and in a batch of bad ones', async () => {
+  it('reports the place of each rejected event, in partly and in completely rejected batches', async () => {
     const bad = { json: JSON.stringify(event({ time: 'never' })), place: 'line 2' };
     const reason = 'time must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
     const [first, last] = sendables(2) as [Sendable, Sendable];
@@ -148,7 +148,7 @@ describe('Sending events', () => {
     expect([accepted, rejected.map(({ place }) => place)]).toEqual([2, ['line 2']]);
   });
 
-  it('adds rejected events to one list instead of copying it with each answer', async () => {
+  it('adds rejected events to one list instead of copying the list for each response', async () => {
     const bad = sendables(3_000).map(({ json, place }) => ({ json: json.replace(AT, 'never'), place }));
     const lists = new Set<unknown>();
     const { rejected } = await send(bad, app.url, { onProgress: (soFar) => lists.add(soFar.rejected) });
@@ -157,11 +157,11 @@ describe('Sending events', () => {
     expect(lists.has(rejected)).toBe(true);
   });
 
-  it('counts nothing twice if an answer is lost', async () => {
+  it('counts no event twice if a response is lost', async () => {
     const before = await stored();
     const url = await between((forward, count) => (request, response) => {
       if (count !== 1) return forward(request, response);
-      // The endpoint has stored it all; its answer never arrives.
+      // The endpoint has stored all events, but its response never arrives.
       const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, () =>
         request.socket.destroy(),
       );
@@ -174,7 +174,7 @@ describe('Sending events', () => {
     expect((await stored()) - before).toBe(100n);
   });
 
-  it.each([429, 502, 503, 504])('waits and sends again after %i', async (status) => {
+  it.each([429, 502, 503, 504])('waits and retries after status %i', async (status) => {
     const url = await between((forward, count) => (request, response) => {
       if (count > 2) return forward(request, response);
       request.resume();
@@ -186,18 +186,18 @@ describe('Sending events', () => {
     expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} answered ${status}: busy`));
   });
 
-  it('gives up if the endpoint stays unreachable, and says how many events were answered', async () => {
+  it('stops if the endpoint stays unreachable, and reports how many events were processed', async () => {
     const url = await between(
       (forward, count) => (request, response) =>
         count === 1 ? forward(request, response) : void request.socket.destroy(),
     );
-    const stopped = (await send(sendables(2_000), url, { patience: 0 }).catch(
+    const stopped = (await send(sendables(2_000), url, { retryForMs: 0 }).catch(
       (error: unknown) => error,
     )) as SendingStopped;
     expect(stopped).toBeInstanceOf(SendingStopped);
     expect(stopped.message).toMatch(/^gave up after 0 s: /);
-    expect(stopped.answered % 1_000).toBe(0);
-    expect(stopped.answered).toBeLessThan(2_000);
+    expect(stopped.processed % 1_000).toBe(0);
+    expect(stopped.processed).toBeLessThan(2_000);
   });
 
   it('stops at once if a retry would not help', async () => {
@@ -217,9 +217,9 @@ describe('Sending events', () => {
     });
     const stopped = (await interrupted.catch((error: unknown) => error)) as SendingStopped;
     expect(stopped.message).toBe('interrupted');
-    expect(stopped.answered).toBeGreaterThanOrEqual(2_000);
-    const rest = await send(events.slice(stopped.answered));
-    expect(rest.accepted + rest.duplicates).toBe(5_000 - stopped.answered);
+    expect(stopped.processed).toBeGreaterThanOrEqual(2_000);
+    const rest = await send(events.slice(stopped.processed));
+    expect(rest.accepted + rest.duplicates).toBe(5_000 - stopped.processed);
     expect((await stored()) - before).toBe(5_000n);
     expect(await send(events)).toEqual({ accepted: 0, duplicates: 5_000, rejected: [], warnings: [] });
   });
@@ -299,14 +299,14 @@ describe('The call `events send`', () => {
     for await (const { json, place } of events.events()) read.push(`${place} ${json.length}`);
     expect(read).toEqual([`${file}:1 ${first!.length}`, `${file}:3 ${last!.length}`, `${file}:4 ${limit}`]);
     const issues = ['the line is longer than 8388608 bytes'];
-    expect(events.refused).toEqual([
+    expect(events.rejected).toEqual([
       { place: `${file}:2`, issues },
       { place: `${file}:5`, issues },
     ]);
     const skipping = new EventLines([file], 3);
     const places: string[] = [];
     for await (const { place } of skipping.events()) places.push(place);
-    expect([places, skipping.refused.map(({ place }) => place)]).toEqual([[`${file}:4`], [`${file}:5`]]);
+    expect([places, skipping.rejected.map(({ place }) => place)]).toEqual([[`${file}:4`], [`${file}:5`]]);
   });
 
   it('skips as many events as --from says', async () => {
@@ -314,7 +314,7 @@ describe('The call `events send`', () => {
     expect((await call(file, '--from', '7', ...endpoint())).lines[0]).toBe('accepted 3');
   });
 
-  it('fails with a clear message if a file is missing or broken, before or after it has begun', async () => {
+  it('fails with a clear message if a file is missing or corrupt, before or while it is sent', async () => {
     const good = await write('good.ndjson', JSON.stringify(event()));
     const broken = await write('broken.ndjson.gz', gzipSync('x'.repeat(10_000)).subarray(0, 30));
     for (const files of [[join(folder, 'none')], [good, join(folder, 'none')], [broken], [folder]])
@@ -341,7 +341,7 @@ describe('The call `events send`', () => {
     },
   );
 
-  it('takes the key from a file, else from THREAT_PROTECTION_API_KEY', async () => {
+  it('reads the key from --key-file, or else from THREAT_PROTECTION_API_KEY', async () => {
     const file = await write('keyed.ndjson', JSON.stringify(event()));
     process.env['THREAT_PROTECTION_API_KEY'] = key;
     expect((await call(file, '--url', app.url)).lines[0]).toBe('accepted 1');
@@ -350,7 +350,7 @@ describe('The call `events send`', () => {
     expect((await call(file, ...endpoint())).lines[1]).toBe('duplicates 1');
   });
 
-  it('takes the key from standard input unless the events come from there', async () => {
+  it('reads the key from standard input unless the events are read from there', async () => {
     const file = await write('by-input.ndjson', JSON.stringify(event()));
     const input = Readable.from([Buffer.from(`${key}\r\n`)]) as typeof process.stdin;
     const stdin = jest.spyOn(process, 'stdin', 'get').mockReturnValue(input);
@@ -360,7 +360,7 @@ describe('The call `events send`', () => {
     expect([both.code, both.words]).toEqual([2, 'Standard input cannot be both the events and the key\n']);
   });
 
-  it('says what is wrong with a key without repeating it', async () => {
+  it('describes the problem of a key without repeating the key', async () => {
     const file = await write('unkeyed.ndjson', JSON.stringify(event()));
     for (const content of ['', '\n', 'tp_one\ntp_two', 'tp_é', 'tp_two words', `tp_${'x'.repeat(5_000)}`]) {
       const keyFile = await write('bad-key', content);
@@ -379,7 +379,7 @@ describe('The call `events send`', () => {
     expect([none.code, none.words]).toEqual([2, expect.stringMatching(/^the key cannot be read from .*none: /)]);
   });
 
-  it('reports how many events were answered, not how many were read', async () => {
+  it('reports how many events were processed, not how many were read', async () => {
     const padding = 'x'.repeat(300);
     const lines = Array.from({ length: 4_000 }, () => JSON.stringify(event({ padding })));
     const events = new EventLines([await write('progress.ndjson', lines.join('\n'))], 0).events();
@@ -392,7 +392,7 @@ describe('The call `events send`', () => {
       },
     );
     expect(parts.map(([accepted]) => accepted)).toEqual([1_000, 2_000, 3_000, 4_000]);
-    // As exact as a file is read: in pieces of 64 KiB.
+    // The progress is as exact as the chunks in which a file is read: 64 KiB.
     for (const [accepted, part] of parts) expect(Math.abs(part - accepted / 4_000)).toBeLessThan(0.05);
     expect(parts.at(-1)![1]).toBe(1);
   });

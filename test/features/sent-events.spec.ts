@@ -15,7 +15,7 @@ const TODAY = formatDay(dayOf(Date.now()));
 
 let app: TestApp;
 let projecting: Projecting;
-/** Two of acme, one of globex, two of nobody. */
+/** Keys: two of acme, one of globex, and two without an organization. */
 const keys: Record<'acme' | 'second' | 'globex' | 'upstream' | 'other', string> = {} as never;
 beforeAll(async () => {
   app = await startApp({ env: { INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' } });
@@ -52,12 +52,12 @@ const used = async (key: string): Promise<object> =>
     ]),
   );
 
-describe('The usage of events', () => {
-  it('counts by day, type and outcome what the organization’s keys have sent, and says what is left of the quota', async () => {
+describe('GET /v2/events/usage', () => {
+  it('counts the events of the organization’s keys by day, type and outcome, and returns the remaining quota', async () => {
     await send(keys.acme, [threat('acme', 't-1'), threat('acme', 't-1'), threat('acme', 't-2'), { type: 'x' }]);
     await send(keys.second, [threat('acme', 't-1'), threat('acme', 't-3', { status: 7 })]);
     await send(keys.globex, [threat('globex', 't-1')]);
-    // Tried, not sent.
+    // A dry run does not count.
     await send(keys.acme, [threat('acme', 't-9'), threat('acme', 't-1'), {}], '?dryRun=true');
     const ofAcme = {
       'today ThreatStatusChanged accepted': 2,
@@ -74,18 +74,18 @@ describe('The usage of events', () => {
       resetsAt: `${formatDay(dayOf(Date.now()) + 1)}T00:00:00.000Z`,
     });
     expect(await left()).toEqual(quota(998));
-    // What another instance has stored counts too.
+    // Counts of another instance are included.
     await addIngestUsage(app.pool, dayOf(Date.now()), [{ organization: 'acme', events: 100, bytes: 0 }]);
     expect(await left()).toEqual(quota(898));
   });
 
-  it('is of the key alone where that has no organization, without a quota', async () => {
+  it('counts only the events of the key, without a quota, for a key without an organization', async () => {
     await send(keys.upstream, [threat('acme', 't-4')]);
     expect(await used(keys.upstream)).toEqual({ 'today ThreatStatusChanged accepted': 1 });
     expect(await ask(keys.other, 'usage')).toEqual({ usage: [] });
   });
 
-  it('is kept for 90 days, asked for by range', async () => {
+  it('returns a range of the last 90 days', async () => {
     const today = dayOf(Date.now());
     const row = (daysAgo: number): EventUsage => ({
       owner: 'globex',
@@ -112,8 +112,8 @@ describe('The usage of events', () => {
   });
 });
 
-describe('Rejected events', () => {
-  it('are listed for their senders with a count and a sample, page by page, filtered, and for nobody else', async () => {
+describe('GET /v2/events/rejected', () => {
+  it('lists the rejected events of the sender only, with counts and samples, by page and by filter', async () => {
     const wrong = (n: number): object => threat('acme', `w-${n}`, { status: n });
     await send(keys.second, [wrong(1), wrong(2), cloudEvent({ ...sent('ReportDeleted', {}), id: 'r-1' })]);
     await send(keys.upstream, [{ ...threat('acme', 'u-1'), time: 'yesterday' }]);
@@ -159,8 +159,8 @@ describe('Rejected events', () => {
   );
 });
 
-describe('Parked events', () => {
-  it('are shown to the organization they are about, and to the key without one that sent them', async () => {
+describe('GET /v2/events/parked', () => {
+  it('lists parked events for the organization they are about, and for the key without an organization that sent them', async () => {
     const keyIdOf = async (key: string): Promise<string> => {
       await send(key, [{}]);
       return (await ask(key, 'rejected')).items[0].keyId;
@@ -200,7 +200,7 @@ describe('Parked events', () => {
     expect([...first.items, ...(await listed(keys.acme, `?limit=3&cursor=${first.nextCursor}`))]).toEqual(ofAcme);
   });
 
-  it('say nothing of the database where that is why', async () => {
+  it('reveals nothing about the database if a database error is the reason', async () => {
     const text = `update read.parked_events set unreadable = false, reason = 'relation "x" is secret' where organization = 'globex'`;
     await app.pool.query(text);
     expect(JSON.stringify(await ask(keys.globex, 'parked'))).not.toContain('secret');

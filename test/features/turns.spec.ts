@@ -24,7 +24,7 @@ beforeAll(async () => {
   database = await createDatabase();
   writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
   app = await startApp({ databaseUrl: database.url, env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
-  // Lists answer once they have been filled for the first time, and then ask no more whether they are.
+  // Lists are available once they have been built for the first time; later requests do not check this again.
   await projectToHead(app.log, app.pool);
   const key = await app.issueKey({ organization: 'acme' });
   await eventually(
@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Holds every statement on the read models while `work` is done. */
+/** Blocks every statement on the read models while `work` runs. */
 const whileHeld = async (work: () => Promise<void>): Promise<void> => {
   const { rows } = await database.pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -51,7 +51,7 @@ const whileHeld = async (work: () => Promise<void>): Promise<void> => {
   );
 };
 
-/** Statements of requests that are held. Followers read one table of their own; requests write nothing themselves. */
+/** Counts the blocked statements of requests. Statements of background followers, and statements that write, are excluded. */
 const held = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
@@ -60,11 +60,11 @@ const held = async (): Promise<number> => {
   return rows[0]!.n;
 };
 
-/** Requests that wait for a connection because others have taken all of their pool. */
+/** Counts the requests that wait for a connection because their pool is in use. */
 const withoutConnection = (): number =>
   [Pool, MetricsPool, RecordsPool, ExportPool].reduce((sum, pool) => sum + app.app.get<Pool>(pool).waitingCount, 0);
 
-/** Of these, an organization runs one at a time; of all others, two. */
+/** An organization may run one of these requests at a time, and two of all others. */
 const ONE_AT_A_TIME = [
   'createAssetGroup',
   'renameAssetGroup',
@@ -91,8 +91,8 @@ const newOrganization = async () => {
   };
 };
 
-describe('The turns of an organization', () => {
-  it('are taken by every route that needs a key', () => {
+describe('The concurrency limit of an organization', () => {
+  it('applies to every route that needs a key', () => {
     const operations = Object.entries(readReference().paths).flatMap(([, methods]) =>
       Object.values(methods).flatMap(({ operationId, security }) =>
         security?.length && operationId ? [operationId] : [],
@@ -101,7 +101,7 @@ describe('The turns of an organization', () => {
     expect(Object.keys(REQUESTS).sort()).toEqual(operations.sort());
   });
 
-  it.each(ANSWERED_WITHOUT)('are not needed by %s, which answers while every statement hangs', async (operation) => {
+  it.each(ANSWERED_WITHOUT)('does not apply to %s, which responds while every statement hangs', async (operation) => {
     const ask = await newOrganization();
     await whileHeld(async () => {
       expect(await ask(operation, 1)).toBe(200);
@@ -115,7 +115,7 @@ describe('The turns of an organization', () => {
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
       const statuses: number[] = [];
       let [asked, isOver] = [0, false];
-      // The service ends a statement that hangs for 2 s, so each asks again until both have been seen at the same time.
+      // The service cancels a statement that hangs for 2 s, so each request is repeated until both run at the same time.
       const keepAsking = async (ask: typeof noisy): Promise<void> => {
         while (!isOver) {
           const status = await ask(operation, (asked += 1));
@@ -126,7 +126,7 @@ describe('The turns of an organization', () => {
       const asking: Promise<void>[] = [];
       await whileHeld(async () => {
         for (let n = 0; n < WAITING; n += 1) asking.push(keepAsking(noisy));
-        // Arrives after all of these, and is answered without the database.
+        // This request arrives after all others, and needs no database.
         expect(await noisy('checkAsset', 1)).toBe(200);
         await eventually('its statements hang', async () => (await held()) >= running);
         asking.push(keepAsking(quiet));

@@ -15,7 +15,7 @@ import type { Answer } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
-import { UNTRIED } from '../webhooks/delivery/untried.js';
+import { NO_FAILURES } from '../webhooks/delivery/no-failures.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
 const keyFile = join(folder, 'keys');
@@ -78,14 +78,14 @@ const report = async (organization: string, threats: readonly { status?: string;
   await projecting.reached();
 };
 
-/** The delivery process, as far as the API sees it. */
+/** Simulates the delivery process, as far as the API can observe it. */
 const progress = async (id: unknown, values: Record<string, unknown>): Promise<void> => {
-  const all = { ...UNTRIED, logId: await app.log.id(), position: -1, ...values };
+  const all = { ...NO_FAILURES, logId: await app.log.id(), position: -1, ...values };
   await app.pool.query('insert into service.webhook_progress (endpoint, progress) values ($1, $2)', [id, all]);
 };
 
 describe('POST /v2/organization/webhooks', () => {
-  it('answers 201 with the endpoint, where it is, and its secret this once', async () => {
+  it('returns 201 with the webhook, its URL and, only in this response, its secret', async () => {
     const { create, call, organization } = await newCaller();
     const { status, headers, body } = await create({ types: ['threat'], description: 'Gateway' });
     expect(status).toBe(201);
@@ -114,7 +114,7 @@ describe('POST /v2/organization/webhooks', () => {
     ]);
   });
 
-  it('is in every later list at once, with or without the projector', async () => {
+  it('makes the webhook visible in every later list, even if the projector is not running', async () => {
     const quiet = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
     try {
       const { create, list } = await newCaller(quiet);
@@ -152,7 +152,7 @@ describe('POST /v2/organization/webhooks', () => {
     [{ from: 1 }, 'from must be "beginning" or an ISO 8601 time'],
     [{ from: 'end' }, 'Invalid date format, use ISO 8601 format'],
     [{ from: '2999-01-01' }, 'from must not be in the future'],
-  ])('refuses %j', async (body, message) => {
+  ])('rejects %j', async (body, message) => {
     const { create, list } = await newCaller();
     const answer = await create(body);
     expect({ status: answer.status, code: answer.body.code }).toEqual({ status: 400, code: 'BAD_REQUEST' });
@@ -169,7 +169,7 @@ describe('POST /v2/organization/webhooks', () => {
     'db.internal',
     'printer.local',
     'intranet',
-  ])('says no more of %s than that it is not a public address', async (host) => {
+  ])('reveals nothing about %s except that it is not a public address', async (host) => {
     const { create } = await newCaller();
     const message = 'url: not a public address';
     expect(await create({ url: `https://${host}/x` })).toMatchObject({
@@ -178,7 +178,7 @@ describe('POST /v2/organization/webhooks', () => {
     });
   });
 
-  it('takes what the operator has allowed, by http too, and nothing more', async () => {
+  it('accepts exactly the networks that the operator has allowed, also by http', async () => {
     const open = await startApp({
       env: { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1,10.1.0.0/16' },
     });
@@ -198,7 +198,7 @@ describe('POST /v2/organization/webhooks', () => {
     }
   });
 
-  it('keeps an address as it is called', async () => {
+  it('stores the normalised URL', async () => {
     const { create } = await newCaller();
     expect((await create({ url: 'HTTPS://Bücher.Example:443/a b?q=1#top' })).status).toBe(400);
     expect(await create({ url: 'HTTPS://Bücher.Example:443/a?q=1#top' })).toMatchObject({
@@ -207,7 +207,7 @@ describe('POST /v2/organization/webhooks', () => {
     });
   });
 
-  it('takes 10 of an organization, deleted ones not counted', async () => {
+  it('accepts 10 webhooks per organization, not counting deleted ones', async () => {
     const { create, call } = await newCaller();
     const answers = await Promise.all(Array.from({ length: 12 }, () => create()));
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
@@ -221,7 +221,7 @@ describe('POST /v2/organization/webhooks', () => {
     expect((await create()).status).toBe(201);
   });
 
-  it('repeats the first answer to an Idempotency-Key, without the secret, also once it was changed and projected', async () => {
+  it('repeats the first response to an Idempotency-Key without the secret, even after the webhook was changed and projected', async () => {
     const { create, call, list } = await newCaller();
     const first = await create({ statuses: ['B', 'A'] }, 'k');
     const { secret: _, ...due } = first.body;
@@ -245,7 +245,7 @@ describe('POST /v2/organization/webhooks', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('begins at the current end of the feed, at its beginning, or at an instant', async () => {
+  it('starts deliveries at the current end of the feed, at its beginning, or at an instant', async () => {
     const { organization, create, list } = await newCaller();
     await report(organization, [{}, {}]);
     const between = new Date().toISOString();
@@ -258,7 +258,7 @@ describe('POST /v2/organization/webhooks', () => {
     expect((await list()).map(({ behind }) => behind)).toEqual([0, 3, 1, 0]);
   });
 
-  it('begins at the first record of each instant at which records were stored', async () => {
+  it('starts deliveries at the first record that was stored at the given instant', async () => {
     const { organization, create, call } = await newCaller();
     const { organization: other } = await newCaller();
     for (let n = 1; n <= 4; n += 1) {
@@ -299,7 +299,7 @@ describe('POST /v2/organization/webhooks', () => {
     expect(statuses).toEqual([201, 400]);
   });
 
-  it('is refused once the daily quota is used up', async () => {
+  it('returns 429 once the daily quota is used up', async () => {
     const small = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile, INGEST_EVENTS_PER_DAY: '2' } });
     try {
       const { create } = await newCaller(small);
@@ -311,7 +311,7 @@ describe('POST /v2/organization/webhooks', () => {
     }
   });
 
-  it('is unavailable where the installation has no master key', async () => {
+  it('returns 503 if the installation has no master key', async () => {
     const without = await startApp();
     try {
       const { create } = await newCaller(without);
@@ -328,7 +328,7 @@ describe('POST /v2/organization/webhooks', () => {
 });
 
 describe('GET /v2/organization/webhooks', () => {
-  it('says how the deliveries are doing', async () => {
+  it('shows the state of the deliveries', async () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     await report(organization, [{ status: 'BLOCKED' }, { status: 'APPROVED' }, { status: 'BLOCKED', type: 'TWITTER' }]);
@@ -362,7 +362,7 @@ describe('GET /v2/organization/webhooks', () => {
     expect(disabled.nextAttemptAt).toBeUndefined();
   });
 
-  it('lists the attempts, the newest first', async () => {
+  it('lists the attempts, newest first', async () => {
     const { create, call } = await newCaller();
     const { id } = (await create()).body;
     expect((await call('GET', `/${id}/attempts`)).body).toEqual({ attempts: [] });
@@ -401,7 +401,7 @@ describe('GET /v2/organization/webhooks', () => {
 });
 
 describe('PATCH /v2/organization/webhooks/{id}', () => {
-  it('changes what is named, removes what is null, and leaves the rest', async () => {
+  it('changes the given fields, removes fields that are null, and keeps the others', async () => {
     const { organization, create, call } = await newCaller();
     const { secret: _, ...before } = (await create({ types: ['threat'], statuses: ['A'], description: 'x' })).body;
     const id = String(before.id);
@@ -417,7 +417,7 @@ describe('PATCH /v2/organization/webhooks/{id}', () => {
     const revision = async (): Promise<unknown> =>
       (await app.pool.query('select revision from read.webhook_endpoints where organization = $1', [organization]))
         .rows[0];
-    // Seen by the delivery process before it is answered.
+    // The change takes effect in the delivery process before the response.
     expect(await revision()).toEqual({ revision: 1 });
     expect((await call('PATCH', `/${id}`, { url: `${URL}/2`, types: ['threat'], state: 'ACTIVE' })).body).toEqual(
       changed.body,
@@ -434,7 +434,7 @@ describe('PATCH /v2/organization/webhooks/{id}', () => {
       expect(await call('PATCH', `/${id}`, body)).toMatchObject({ status: 400, body: { message } });
   });
 
-  it('disables and enables, in the same place', async () => {
+  it('disables and enables the webhook without moving its cursor', async () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     const disabled = await call('PATCH', `/${id}`, { state: 'DISABLED', batch: 2 });
@@ -447,7 +447,7 @@ describe('PATCH /v2/organization/webhooks/{id}', () => {
 });
 
 describe('DELETE /v2/organization/webhooks/{id}', () => {
-  it('is seen by the delivery process once it is answered, and final', async () => {
+  it('takes effect in the delivery process before the response, and cannot be undone', async () => {
     const { create, call, list } = await newCaller();
     const { id } = (await create()).body;
     expect(await call('DELETE', `/${id}`)).toMatchObject({ status: 200, body: { success: true, id } });
@@ -466,7 +466,7 @@ describe('DELETE /v2/organization/webhooks/{id}', () => {
       expect(await call(method, `/${id}${path}`, body)).toMatchObject({ status: 404, body: missing });
   });
 
-  it('is not answered while nobody projects', async () => {
+  it('returns 503 if no projector is running', async () => {
     const quiet = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
     try {
       const { create, call } = await newCaller(quiet);
@@ -483,7 +483,7 @@ describe('DELETE /v2/organization/webhooks/{id}', () => {
 });
 
 describe('POST /v2/organization/webhooks/{id}/rotate', () => {
-  it('gives another secret, this once; a third within 24 hours only by force', async () => {
+  it('returns a new secret only once, and rotates again within 24 hours only with force', async () => {
     const { create, call } = await newCaller();
     const { id, secret } = (await create()).body;
     const rotated = await call('POST', `/${id}/rotate`, {});
@@ -499,7 +499,7 @@ describe('POST /v2/organization/webhooks/{id}/rotate', () => {
 });
 
 describe('POST /v2/organization/webhooks/{id}/replay', () => {
-  it('sets the cursor, and makes that of before void', async () => {
+  it('sets the cursor, and discards the previous progress', async () => {
     const { organization, create, call } = await newCaller();
     await report(organization, [{}, {}]);
     const { id } = (await create()).body;
@@ -537,7 +537,7 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
 });
 
 describe('POST /v2/organization/webhooks/{id}/test', () => {
-  it('answers with what the delivery process says of it', async () => {
+  it('returns the result that the delivery process has stored', async () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     const answer = call('POST', `/${id}/test`);
@@ -558,7 +558,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     ).toEqual([]);
   });
 
-  it('is unavailable where no delivery process works', async () => {
+  it('returns 503 if no delivery process is running', async () => {
     const { create, call } = await newCaller();
     const { id } = (await create()).body;
     const { status, headers, body } = await call('POST', `/${id}/test`);
@@ -571,7 +571,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
 });
 
 describe('Webhooks', () => {
-  it('of one organization do not exist for another, on any route, to the letter', async () => {
+  it('of one organization are indistinguishable from nonexistent ones for another organization, on every route', async () => {
     const callers = await Promise.all(Array.from({ length: 12 }, () => newCaller()));
     const owned = await Promise.all(
       callers.map(async ({ organization, create }) => {
@@ -601,7 +601,7 @@ describe('Webhooks', () => {
     }
   });
 
-  it('are decided in one order, whoever asks at once', async () => {
+  it('are changed in one order by concurrent requests', async () => {
     const { create, call, organization } = await newCaller();
     const { id } = (await create()).body;
     const answers = await Promise.all([
@@ -617,7 +617,7 @@ describe('Webhooks', () => {
     expect(rows).toMatchObject([{ revision: 6, endpoint: { generation: 2, previousGeneration: 1 } }]);
   });
 
-  it('are the same after a rebuild, and so is what is kept of them', async () => {
+  it('are the same after a rebuild, as are their progress and their attempts', async () => {
     const { create, call } = await newCaller();
     const { id } = (await create({ types: ['threat', 'report'], assetTypes: ['URL'], batch: 7 }, 'again')).body;
     await call('POST', `/${id}/rotate`, {});
@@ -633,7 +633,7 @@ describe('Webhooks', () => {
     expect(await rows()).toEqual(before);
   });
 
-  it('have no secret in any table of the database, in whatever form', async () => {
+  it('store no secret in any table of the database, in any encoding', async () => {
     const { create, call } = await newCaller();
     const { id, secret } = (await create()).body;
     const rotated = (await call('POST', `/${id}/rotate`, {})).body.secret;
@@ -655,7 +655,7 @@ describe('Webhooks', () => {
     expect(text).not.toContain(Buffer.alloc(32, 7).toString('base64'));
   });
 
-  it('have no secret in what the API writes to its log', async () => {
+  it('write no secret to the log of the API', async () => {
     const loud = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile, ACCESS_LOG: 'on' } });
     let text = '';
     Object.assign(loud.app.get(AccessLogOutput), { write: (lines: unknown) => (text += String(lines)) });

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TooManyRequests } from '../../src/errors.js';
 import { type Facts, tally } from '../../src/ingestion/fact-counts.js';
-import { IngestBackpressure, newPatience, type Patience } from '../../src/ingestion/backpressure.js';
+import { IngestBackpressure, newHoldBudget, type HoldBudget } from '../../src/ingestion/backpressure.js';
 import type { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { TestClock } from '../support/test-clock.js';
 
 let clock: TestClock;
-/** The checkpoint of the metrics; undefined: the database does not answer. */
+/** The checkpoint of the metrics; undefined if the database does not respond. */
 let counted: number | undefined;
 /** The position of the last stored event. */
 let head: number;
@@ -24,7 +24,7 @@ beforeEach(() => {
 const big = new Map([['big', 2_000]]);
 const small = new Map([['small', 1]]);
 
-const impatient = (): Patience => ({ counting: 0, total: 0 });
+const impatient = (): HoldBudget => ({ counting: 0, total: 0 });
 
 const store = async (facts: Facts): Promise<void> => {
   await pace.admit(facts);
@@ -48,11 +48,11 @@ it('admits every request while the projector keeps up', async () => {
   }
 });
 
-it('refuses the organization that the others would wait for, and no other', async () => {
+it('rejects only requests of the organization that would delay the others', async () => {
   await store(big);
   await store(small);
   const refused = pace.admit(big);
-  // The checkpoint moves, so the projector works, but it does not reach the stored events.
+  // The checkpoint moves, so the projector is running, but it has not reached the stored events.
   const refusal = expect(refused).rejects.toThrow(TooManyRequests);
   for (let n = 0; n < 5; n += 1) {
     counted! -= 1;
@@ -64,7 +64,7 @@ it('refuses the organization that the others would wait for, and no other', asyn
   await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
 });
 
-it('holds a request only until the checkpoint has passed what its organization stored before', async () => {
+it('holds a request until the checkpoint has passed the earlier events of its organization', async () => {
   await store(big);
   const admitted = pace.admit(big);
   expect(await after(300, admitted)).toBe('held');
@@ -80,7 +80,7 @@ it('counts events that were stored in another order than their positions', async
   pace.stored(new Map([['big', 1_500]]), 5n);
   counted = 5;
   await clock.advance(20);
-  // Only the 500 facts at position 9 still wait.
+  // Only the 500 facts at position 9 are still uncounted.
   await pace.admit(new Map([['big', 1_500]]), impatient());
 });
 
@@ -92,7 +92,7 @@ it('does not count events as waiting that the log already had', async () => {
   await pace.admit(big, impatient());
 });
 
-it('holds no request if the projector stands still: the log accepts everything', async () => {
+it('holds no request if the projector has stopped', async () => {
   await store(big);
   await clock.advance(2_100);
   await pace.admit(big, impatient());
@@ -105,16 +105,16 @@ it('still holds a burst that follows a long pause', async () => {
   expect(await after(300, pace.admit(big))).toBe('held');
 });
 
-it('does not take a database that does not answer for a projector that has counted', async () => {
+it('does not assume that events are counted if the database does not respond', async () => {
   await store(big);
   counted = undefined;
   await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
-  // Like a projector that stands still.
+  // Looks like a projector that has stopped.
   await clock.advance(2_100);
   await pace.admit(big, impatient());
 });
 
-it('does not wait for a database that is silent', async () => {
+it('does not wait for a database that hangs', async () => {
   const silent = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
   const patient = new IngestBackpressure(silent, clock);
   await patient.admit(big);
@@ -130,7 +130,7 @@ const report = (brands: number, organization = 'big') => ({
   },
 });
 
-it('weighs events by the facts they are', () => {
+it('weighs events by the number of their facts', () => {
   expect(tally([report(50), report(0), report(50, 'small')])).toEqual(
     new Map([
       ['big', 52],
@@ -139,13 +139,13 @@ it('weighs events by the facts they are', () => {
   );
 });
 
-it('lets a request of many facts be stored in steps of at least one event', () => {
+it('splits a request with many facts into appends of at least one event', () => {
   expect(pace.portion(Array.from({ length: 1_000 }, () => report(0)))).toHaveLength(1_000);
   expect(pace.portion(Array.from({ length: 1_000 }, () => report(50))).length).toBeLessThan(40);
   expect(pace.portion([report(50_000), report(0)])).toHaveLength(1);
 });
 
-it('refuses requests of an organization with more facts waiting than are counted in a moment', async () => {
+it('rejects requests of an organization whose backlog of facts exceeds the limit', async () => {
   const burst = new Map([['big', 1_000]]);
   await store(burst);
   await store(burst);
@@ -157,42 +157,42 @@ it('refuses requests of an organization with more facts waiting than are counted
 });
 
 describe('A log that is slower than the projector', () => {
-  it('holds a request until the one before it is stored, and never for being counted late', async () => {
+  it('holds a request until the one before it is stored, without charging the time to the projector', async () => {
     await pace.admit(big);
-    const patience = newPatience();
-    const second = pace.admit(big, patience);
+    const budget = newHoldBudget();
+    const second = pace.admit(big, budget);
     expect(await after(500, second)).toBe('held');
-    expect(patience.total).toBeLessThan(newPatience().total);
-    expect(patience.counting).toBe(newPatience().counting);
+    expect(budget.total).toBeLessThan(newHoldBudget().total);
+    expect(budget.counting).toBe(newHoldBudget().counting);
     pace.stored(big, 1n);
     counted = 1;
     expect(await after(40, second)).toBe('settled');
   });
 
-  it('does not hold bodies in memory for ever', async () => {
+  it('does not hold a request longer than its total budget', async () => {
     await pace.admit(big);
-    const patience = { counting: 1_000, total: 100 };
-    const refused = expect(pace.admit(big, patience)).rejects.toThrow('Too many events are being stored');
+    const budget = { counting: 1_000, total: 100 };
+    const refused = expect(pace.admit(big, budget)).rejects.toThrow('Too many events are being stored');
     await clock.advance(200);
     await refused;
-    expect(patience.counting).toBe(1_000);
+    expect(budget.counting).toBe(1_000);
   });
 
-  it('uses up the patience of a request with its waits alone', async () => {
-    const patience = newPatience();
-    await pace.admit(big, patience);
+  it('reduces the budget of a request only by the time it was held', async () => {
+    const budget = newHoldBudget();
+    await pace.admit(big, budget);
     await clock.advance(300);
     pace.stored(big, 1n);
-    expect(patience).toEqual(newPatience());
-    const next = pace.admit(big, patience);
+    expect(budget).toEqual(newHoldBudget());
+    const next = pace.admit(big, budget);
     expect(await after(300, next)).toBe('held');
     counted = 1;
     expect(await after(40, next)).toBe('settled');
-    expect(patience.counting).toBeLessThan(newPatience().counting);
+    expect(budget.counting).toBeLessThan(newHoldBudget().counting);
   });
 });
 
-it('refuses a request at once if 64 others are held', async () => {
+it('rejects a request immediately if 64 others are held', async () => {
   await store(big);
   const held = Promise.allSettled(Array.from({ length: 64 }, () => pace.admit(big)));
   const endless = { counting: Infinity, total: Infinity };

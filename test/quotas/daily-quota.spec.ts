@@ -9,12 +9,12 @@ import { createPool } from '../../src/postgres/pool.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
-/** Of today, because the database forgets old days by its own clock. */
+/** The current day, because the database deletes old days by its own clock. */
 const NOON = (dayOf(Date.now()) + 0.5) * MS_PER_DAY;
 
 let database: TestDatabase;
 let registry: Registry;
-/** Each writes in the background until it is stopped. */
+/** The quotas of a spec, which write in the background until they are stopped. */
 const running: DailyQuota[] = [];
 
 beforeEach(async () => {
@@ -40,8 +40,8 @@ const taking = (quota: DailyQuota, amount: Partial<Amount>, organization = 'acme
     (error: unknown) => error,
   );
 
-describe('The quota of a day', () => {
-  it('is used up by events and by bytes, each organization on its own', async () => {
+describe('The daily quota', () => {
+  it('is used up by events and by bytes, separately for each organization', async () => {
     const quota = instance();
     expect(await taking(quota, { events: 1_000 })).toBe('taken');
     const refused = (await taking(quota, { events: 1 })) as TooManyRequests;
@@ -57,16 +57,16 @@ describe('The quota of a day', () => {
     expect(await registry.metrics()).toMatch(/threat_protection_ingest_quota_used_ratio\{quota="events"\} 1\n/);
   });
 
-  it('is not touched by what is refused, and gets back what was taken for nothing', async () => {
+  it('is not charged for a rejected request, and is refunded for events that were not stored', async () => {
     const quota = instance();
     expect(await taking(quota, { events: 1_001 })).toBeInstanceOf(TooManyRequests);
     expect(await taking(quota, { events: 1_000 })).toBe('taken');
-    quota.giveBack('acme', { events: 400, bytes: 0 });
+    quota.refund('acme', { events: 400, bytes: 0 });
     expect(await taking(quota, { events: 400 })).toBe('taken');
     expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
   });
 
-  it('tells a caller that asks how many events are left', async () => {
+  it('returns how many events are left', async () => {
     const quota = instance();
     await taking(quota, { events: 400 });
     expect(await quota.eventsLeft('acme')).toBe(600);
@@ -78,7 +78,7 @@ describe('The quota of a day', () => {
     expect(await instance('0', '0').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('is one for all instances and survives a restart', async () => {
+  it('is shared by all instances and survives a restart', async () => {
     const [first, second] = [instance(), instance()];
     expect(await taking(first, { events: 600 })).toBe('taken');
     expect(await taking(second, { events: 300 })).toBe('taken');
@@ -94,7 +94,7 @@ describe('The quota of a day', () => {
     ]);
   });
 
-  it('is written down within about a second', async () => {
+  it('is written to the database within about a second', async () => {
     const quota = instance();
     await taking(quota, { events: 7, bytes: 70 });
     const written = { organization: 'acme', events: 7, bytes: 70 };
@@ -104,7 +104,7 @@ describe('The quota of a day', () => {
     expect(await readIngestUsage(database.pool, dayOf(NOON), 'other')).toEqual([]);
   });
 
-  it('begins again at midnight UTC, and days before yesterday are forgotten', async () => {
+  it('resets at midnight UTC, and deletes the rows from before yesterday', async () => {
     const quota = instance();
     for (const day of [-2, -1, 0]) {
       jest.spyOn(Date, 'now').mockReturnValue(NOON + day * MS_PER_DAY);
@@ -117,14 +117,14 @@ describe('The quota of a day', () => {
     });
   });
 
-  it('of 0 is none', async () => {
+  it('of 0 means that there is no limit', async () => {
     const quota = instance('0', '0');
     expect(await taking(quota, { events: 1e9, bytes: 1e12 })).toBe('taken');
     expect(await taking(instance('0', '10'), { events: 1e9, bytes: 10 })).toBe('taken');
     expect(await taking(instance('10', '0'), { events: 11 })).toBeInstanceOf(TooManyRequests);
   });
 
-  it('is counted here if the database is away', async () => {
+  it('is counted in memory while the database is unavailable', async () => {
     const away = createPool('postgres://127.0.0.1:9/none', () => {});
     const quota = instance('1000', '5000', away);
     expect(await taking(quota, { events: 1_000 })).toBe('taken');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { MasterKeys } from '../../src/webhooks/master-keys.js';
 
-it('A file of master keys may begin with a byte order mark and have lines that end in CR LF', () => {
+it('The file of the master keys may start with a byte order mark, and its lines may end in CR LF', () => {
   const folder = mkdtempSync(join(tmpdir(), 'keys-'));
   const file = join(folder, 'keys');
   const keys = ['A', 'B'].map((letter) => `${letter.repeat(43)}=`);

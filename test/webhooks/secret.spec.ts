@@ -20,7 +20,7 @@ afterEach(() => {
 });
 
 describe('The file of the master keys', () => {
-  it('is made at the first start of an embedded installation, for its owner alone, and kept', () => {
+  it('is created at the first start of an embedded installation, readable only by its owner, and kept', () => {
     const config = readConfig({ DATA_DIR: folder });
     const first = openMasterKeys(config)!.newest();
     expect(openMasterKeys(config)!.newest()).toEqual(first);
@@ -28,13 +28,13 @@ describe('The file of the master keys', () => {
     expect(statSync(join(folder, 'webhook-master-key')).mode & 0o777).toBe(0o600);
   });
 
-  it('is never made if the settings name one, or the database is somebody else’s', () => {
+  it('is not created if the settings name a file, or if the database is not embedded', () => {
     expect(() => openMasterKeys(readConfig({ WEBHOOK_MASTER_KEY_FILE: path }))).toThrow(ConfigError);
     expect(openMasterKeys(readConfig({ DATABASE_URL: 'postgres://x/y', DATA_DIR: folder }))).toBeUndefined();
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('is rolled by a line at its end: new secrets are of the new key, old ones stay as they are', () => {
+  it('is rotated by a new line at its end: new secrets use the new key, and old secrets do not change', () => {
     writeFileSync(path, `# made by hand\n\n${A}\n`);
     const keys = new MasterKeys(path);
     const old = keys.newest();
@@ -44,7 +44,7 @@ describe('The file of the master keys', () => {
     expect(new MasterKeys(path).find(old.id)).toEqual(old);
   });
 
-  it('is read again for a key that another process has used', () => {
+  it('is read again if an unknown key is requested', () => {
     writeFileSync(path, `${A}\n`);
     const keys = new MasterKeys(path);
     keys.newest();
@@ -58,7 +58,7 @@ describe('The file of the master keys', () => {
     ['nothing', '', 'has no key'],
     ['a short key', 'c2hvcnQ=\n', 'line 1: not a key'],
     ['a word behind a key', `${A}\n${B} two\n`, 'line 2: not a key'],
-  ])('that has %s is refused, by its line and without repeating it', (_, text, message) => {
+  ])('that has %s is rejected with the line number and without the text of the line', (_, text, message) => {
     writeFileSync(path, text);
     const read = (): unknown => new MasterKeys(path).newest();
     expect(read).toThrow(ConfigError);
@@ -67,10 +67,10 @@ describe('The file of the master keys', () => {
   });
 });
 
-describe('A secret', () => {
+describe('The secret of a webhook', () => {
   const names = { webhookId: 'wh_1', generation: 1 };
 
-  it('is 32 bytes of its own for each endpoint, generation and master key', () => {
+  it('has 32 bytes, which differ for each endpoint, generation and master key', () => {
     writeFileSync(path, `${A}\n${B}\n`);
     const keys = new MasterKeys(path);
     const newest = keys.newest();
@@ -88,7 +88,7 @@ describe('A secret', () => {
     expect(secretText(signingKey(newest, names))).toBe(all[0]);
   });
 
-  it('signs together with the one before it, until then, each by its own master key', () => {
+  it('signs together with the previous secret until the rotation ends, each derived from its own master key', () => {
     writeFileSync(path, `${A}\n`);
     const old = new MasterKeys(path).newest();
     appendFileSync(path, `${B}\n`);
@@ -109,7 +109,7 @@ describe('A secret', () => {
     expect(() => signingKeys(keys, { ...names, masterKey: 'lost' }, 0)).toThrow('The master key lost is missing');
   });
 
-  it('is not in the file', () => {
+  it('is not stored in the file of the master keys', () => {
     writeFileSync(path, `${A}\n`);
     const secret = signingKey(new MasterKeys(path).newest(), names);
     expect(readFileSync(path, 'utf8')).not.toContain(secret.toString('base64'));

@@ -2,8 +2,8 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { type Body, InvalidList } from './collector.js';
-import { AddressRefused, Destinations, hostOf, knowing } from '../../egress/destinations.js';
-import { Reach } from '../../egress/reach.js';
+import { AddressDenied, Destinations, hostOf, fixedLookup } from '../../egress/destinations.js';
+import { NetworkPolicy } from '../../egress/network-policy.js';
 
 /** Validators of a conditional request, to which the server can respond with 304. */
 export interface Validators {
@@ -18,7 +18,7 @@ export interface FetchedList {
 }
 
 /** The hosts that a redirect may lead to. */
-const PUBLIC_INTERNET = new Destinations(new Reach([]));
+const PUBLIC_INTERNET = new Destinations(new NetworkPolicy([]));
 
 /** Replaces the error of a request that timed out by an `InvalidList` that says so. */
 type AsTimeout = (error: unknown) => unknown;
@@ -45,7 +45,7 @@ export const fetchList = async (
   let at = new URL(url);
   try {
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const lookup = redirects > 0 ? knowing(await addressesOf(at, destinations, signal)) : undefined;
+      const lookup = redirects > 0 ? fixedLookup(await addressesOf(at, destinations, signal)) : undefined;
       const response = await get(at, lookup, validators, signal);
       const location = response.headers.location;
       if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
@@ -85,7 +85,7 @@ const addressesOf = async (
   try {
     return await destinations.addressesOf(target, signal);
   } catch (error) {
-    if (!(error instanceof AddressRefused)) throw error;
+    if (!(error instanceof AddressDenied)) throw error;
     throw new InvalidList(`The server redirected to ${hostOf(target).slice(0, 100)}: ${error.message}`);
   }
 };

@@ -139,7 +139,7 @@ export class MembershipQueue {
       return last;
     } catch (error) {
       // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
-      this.quota.giveBack(organization, { events: entries.length - stored, bytes: 0 });
+      this.quota.refund(organization, { events: entries.length - stored, bytes: 0 });
       throw error;
     }
   }

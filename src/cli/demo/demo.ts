@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { type Config, environmentOf, readConfig } from '../../runtime/config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from '../../demo/chart.js';
 import { Invalid } from '../../errors.js';
-import { answeredOf, sendEvents } from '../../sending/send-events.js';
+import { processedCount, sendEvents } from '../../sending/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from '../../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../demo/shipped-rows.js';
 import { print, say } from '../../runtime/terminal.js';
@@ -58,7 +58,7 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
     { url, key },
     {
       signal,
-      onProgress: (soFar) => progress.update(answeredOf(soFar), answeredOf(soFar) / events.length),
+      onProgress: (soFar) => progress.update(processedCount(soFar), processedCount(soFar) / events.length),
       onToken: (token) => tokens.push(token),
       onRetry: (reason) => progress.note(`${reason}; retrying`),
     },

@@ -8,11 +8,11 @@ import { columnsOf } from '../../postgres/columns.js';
 import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
 import { READ_RECORD_STATES } from '../record-states-sql.js';
 import type { ReadingEvents } from '../receive/content-mode.js';
-import { decide, type Decision, requireSome, type SentEvents } from '../receive/decide-events.js';
+import { decide, type Decision, requireAccepted, type SentEvents } from '../receive/decide-events.js';
 import type { RecordedEvents } from '../receive/record-events.js';
 import { triedEvents, wouldCount } from './would-count.js';
 
-/** Tries events: what `RecordEvents` would answer now, and what each event would count as. Nothing is stored. */
+/** Returns the response that `RecordEvents` would give now, and what each event would count as. Nothing is stored. */
 export class TryEvents extends Query<string> implements SentEvents {
   constructor(
     readonly events: ReadingEvents,
@@ -34,7 +34,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
   ) {}
 
   /**
-   * @returns the answer as JSON, which may be megabytes
+   * @returns the response as JSON, which may be megabytes long
    * @throws Invalid if every event would be rejected
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database cannot be reached
@@ -42,14 +42,14 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
   async execute(query: TryEvents): Promise<string> {
     const owner = query.organization ?? query.origin.keyId ?? '';
     const decision = await this.slices.run(owner, decide(query));
-    requireSome(decision);
+    requireAccepted(decision);
     return this.turns.runInTurn(owner, undefined, () => this.try(owner, decision));
   }
 
   private async try(owner: string, { entries, repeated, rejected, warnings }: Decision): Promise<string> {
     const found = await this.log.find(entries.map(({ stream, event: { id } }) => ({ stream, id })));
     const fresh = entries.filter((_, n) => found[n] === undefined);
-    const answer: RecordedEvents = {
+    const response: RecordedEvents = {
       accepted: fresh.length,
       duplicates: repeated.length + entries.length - fresh.length,
       rejected,
@@ -63,6 +63,6 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
     const counted = await READ_RECORD_STATES.run(this.pool, records, TIME_LIMIT_MS);
     const events = await this.slices.run(owner, wouldCount(tried, counted));
     const json = await this.slices.run(owner, arrayJson(events));
-    return `${JSON.stringify(answer).slice(0, -1)},"events":${json}}`;
+    return `${JSON.stringify(response).slice(0, -1)},"events":${json}}`;
   }
 }

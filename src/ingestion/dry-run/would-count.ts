@@ -6,7 +6,7 @@ import { countedFact, type CountedFactDto } from '../counted-fact.dto.js';
 import type { Entry } from '../receive/decide-events.js';
 import type { TriedEventDto } from './dry-run.dto.js';
 
-/** What is known of a record: its newest state, and what it counts as. */
+/** The newest known state of a record, and the facts that it counts as. */
 export interface KnownState {
   readonly version: number;
   readonly eventId: string;
@@ -16,7 +16,7 @@ export interface KnownState {
 const keyOf = ({ organization, kind, id }: Omit<RecordState, 'version' | 'kind'> & { readonly kind: string }): string =>
   `${organization}\n${kind}\n${id}`;
 
-/** An event that would be stored, and the state that it would give its record. */
+/** An event that would be stored, and the resulting state of its record. */
 export interface TriedEvent {
   readonly index: number;
   readonly id: string;
@@ -24,13 +24,13 @@ export interface TriedEvent {
   readonly state: KnownState;
 }
 
-/** Reads what the entries of a request would make of their records. */
+/** Computes the states that the entries of a request would give their records. */
 export function* triedEvents(entries: readonly Entry[]): Work<TriedEvent[]> {
   const tried: TriedEvent[] = [];
   for (const { index, event: stored } of entries) {
     yield;
     const { id } = stored.metadata as { id: string };
-    // It was parsed before it became an entry.
+    // Cannot fail: the event was parsed before it became an entry.
     const event = parseEvent(stored.type as UpstreamEvent['type'], stored.data).event!;
     const record = recordOf(event);
     tried.push({ index, id, record, state: { version: record.version, eventId: stored.id, facts: factsOf(event) } });
@@ -38,7 +38,7 @@ export function* triedEvents(entries: readonly Entry[]): Work<TriedEvent[]> {
   return tried;
 }
 
-/** A record's state as the read models have it. */
+/** The state of a record in the read models. */
 export interface CountedState extends KnownState {
   readonly organization: string;
   readonly kind: string;
@@ -50,27 +50,27 @@ const without = (facts: readonly CountedFactDto[], others: readonly CountedFactD
   return facts.filter((fact) => !known.has(JSON.stringify(fact)));
 };
 
-/** Says what events would count as if they were stored and counted now, one after another. */
+/** Computes what events would count as if they were stored and counted now, one after another. */
 export function* wouldCount(tried: readonly TriedEvent[], counted: readonly CountedState[]): Work<TriedEventDto[]> {
   const known = new Map<string, KnownState>(counted.map((state) => [keyOf(state), state]));
-  const answers: TriedEventDto[] = [];
+  const results: TriedEventDto[] = [];
   for (const { index, id, record, state } of tried) {
     yield;
     const key = keyOf(record);
     const before = known.get(key);
     if (before && !isLater(state, before)) {
-      answers.push({ index, id, wouldCount: [], superseded: true });
+      results.push({ index, id, wouldCount: [], superseded: true });
       continue;
     }
     known.set(key, state);
     const [gains, losses] = [state.facts.map(countedFact), before?.facts.map(countedFact) ?? []];
     const lost = without(losses, gains);
-    answers.push({
+    results.push({
       index,
       id,
       wouldCount: without(gains, losses),
       ...(lost.length > 0 && { wouldNoLongerCount: lost }),
     });
   }
-  return answers;
+  return results;
 }

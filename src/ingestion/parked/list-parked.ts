@@ -5,32 +5,32 @@ import { formatInstant } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import { PageCursors } from '../../http/answers/page-cursor.js';
 import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
-import { NO_CURSOR } from '../page.dto.js';
+import { CURSOR_RULE } from '../page.dto.js';
 import type { ParkedEventDto, ParkedPageDto } from './parked.dto.js';
 import { parkedReason } from './parked-reason.js';
 import { LIST_PARKED, type ParkedRow } from './statements.js';
 
-/** A page of the parked events of a key's organization, or of those that a key without one has sent. */
+/** Lists a page of the parked events of an organization, or of those that a key without an organization has sent. */
 export class ListParked extends Query<ParkedPageDto> {
   constructor(
     readonly caller: Caller,
     readonly limit: number,
-    /** From the page before. */
+    /** The `nextCursor` of the previous page. */
     readonly cursor: string | undefined,
   ) {
     super();
   }
 }
 
-/** Greater than any position of the log. */
-const AFTER_ALL: readonly [position: number, projection: string] = [Number.MAX_SAFE_INTEGER, ''];
+/** A cursor before the first row: its position is greater than any position in the log. */
+const FIRST_PAGE: readonly [position: number, projection: string] = [Number.MAX_SAFE_INTEGER, ''];
 
 const textOf = (metadata: unknown, name: string): string | null => {
   const value = (metadata as Record<string, unknown> | null)?.[name];
   return typeof value === 'string' ? value : null;
 };
 
-const shown = ({ projection, type, metadata, reason, parkedAt, recordedAt, attempts }: ParkedRow): ParkedEventDto => ({
+const toDto = ({ projection, type, metadata, reason, parkedAt, recordedAt, attempts }: ParkedRow): ParkedEventDto => ({
   source: textOf(metadata, 'source'),
   id: textOf(metadata, 'id'),
   type,
@@ -50,22 +50,23 @@ export class ListParkedHandler implements IQueryHandler<ListParked> {
   ) {}
 
   /**
-   * @throws Invalid for a cursor of no page
-   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
+   * @throws Invalid for an invalid cursor
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the log or the database is unavailable
    */
   async execute({ caller, limit, cursor }: ListParked): Promise<ParkedPageDto> {
     const owner = ownerOf(caller);
     const list = caller.organization === undefined ? LIST_PARKED.ofKey : LIST_PARKED.ofOrganization;
-    const cursors = new PageCursors(await this.log.id(), 'parked events', NO_CURSOR);
-    const after = cursor === undefined ? AFTER_ALL : cursors.read(undefined, cursor, AFTER_ALL);
-    const asked = { owner, position: after[0], projection: after[1], limit: limit + 1 };
+    const cursors = new PageCursors(await this.log.id(), 'parked events', CURSOR_RULE);
+    const after = cursor === undefined ? FIRST_PAGE : cursors.read(undefined, cursor, FIRST_PAGE);
+    const parameters = { owner, position: after[0], projection: after[1], limit: limit + 1 };
     return this.turns.runInTurn(owner, JSON.stringify(['parked', limit, after]), async () => {
-      // One extra row says whether there is another page.
-      const rows = await list.run(this.pool, asked, TIME_LIMIT_MS);
+      // One extra row shows whether there is another page.
+      const rows = await list.run(this.pool, parameters, TIME_LIMIT_MS);
       const page = rows.slice(0, limit);
       const last = page.at(-1);
       return {
-        items: page.map(shown),
+        items: page.map(toDto),
         ...(rows.length > limit && { nextCursor: cursors.write(undefined, [last!.position, last!.projection]) }),
       };
     });

@@ -1,6 +1,6 @@
 import { nullable, type RowOf, statement } from '../../postgres/statement.js';
 
-/** A page of parked events whose `column` has a value, the latest in the log first. Longer metadata is nobody's. */
+/** A page of the parked events whose `column` has a value, newest in the log first. Metadata above 16 KiB is omitted. */
 const listParkedBy = <const Name extends string>(name: Name, column: string) =>
   statement(
     `parked-of-${name}`,

@@ -11,7 +11,7 @@ import { traceparentOf } from '../../tracing/traceparent.js';
 
 /**
  * A parsed CloudEvent 1.0. If `issues` is empty, every attribute is present and valid; otherwise only `id` may be used,
- * to name the event in the answer. `data` is not validated yet.
+ * to identify the event in the response. `data` is not validated yet.
  */
 export interface CloudEvent {
   readonly id: string | undefined;
@@ -20,7 +20,7 @@ export interface CloudEvent {
   /** ms */
   readonly time: number;
   readonly data: unknown;
-  /** W3C Trace Context: where it was made. Undefined if absent or invalid. */
+  /** W3C Trace Context of the event's producer. Undefined if absent or invalid. */
   readonly traceparent?: string | undefined;
   /** One message per problem. */
   readonly issues: readonly string[];
@@ -123,7 +123,7 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   return { id: typeof id === 'string' ? id : undefined, source, type, time, data, traceparent, issues };
 };
 
-/** An event of which only the problem is known. */
+/** An event that could not be parsed. */
 export const unreadable = (issue: string): CloudEvent => ({
   id: undefined,
   source: '',

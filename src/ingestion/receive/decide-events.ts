@@ -6,12 +6,12 @@ import { streamOf } from '../../events/streams.js';
 import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
-import { type RejectReason, type Refusal, Refusals } from '../rejections/refusals.js';
+import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
 import type { ReadingEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
 import { warningsOf } from './warnings.js';
 
-/** A request's events and whose they are. */
+/** The events of a request, and who sent them. */
 export interface SentEvents {
   /** Parsed with the same `latest`; iterated once. */
   readonly events: ReadingEvents;
@@ -24,39 +24,40 @@ export interface SentEvents {
 
 /** An event to store. */
 export interface Entry {
-  /** Of the event in the request, from 0. */
+  /** The index of the event in the request, from 0. */
   readonly index: number;
   readonly stream: string;
   readonly event: NewEvent;
 }
 
 export interface Decision {
-  /** Each distinct event once. */
+  /** The events to store, each distinct event once. */
   readonly entries: readonly Entry[];
-  /** Types of events that repeat another one of the request. */
+  /** The types of the events that repeat an earlier event of the request. */
   readonly repeated: readonly string[];
   readonly rejected: readonly Rejection[];
   readonly warnings: readonly Rejection[];
-  /** The rejected ones for the operator. */
-  readonly refusals: readonly Refusal[];
+  /** The rejected events by reason and type, for the operator. */
+  readonly groups: readonly RejectionGroup[];
 }
 
 /** Truncates text that is sent back, because the sender controls its length. */
-const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+const truncate = (text: string, longest: number): string =>
+  text.length > longest ? `${text.slice(0, longest)}…` : text;
 
-const quote = (type: string): string => JSON.stringify(cut(type, 64));
+const quote = (type: string): string => JSON.stringify(truncate(type, 64));
 
 const typeIssue = (type: string): string =>
   isKnownType(type) ? `type ${quote(type)} is reserved for this service` : `type ${quote(type)} is unknown`;
 
-/** Decides which events of a request to store, and which to reject and why. Pure; yields after each event. */
+/** Decides which events of a request to store, and which to reject and why. Yields after each event. */
 export function* decide({ events, latest, organization, origin }: SentEvents): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
   const seen = new Set<string>();
   const { keyId } = origin;
-  const refusals = new Refusals();
+  const groups = new RejectionGroups();
   const repeated: string[] = [];
   let index = -1;
   for (const sent of events) {
@@ -64,14 +65,14 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     if (sent === undefined) continue;
     index += 1;
     const { id, source, type, time, data, issues } = sent;
-    const note = (sentences: readonly string[]): Rejection => ({
+    const describe = (messages: readonly string[]): Rejection => ({
       index,
-      id: id && cut(id, MAX_ID_LENGTH),
-      issues: sentences.map((message) => ({ message })),
+      id: id && truncate(id, MAX_ID_LENGTH),
+      issues: messages.map((message) => ({ message })),
     });
-    const reject = (reason: RejectReason, sentences: readonly string[]): void => {
-      rejected.push(note(sentences));
-      refusals.add(reason, isUpstreamType(type) ? type : 'other', sent, sentences);
+    const reject = (reason: RejectReason, messages: readonly string[]): void => {
+      rejected.push(describe(messages));
+      groups.add(reason, isUpstreamType(type) ? type : 'other', sent, messages);
     };
     if (!isUpstreamType(type)) {
       if (type === '') reject('attributes', issues);
@@ -84,13 +85,13 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
       continue;
     }
     const { event } = parsed;
-    const forbidden = organization === undefined ? undefined : permissionIssue(event, organization);
-    if (forbidden !== undefined) {
-      reject('not-permitted', [forbidden]);
+    const forbiddenIssue = organization === undefined ? undefined : permissionIssue(event, organization);
+    if (forbiddenIssue !== undefined) {
+      reject('not-permitted', [forbiddenIssue]);
       continue;
     }
-    const doubts = warningsOf(event);
-    if (doubts.length > 0) warnings.push(note(doubts));
+    const eventWarnings = warningsOf(event);
+    if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
     const stream = streamOf(event);
     const eventId = eventIdOf(source, id, type, stream);
     if (seen.has(eventId)) {
@@ -98,7 +99,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
       continue;
     }
     seen.add(eventId);
-    // The request is what stored it; where that is not known, what made it.
+    // Link the stored event to the trace of the request, or else to the trace in which the event was produced.
     const traceparent = origin.traceparent ?? sent.traceparent;
     const metadata = {
       source,
@@ -109,11 +110,11 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     };
     entries.push({ index, stream, event: { id: eventId, type, data: toJson(event), metadata } });
   }
-  return { entries, repeated, rejected, warnings, refusals: refusals.all() };
+  return { entries, repeated, rejected, warnings, groups: groups.all() };
 }
 
 /** @throws Invalid if every event is rejected */
-export const requireSome = ({ entries, rejected }: Decision): void => {
+export const requireAccepted = ({ entries, rejected }: Decision): void => {
   if (rejected.length === 0 || entries.length > 0) return;
   throw new Invalid(
     rejected.length === 1 ? 'The event was rejected' : `All ${rejected.length} events were rejected`,

@@ -2,18 +2,19 @@ import { PayloadTooLargeException } from '@nestjs/common';
 import type { ListLimit } from '../../json/slices.js';
 import { MS_PER_DAY } from '../../events/instant.js';
 
-/** Of one request. */
+/** Maximum number of events per request. */
 export const MAX_EVENTS = 1_000;
-/** Of one request, in bytes. */
+/** Maximum size of a request body, in bytes. */
 export const MAX_BODY = 8 * 1024 * 1024;
 
 const MAX_AHEAD_MS = MS_PER_DAY;
 const MAX_AHEAD_OF_OWN_KEY_MS = 5 * 60_000;
 
 /**
- * The latest instant (ms) that a key may send now. The newest state of a record wins, so whoever dates one ahead keeps
- * all others from changing it until then: an organization's own key gets no more than clocks differ.
- * @param organization the key's; undefined: upstream's
+ * The latest time that an event may have now, in ms. The newest state of a record wins, so a state dated in the future
+ * blocks all changes until then. An organization's own key may therefore exceed the current time only by a typical clock
+ * difference.
+ * @param organization the organization of the key; undefined for an upstream key
  */
 export const latestFrom = (organization: string | undefined): number =>
   Date.now() + (organization === undefined ? MAX_AHEAD_MS : MAX_AHEAD_OF_OWN_KEY_MS);

@@ -17,7 +17,7 @@ import { latestFrom, MAX_BODY } from './event-limits.js';
 import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
-/** Echoed in a header. */
+/** The allowed values of `WebHook-Request-Origin`, which is echoed in a response header. */
 const ORIGIN = /^[\x21-\x7e]{1,255}$/;
 
 @ApiTags('Events')
@@ -60,8 +60,8 @@ export class EventsController {
   }
 
   /**
-   * The handshake with which a sender asks for permission to deliver. It needs a key like the delivery itself, so any
-   * origin is allowed.
+   * The handshake with which a sender requests permission to deliver. It requires the same key as a delivery, so any origin
+   * is allowed.
    */
   @Options()
   @HttpCode(200)

@@ -2,8 +2,8 @@ import { ASSET_TYPES } from '../../events/asset-types.js';
 import type { UpstreamEvent } from '../../events/event.js';
 
 /**
- * What an organization's own key may send. An allowlist: a new event type is excluded until somebody decides otherwise.
- * Verdicts concern everybody; brands and flags are granted by the operator.
+ * The event types that an organization's own key may send. A new event type is not allowed until it is added here. Verdicts
+ * are excluded because they affect all organizations, and brands and flags because the operator grants them.
  */
 export const OWN_KEY_TYPES: ReadonlySet<string> = new Set<UpstreamEvent['type']>([
   'ReportFiled',
@@ -17,7 +17,7 @@ export const OWN_KEY_TYPES: ReadonlySet<string> = new Set<UpstreamEvent['type']>
   'AssetUngrouped',
 ]);
 
-/** Why a key of this organization may not send the event; undefined if it may. */
+/** Returns why a key of this organization may not send the event; undefined if it may. */
 export const permissionIssue = ({ type, data }: UpstreamEvent, organization: string): string | undefined => {
   if (!OWN_KEY_TYPES.has(type) || !('organization' in data))
     return `type ${type} needs an ingest key without an organization; this key is for ${organization}`;

@@ -7,20 +7,20 @@ import { maxFactsOf } from '../../events/facts.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
-import { IngestBackpressure, newPatience } from '../backpressure.js';
+import { IngestBackpressure, newHoldBudget } from '../backpressure.js';
 import { tally, type Weigh } from '../fact-counts.js';
 import { IngestMetrics } from '../ingest-metrics.js';
 import { RejectionLog } from '../rejections/rejection-log.js';
 import { UsageLog } from '../usage/usage-log.js';
 import type { ReadingEvents } from './content-mode.js';
-import { decide, type Entry, requireSome, type SentEvents } from './decide-events.js';
+import { decide, type Entry, requireAccepted, type SentEvents } from './decide-events.js';
 
-/** The first three add up to the number of events sent. */
+/** `accepted`, `duplicates` and `rejected` add up to the number of events sent. */
 export interface RecordedEvents {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly Rejection[];
-  /** Of events that are accepted or duplicates; absent if there are none. */
+  /** Warnings about accepted events and duplicates; absent if there are none. */
   readonly warnings?: readonly Rejection[];
 }
 
@@ -30,7 +30,7 @@ export class RecordEvents extends Command<AtPosition<RecordedEvents>> implements
     readonly events: ReadingEvents,
     readonly latest: number,
     readonly organization: string | undefined,
-    /** Size of the request's body. */
+    /** The size of the request body, in bytes. */
     readonly bytes = 0,
     readonly origin: Origin = {},
   ) {
@@ -38,8 +38,8 @@ export class RecordEvents extends Command<AtPosition<RecordedEvents>> implements
   }
 }
 
-/** Event ids, of some 64 requests of 1,000 events. */
-const MAX_HALF_DONE = 64_000;
+/** Maximum number of remembered event ids: about 64 requests of 1,000 events. */
+const MAX_PARTLY_STORED = 64_000;
 
 const storedOf = (appended: readonly AppendedEvent[]): number => appended.filter(({ duplicate }) => !duplicate).length;
 
@@ -51,12 +51,12 @@ const lastOf = (appended: readonly AppendedEvent[]): bigint | undefined =>
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
-  /** Ids stored by requests that were then rejected part way, so that each retry gets further. */
-  private readonly halfDone = new LRUCache<string, true>({ max: MAX_HALF_DONE });
+  /** Ids of events whose request was rejected after they were stored. A retry of the request skips them in backpressure. */
+  private readonly partlyStored = new LRUCache<string, true>({ max: MAX_PARTLY_STORED });
 
   constructor(
     private readonly log: EventLog,
-    private readonly pace: IngestBackpressure,
+    private readonly backpressure: IngestBackpressure,
     private readonly quota: DailyQuota,
     private readonly slices: TimeSlices,
     private readonly metrics: IngestMetrics,
@@ -66,32 +66,32 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
 
   /**
    * @throws Invalid if every event is rejected; Unavailable if the log cannot be reached
-   * @throws TooManyRequests if the organization has used up its daily quota, or too much of it is waiting to be counted
+   * @throws TooManyRequests if the organization has used up its daily quota, or too many of its events wait to be counted
    */
   async execute(command: RecordEvents): Promise<AtPosition<RecordedEvents>> {
     const { organization, bytes, origin } = command;
     const owner = organization ?? origin.keyId ?? '';
     if (organization !== undefined) await this.quota.take(organization, { events: 0, bytes });
     const decision = await this.slices.run(owner, decide(command));
-    const { entries, repeated, rejected, warnings, refusals } = decision;
-    this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, refusals);
-    this.rejections.add(owner, origin.keyId ?? '', refusals);
-    for (const { type, count } of refusals) this.usage.add(owner, 'rejected', type, count);
-    requireSome(decision);
+    const { entries, repeated, rejected, warnings, groups } = decision;
+    this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, groups);
+    this.rejections.add(owner, origin.keyId ?? '', groups);
+    for (const { type, count } of groups) this.usage.add(owner, 'rejected', type, count);
+    requireAccepted(decision);
     if (organization !== undefined) await this.quota.take(organization, { events: entries.length, bytes: 0 });
     const appended: AppendedEvent[] = [];
-    let returned = bytes;
+    let unusedBytes = bytes;
     try {
       await this.append(entries, appended);
-      returned = 0;
+      unusedBytes = 0;
     } finally {
       const typesOf = (isDuplicate: boolean): string[] =>
         appended.flatMap(({ duplicate }, n) => (duplicate === isDuplicate ? [entries[n]!.event.type] : []));
       this.count(owner, 'accepted', typesOf(false));
       this.count(owner, 'duplicate', typesOf(true));
-      // Only newly stored events are charged: duplicates never are, anything else when it is sent again.
+      // Only newly stored events are charged. An event that was not stored is charged when it is sent again.
       const events = entries.length - storedOf(appended);
-      if (organization !== undefined) this.quota.giveBack(organization, { events, bytes: returned });
+      if (organization !== undefined) this.quota.refund(organization, { events, bytes: unusedBytes });
     }
     this.count(owner, 'duplicate', repeated);
     const stored = storedOf(appended);
@@ -115,27 +115,31 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   }
 
   /**
-   * Appends done before one is rejected stay, and cost nothing when the request is retried.
-   * @param appended filled in even on failure: what became of each event
+   * Stores the entries in one or more appends. If an append is rejected, the earlier appends remain, and a retry of the
+   * request does not count them again.
+   * @param appended receives the outcome of each stored event, even on failure
    */
   private async append(entries: readonly Entry[], appended: AppendedEvent[]): Promise<void> {
-    const patience = newPatience();
-    const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : maxFactsOf(event));
+    const budget = newHoldBudget();
+    const weigh: Weigh = ({ event }) => (this.partlyStored.has(event.id) ? 0 : maxFactsOf(event));
     while (appended.length < entries.length) {
-      const portion = this.pace.portion(appended.length === 0 ? entries : entries.slice(appended.length), weigh);
+      const portion = this.backpressure.portion(
+        appended.length === 0 ? entries : entries.slice(appended.length),
+        weigh,
+      );
       const facts = tally(portion, weigh);
       try {
-        await this.pace.admit(facts, patience);
+        await this.backpressure.admit(facts, budget);
       } catch (error) {
-        for (const { event } of entries.slice(0, appended.length)) this.halfDone.set(event.id, true);
+        for (const { event } of entries.slice(0, appended.length)) this.partlyStored.set(event.id, true);
         throw error;
       }
       try {
-        const answers = await this.log.appendAll(portion);
-        appended.push(...answers);
-        this.pace.stored(facts, lastOf(answers)!);
+        const outcomes = await this.log.appendAll(portion);
+        appended.push(...outcomes);
+        this.backpressure.stored(facts, lastOf(outcomes)!);
       } catch (error) {
-        this.pace.release(facts);
+        this.backpressure.release(facts);
         throw error;
       }
     }

@@ -29,7 +29,7 @@ a dry run recognises \`duplicates\` only among the last 100 events of a record.
 \`OPTIONS\` with \`WebHook-Request-Origin\` performs the handshake of the CloudEvents WebHook specification.`;
 
 /** The example event for the headers and the body of binary mode. */
-const SHOWN = EXAMPLES[0]!;
+const BINARY_EXAMPLE = EXAMPLES[0]!;
 
 const content = {
   [STRUCTURED]: {
@@ -42,7 +42,9 @@ const content = {
   },
   [BINARY]: {
     schema: refTo('EventData'),
-    examples: { [SHOWN.type]: { summary: 'To be sent with the ce- headers of the examples', value: SHOWN.data } },
+    examples: {
+      [BINARY_EXAMPLE.type]: { summary: 'To be sent with the ce- headers of the examples', value: BINARY_EXAMPLE.data },
+    },
   },
 };
 
@@ -58,7 +60,7 @@ const headerSchema = (name: (typeof HEADERS)[number]): JsonSchema => {
   return schema;
 };
 
-/** Documents `POST /v2/events`: a schema per media type, with examples that are accepted as they are. */
+/** Documents `POST /v2/events`: a schema per media type, with examples that the API accepts unchanged. */
 export const ApiSendEvents = (): MethodDecorator =>
   applyDecorators(
     ApiOperation({
@@ -72,7 +74,7 @@ export const ApiSendEvents = (): MethodDecorator =>
         required: false,
         description: `The attribute \`${name}\`. Used only with \`${BINARY}\`, where it is required.`,
         schema: headerSchema(name) as object,
-        example: SHOWN[name],
+        example: BINARY_EXAMPLE[name],
       })),
     ),
     ApiResponse({

@@ -13,7 +13,7 @@ const DOCUMENTS = schemaDocuments();
 const FEED = feedDocuments();
 const BUNDLED = 'CloudEvent.bundled';
 
-/** The event types, each with the schema that `dataschema` may name. */
+/** Lists the event types, each with the URL of its schema, which `dataschema` may contain. */
 const listing = () => ({
   cloudEvent: schemaPath('CloudEvent'),
   bundled: schemaPath(BUNDLED),
@@ -23,21 +23,22 @@ const listing = () => ({
   feed: [...FEED].map(([name, { description }]) => ({ name, description, schema: schemaPath(name) })),
 });
 
-const kept = (type: string, content: () => object) => onceMade(() => keepAnswer(type, JSON.stringify(content())));
+const cachedResponse = (type: string, content: () => object) =>
+  onceMade(() => keepAnswer(type, JSON.stringify(content())));
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json';
 
-/** The schemas of the events; public and served from memory. */
+/** Serves the schemas of the events, publicly and from memory. */
 @ApiExcludeController()
 @Controller()
 export class ReferenceController {
-  private readonly list = kept(JSON_TYPE, listing);
-  private readonly asyncApi = kept(JSON_TYPE, asyncApi);
+  private readonly list = cachedResponse(JSON_TYPE, listing);
+  private readonly asyncApi = cachedResponse(JSON_TYPE, asyncApi);
   private readonly schemas = new Map(
     [...DOCUMENTS, ...FEED, [BUNDLED, bundledSchema()] as const].map(([name, schema]) => [
       `${name}.json`,
-      kept(SCHEMA_TYPE, () => schema),
+      cachedResponse(SCHEMA_TYPE, () => schema),
     ]),
   );
 

@@ -4,7 +4,7 @@ import { EventLog } from '../../event-log/event-log.js';
 import { formatDay, formatInstant } from '../../events/instant.js';
 import { PageCursors } from '../../http/answers/page-cursor.js';
 import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
-import { NO_CURSOR } from '../page.dto.js';
+import { CURSOR_RULE } from '../page.dto.js';
 import { readDay } from '../utc-day.js';
 import type { RejectionPageDto } from './rejections.dto.js';
 import { LIST_REJECTIONS } from './statements.js';
@@ -17,21 +17,21 @@ export interface RejectionFilter {
   readonly type?: string | undefined;
 }
 
-/** A page of what was rejected of an organization's events, or of those of a key without one. */
+/** Lists a page of the rejected events of an organization, or of a key without an organization. */
 export class ListRejections extends Query<RejectionPageDto> {
   constructor(
     readonly owner: string,
     readonly filter: RejectionFilter,
     readonly limit: number,
-    /** From the page before. */
+    /** The `nextCursor` of the previous page. */
     readonly cursor: string | undefined,
   ) {
     super();
   }
 }
 
-/** Greater than any day that a table holds. */
-const AFTER_ALL: readonly [day: number, keyId: string, reason: string, type: string] = [2 ** 31 - 1, '', '', ''];
+/** A cursor before the first row: its day is later than any stored day. */
+const FIRST_PAGE: readonly [day: number, keyId: string, reason: string, type: string] = [2 ** 31 - 1, '', '', ''];
 
 @QueryHandler(ListRejections)
 export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
@@ -42,19 +42,20 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
   ) {}
 
   /**
-   * @throws Invalid for a day that is none, or a cursor of no page
-   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
+   * @throws Invalid for an invalid day or cursor
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the log or the database is unavailable
    */
   async execute({ owner, filter, limit, cursor }: ListRejections): Promise<RejectionPageDto> {
     const from = filter.from === undefined ? 0 : readDay('from', filter.from);
-    const cursors = new PageCursors(await this.log.id(), 'rejections', NO_CURSOR);
-    const after = cursor === undefined ? AFTER_ALL : cursors.read(undefined, cursor, AFTER_ALL);
+    const cursors = new PageCursors(await this.log.id(), 'rejections', CURSOR_RULE);
+    const after = cursor === undefined ? FIRST_PAGE : cursors.read(undefined, cursor, FIRST_PAGE);
     const [day, keyId, reason, type] = after;
-    const asked = { owner, from, day, keyId, reason, type, limit: limit + 1 };
+    const parameters = { owner, from, day, keyId, reason, type, limit: limit + 1 };
     const { reason: ofReason = '', type: ofType = '' } = filter;
     return this.turns.runInTurn(owner, JSON.stringify(['rejected', filter, limit, after]), async () => {
-      // One extra row says whether there is another page.
-      const rows = await LIST_REJECTIONS.run(this.pool, { ...asked, ofReason, ofType }, TIME_LIMIT_MS);
+      // One extra row shows whether there is another page.
+      const rows = await LIST_REJECTIONS.run(this.pool, { ...parameters, ofReason, ofType }, TIME_LIMIT_MS);
       const shown = rows.slice(0, limit);
       const last = shown.at(-1);
       return {

@@ -7,18 +7,18 @@ import { DatabaseClock } from '../../postgres/clock.js';
 import { throttle } from '../../flow/background/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { addRejectedEvents, type RejectedEvents } from '../../read-models/rejected-events.js';
-import type { Refusal } from './refusals.js';
+import type { RejectionGroup } from './rejection-groups.js';
 import { sampleOf } from './sample.js';
 
 /**
- * Keeps rejected events for the operator and their senders, in a table that is a second late: a count and one sample per
- * day, key, reason and type.
+ * Stores rejected events for the operator and the senders: a count and one sample per day, key, reason and type. The table
+ * is up to a second behind.
  */
 @Injectable()
 export class RejectionLog implements BeforeApplicationShutdown {
   private readonly logger = new Logger('ingestion');
   private readonly rows: MergedRows<RejectedEvents>;
-  private readonly say = throttle((latest: string, count) =>
+  private readonly logRejections = throttle((latest: string, count) =>
     this.logger.warn(`${count} events rejected, most recently from ${latest}; "rejected list" shows them`),
   );
 
@@ -35,7 +35,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
         lastAt: Math.max(known.lastAt, lastAt),
       }),
       write: (rows) => addRejectedEvents(this.pool, rows),
-      // Each of at most some 6 KiB.
+      // Each row has at most about 6 KiB.
       maximum: 1_000,
       everyMs: 1_000,
       report: reportFailures('write rejected events', registry),
@@ -43,11 +43,11 @@ export class RejectionLog implements BeforeApplicationShutdown {
   }
 
   /** @param owner the key's organization, or the key itself */
-  add(owner: string, keyId: string, refusals: readonly Refusal[]): void {
+  add(owner: string, keyId: string, groups: readonly RejectionGroup[]): void {
     const now = this.clock.now();
     let sum = 0;
-    for (const refusal of refusals) {
-      const { reason, type, count } = refusal;
+    for (const group of groups) {
+      const { reason, type, count } = group;
       sum += count;
       this.rows.add({
         owner,
@@ -59,12 +59,12 @@ export class RejectionLog implements BeforeApplicationShutdown {
         lastAt: now,
         // Computed only for a new row.
         get sample() {
-          return sampleOf(refusal);
+          return sampleOf(group);
         },
       });
     }
-    const [first] = refusals;
-    if (first !== undefined) this.say(`${keyId}: ${first.reason} (type ${first.type})`, sum);
+    const [first] = groups;
+    if (first !== undefined) this.logRejections(`${keyId}: ${first.reason} (type ${first.type})`, sum);
   }
 
   beforeApplicationShutdown(): Promise<void> {

@@ -3,7 +3,7 @@ import { UPSTREAM_TYPES } from '../../events/event.js';
 import { Issue } from '../../http/errors/error-body.dto.js';
 import { IsGivenOnce, IsOneOf } from '../../http/parameters.js';
 import { PageRequest } from '../page.dto.js';
-import { REJECT_REASONS, type RejectReason } from './refusals.js';
+import { REJECT_REASONS, type RejectReason } from './rejection-groups.js';
 
 const TYPES = [...UPSTREAM_TYPES, 'other'];
 

@@ -1,15 +1,15 @@
 import type { RejectedSample } from '../../read-models/rejected-events.js';
-import type { Refusal } from './refusals.js';
+import type { RejectionGroup } from './rejection-groups.js';
 
-/** UTF-16 units of the data sent. */
+/** The maximum length of the data in a sample, in UTF-16 units. */
 const MAX_DATA = 2_048;
 const MAX_ATTRIBUTE = 256;
 const MAX_ISSUES = 10;
 const MAX_ITEMS = 20;
 const MAX_STRING = 512;
 
-/** JSON of data of any size at a bounded cost: the excess is cut off. */
-const cutJson = (data: unknown): string | null => {
+/** Serialises data of any size as truncated JSON, at a bounded cost. */
+const truncatedJson = (data: unknown): string | null => {
   let left = MAX_DATA;
   const json = JSON.stringify(data, (_name, value: unknown) => {
     if (left <= 0) return undefined;
@@ -21,10 +21,10 @@ const cutJson = (data: unknown): string | null => {
 };
 
 /** The stored sample of a rejected event. */
-export const sampleOf = ({ event, issues }: Pick<Refusal, 'event' | 'issues'>): RejectedSample => ({
+export const sampleOf = ({ event, issues }: Pick<RejectionGroup, 'event' | 'issues'>): RejectedSample => ({
   id: event.id?.slice(0, MAX_ATTRIBUTE) ?? null,
   source: event.source.slice(0, MAX_ATTRIBUTE),
   type: event.type.slice(0, MAX_ATTRIBUTE),
   issues: issues.slice(0, MAX_ISSUES).map((issue) => issue.slice(0, MAX_STRING)),
-  data: cutJson(event.data),
+  data: truncatedJson(event.data),
 });

@@ -1,8 +1,8 @@
 import { json, statement, textOf } from '../../postgres/statement.js';
 import type { RejectedSample } from '../../read-models/rejected-events.js';
-import type { RejectReason } from './refusals.js';
+import type { RejectReason } from './rejection-groups.js';
 
-/** A page of an owner's rejections, the newest day first, after a key; '' stands for every reason or type. */
+/** A page of an owner's rejections after a cursor, newest day first; '' matches every reason or type. */
 export const LIST_REJECTIONS = statement(
   'rejections-list',
   {

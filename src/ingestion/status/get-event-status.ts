@@ -13,18 +13,18 @@ import { READ_EVENT_STATES } from '../record-states-sql.js';
 import { type NamedEvent, readNamedEvent } from './named-event.js';
 import type { EventStatusDto } from './status.dto.js';
 
-/** What became of some events, for the organization they are about or the key without one that sent them. */
+/** Returns the status of events, for the organization of their records or the key without an organization that sent them. */
 export class GetEventStatus extends Query<readonly EventStatusDto[]> {
   constructor(
     readonly caller: Caller,
-    /** As sent. */
+    /** The items of the request, not validated yet. */
     readonly events: readonly unknown[],
   ) {
     super();
   }
 }
 
-/** The projection whose rows have a record's state. */
+/** The projection that stores the state of a record; `metrics` for all other kinds. */
 const PROJECTIONS: Readonly<Partial<Record<RecordKind, string>>> = {
   brand: 'brands-and-flags',
   featureFlag: 'brands-and-flags',
@@ -33,7 +33,7 @@ const PROJECTIONS: Readonly<Partial<Record<RecordKind, string>>> = {
 
 type State = RowOf<typeof READ_EVENT_STATES>;
 
-/** @param state as of before the log was asked: what it counts is in the log */
+/** @param state read before the log, so that every event it includes was found in the log */
 const statusOf = (eventId: string, found: FoundEvent, state: State): EventStatusDto => {
   const storedAt = formatInstant(found.recordedAt);
   const { parkedBy, parkedAt, parkedReason: reason, countedUpTo, version, recordEventId, facts } = state;
@@ -60,7 +60,7 @@ export class GetEventStatusHandler implements IQueryHandler<GetEventStatus> {
   ) {}
 
   /**
-   * @throws Invalid if one of the events is not named as it must be
+   * @throws Invalid if an item does not identify an event
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database cannot be reached
    */

@@ -5,17 +5,17 @@ import { recordOf, type RecordState } from '../../events/record.js';
 import { streamOf } from '../../events/streams.js';
 import { permissionIssue } from '../receive/permission.js';
 
-/** An event that was sent, as it is looked for. */
+/** Identifies an event to look up. */
 export interface NamedEvent {
   readonly stream: string;
-  /** Under which the log has it. */
+  /** The id of the event in the log. */
   readonly id: string;
   readonly record: Omit<RecordState, 'version'>;
 }
 
 type Type = UpstreamEvent['type'];
 
-/** The fields of its data that say which record an event is about. */
+/** The fields of the data that identify the record of an event. */
 const IDENTITY: Readonly<Record<Type, readonly string[]>> = {
   ReportFiled: ['organization', 'reportId'],
   ReportDeleted: ['organization', 'reportId'],
@@ -34,7 +34,7 @@ const IDENTITY: Readonly<Record<Type, readonly string[]>> = {
 };
 const EXAMPLES: ReadonlyMap<string, object> = new Map(UPSTREAM.map(({ type, example }) => [type, example]));
 
-/** The event of a record: what does not say which record it is comes from the type's example. */
+/** Builds an event about a record. The fields that do not identify the record come from the example of the type. */
 const eventAbout = (type: Type, given: Record<string, unknown>) =>
   parseEvent(type, {
     ...EXAMPLES.get(type),
@@ -42,7 +42,7 @@ const eventAbout = (type: Type, given: Record<string, unknown>) =>
   });
 
 /** A nonexistent event, queried instead of another organization's event so that the response time reveals nothing. */
-const nobodys = (): NamedEvent => {
+const nonexistentEvent = (): NamedEvent => {
   const id = randomUUID();
   return { stream: `threat-nobody:${id}`, id, record: { organization: '', kind: 'threat', id } };
 };
@@ -51,9 +51,9 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads which event is meant by `{ source, id, type, data }` or `{ source, id, type, record }`.
- * @param organization the key's; events about other organizations' records are looked for if it has none
- * @returns the event, or everything that is wrong with the item
+ * Reads the identity of an event from `{ source, id, type, data }` or `{ source, id, type, record }`.
+ * @param organization the organization of the key; a key without one may look up events of all organizations
+ * @returns the event, or all problems of the item
  */
 export const readNamedEvent = (item: unknown, organization: string | undefined): NamedEvent | readonly string[] => {
   if (!isObject(item)) return ['must be an object with source, id, type, and data or record'];
@@ -71,10 +71,10 @@ export const readNamedEvent = (item: unknown, organization: string | undefined):
   if (!isObject(about)) issues.push('data is required, or a record with the fields of data that identify the record');
   if (!isObject(about) || typeof type !== 'string' || !isUpstreamType(type)) return issues;
   const { event, issues: wrong = [] } = eventAbout(type, about);
-  const place = data === undefined || data === null ? 'record.' : 'data.';
-  issues.push(...wrong.map((issue) => issue.replace(/^data\./, place)));
+  const prefix = data === undefined || data === null ? 'record.' : 'data.';
+  issues.push(...wrong.map((issue) => issue.replace(/^data\./, prefix)));
   if (event === undefined || issues.length > 0) return issues;
-  if (organization !== undefined && permissionIssue(event, organization) !== undefined) return nobodys();
+  if (organization !== undefined && permissionIssue(event, organization) !== undefined) return nonexistentEvent();
   const stream = streamOf(event);
   return { stream, id: eventIdOf(sourceText, idText, type, stream), record: recordOf(event) };
 };

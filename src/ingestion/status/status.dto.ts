@@ -2,8 +2,8 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
 import { CountedFactDto } from '../counted-fact.dto.js';
 
-const MAX_ASKED = 100;
-const EVENTS = `events must be an array of 1 to ${MAX_ASKED} objects with source, id, type, and data or record`;
+const MAX_EVENTS = 100;
+const EVENTS = `events must be an array of 1 to ${MAX_EVENTS} objects with source, id, type, and data or record`;
 export const EVENT_STATUSES = ['unknown', 'stored', 'counted', 'superseded', 'parked'] as const;
 
 /** The limits of a request about up to 100 events with their data. */
@@ -17,8 +17,8 @@ export class EventStatusRequest {
    */
   @IsArray({ message: EVENTS })
   @ArrayMinSize(1, { message: EVENTS })
-  @ArrayMaxSize(MAX_ASKED, { message: EVENTS })
-  @ApiProperty({ type: 'array', items: { type: 'object' }, minItems: 1, maxItems: MAX_ASKED })
+  @ArrayMaxSize(MAX_EVENTS, { message: EVENTS })
+  @ApiProperty({ type: 'array', items: { type: 'object' }, minItems: 1, maxItems: MAX_EVENTS })
   events!: unknown[];
 }
 

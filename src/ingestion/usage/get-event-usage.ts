@@ -12,7 +12,7 @@ import { readDay } from '../utc-day.js';
 import { READ_EVENT_USAGE } from './statements.js';
 import type { EventUsageDto } from './usage.dto.js';
 
-/** What became of the events of a key's organization, or of a key that has none, day by day. */
+/** Counts the events that an organization's keys have sent, or one key without an organization, by day and outcome. */
 export class GetEventUsage extends Query<EventUsageDto> {
   constructor(
     readonly caller: Caller,
@@ -34,8 +34,9 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
   ) {}
 
   /**
-   * @throws Invalid for a day that is none, or a range that ends before it begins
-   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
+   * @throws Invalid for an invalid day, or a range that ends before it starts
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the database is unavailable
    */
   execute({ caller, from: asked, to: end }: GetEventUsage): Promise<EventUsageDto> {
     const today = dayOf(this.clock.now());

@@ -1,7 +1,7 @@
 import { statement, textOf } from '../../postgres/statement.js';
 import type { Outcome } from '../../read-models/event-usage.js';
 
-/** What became of an owner's events on these days, in order. */
+/** The outcomes of an owner's events on these days, ordered by day. */
 export const READ_EVENT_USAGE = statement(
   'event-usage-of',
   { owner: 'text', from: 'integer', to: 'integer' },

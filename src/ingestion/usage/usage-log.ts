@@ -7,7 +7,7 @@ import { MergedRows } from '../../flow/background/merged-rows.js';
 import { addEventUsage, type EventUsage, deleteOldEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
 
-/** Counts what became of sent events, for those who sent them, in a table that is a second late. */
+/** Counts the outcomes of events for their senders. The table is up to a second behind. */
 @Injectable()
 export class UsageLog implements BeforeApplicationShutdown {
   private day = 0;

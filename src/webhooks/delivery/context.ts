@@ -9,41 +9,41 @@ import type { ProgressWriter } from './progress-writer.js';
 import type { Egress } from './requests/send.js';
 import type { Slots } from './slots.js';
 
-/** The time by the database's clock, and pauses between deliveries. Replaced in tests. */
+/** The time by the clock of the database, and pauses between deliveries. Tests replace it. */
 export interface DeliveryClock {
   /** ms */
   now(): number;
-  /** Resolves after this time, or as soon as `signal` aborts. */
+  /** Resolves after `ms` milliseconds, or as soon as `signal` aborts. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** What the deliveries of a process share while it holds the lease. */
+/** The dependencies that all deliveries of a process share while the process holds the lease. */
 export interface DeliveryContext {
-  /** For what is small, and written. */
+  /** Connections for short statements and for writing. */
   readonly pool: Pool;
-  /** For the feed. */
+  /** Connections for reading the feed. */
   readonly records: Pool;
   readonly commands: WebhookCommands;
   readonly log: Pick<EventLog, 'eventAt'>;
   readonly logId: string;
-  /** The end of the log now. */
+  /** Reads the position of the last event in the log. */
   readonly head: () => Promise<bigint>;
   readonly ids: FeedIds;
   readonly watch: Pick<FeedWatch, 'wait'>;
-  /** Undefined: this installation has none. */
+  /** Undefined if this installation has no master keys. */
   readonly keys: MasterKeys | undefined;
   readonly egress: Egress;
   readonly slots: Slots;
   readonly writer: ProgressWriter;
   readonly deliveryLog: DeliveryLog;
   readonly clock: DeliveryClock;
-  /** Aborts when nothing more is to be begun. */
+  /** Aborts when no further request may start. */
   readonly stop: AbortSignal;
-  /** Aborts when what is in flight is to be given up. */
+  /** Aborts when the requests in flight must be cancelled. */
   readonly giveUp: AbortSignal;
-  /** Says that another process has the lease. */
-  readonly lose: () => void;
-  readonly warn: (sentence: string) => void;
-  /** Called at each look for what has changed. */
-  readonly onTurn: () => void;
+  /** Called when another process has taken the lease. */
+  readonly onLeaseLost: () => void;
+  readonly warn: (message: string) => void;
+  /** Called each time the deliveries poll for changed endpoints. */
+  readonly onPoll: () => void;
 }

@@ -7,16 +7,16 @@ import {
   LIST_PENDING_TESTS,
   TEST_TTL_MS,
 } from '../../read-models/webhooks/statements.js';
-import { answerTest } from './answer-test.js';
+import { runTest } from './run-test.js';
 import type { DeliveryContext } from './context.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
 import { LeaseLost } from './progress-writer.js';
 
-/** How often it looks for endpoints that have changed, and for tests. ms */
-const LOOK_EVERY = 250;
-const FIRST_BACK_OFF = 250;
-const MAX_BACK_OFF = 5_000;
-/** Tests under way, beside the deliveries. */
+/** Interval between polls for changed endpoints and requested tests. */
+const POLL_INTERVAL_MS = 250;
+const FIRST_BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 5_000;
+/** Maximum number of concurrent tests, in addition to the deliveries. */
 const MAX_TESTS = 16;
 
 interface Running {
@@ -24,58 +24,58 @@ interface Running {
   revision: number;
 }
 
-/** The deliveries to all endpoints, while this process holds the lease. */
+/** Runs the deliveries to all endpoints while this process holds the lease. */
 export class Deliveries {
-  private readonly running = new Map<string, Running>();
-  private readonly underWay = new Set<Promise<void>>();
+  private readonly deliveries = new Map<string, Running>();
+  private readonly inFlight = new Set<Promise<void>>();
   private readonly tests = new Set<string>();
-  /** Whether there may be something that is kept of an endpoint that has been deleted. */
+  /** True if the database may still have rows about deleted endpoints. */
   private hasLeftovers = true;
-  /** The end of the log when this began. */
-  private begunAt: number | undefined;
+  /** The end of the log when these deliveries started. */
+  private endAtStart: number | undefined;
 
   constructor(private readonly context: DeliveryContext) {}
 
   /**
-   * Delivers until `stop` aborts, and what is in flight then has ended.
-   * @throws what waiting cannot fix
+   * Delivers until `stop` aborts and the requests in flight have ended.
+   * @throws an error of the database that is not transient
    */
   async run(): Promise<void> {
-    const { pool, clock, stop, lose, warn, onTurn } = this.context;
-    const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
+    const { pool, clock, stop, onLeaseLost, warn, onPoll } = this.context;
+    const backoff = new Backoff(FIRST_BACKOFF_MS, MAX_BACKOFF_MS);
     stop.addEventListener('abort', () => this.wakeAll(), { once: true });
     try {
       while (!stop.aborted) {
-        onTurn();
+        onPoll();
         try {
-          await this.look(pool);
+          await this.poll(pool);
           backoff.reset();
-          await clock.pause(LOOK_EVERY, stop);
+          await clock.pause(POLL_INTERVAL_MS, stop);
         } catch (error) {
           if (!isTransient(error)) throw error;
-          warn(`Waiting for the database to read the webhooks: ${(error as Error).message}`);
+          warn(`Cannot read the webhooks from the database; retrying: ${(error as Error).message}`);
           await clock.pause(backoff.next(), stop);
         }
       }
     } finally {
-      if (!stop.aborted) lose();
-      await Promise.all(this.underWay);
+      if (!stop.aborted) onLeaseLost();
+      await Promise.all(this.inFlight);
     }
   }
 
-  private async look(pool: DeliveryContext['pool']): Promise<void> {
-    this.begunAt ??= await this.readEnd(pool);
-    const living = await LIST_ENDPOINTS.run(pool, { upTo: this.begunAt });
-    const ids = new Set(living.map(({ id }) => id));
-    for (const { organization, id, revision } of living) {
-      const known = this.running.get(id);
-      if (known === undefined) this.begin(organization, id, revision);
+  private async poll(pool: DeliveryContext['pool']): Promise<void> {
+    this.endAtStart ??= await this.readEnd(pool);
+    const endpoints = await LIST_ENDPOINTS.run(pool, { upTo: this.endAtStart });
+    const ids = new Set(endpoints.map(({ id }) => id));
+    for (const { organization, id, revision } of endpoints) {
+      const known = this.deliveries.get(id);
+      if (known === undefined) this.start(organization, id, revision);
       else if (known.revision !== revision) {
         known.revision = revision;
         known.delivery.wake();
       }
     }
-    for (const [id, { delivery }] of this.running) if (!ids.has(id)) delivery.wake();
+    for (const [id, { delivery }] of this.deliveries) if (!ids.has(id)) delivery.wake();
     if (this.hasLeftovers) {
       this.hasLeftovers = false;
       await DELETE_STATE_OF_DELETED_ENDPOINTS.run(pool, {}).catch((error: unknown) => {
@@ -83,10 +83,13 @@ export class Deliveries {
         throw error;
       });
     }
-    await this.answerTests(pool);
+    await this.runTests(pool);
   }
 
-  /** Whoever delivered before this process had read no further, so no cursor of this log can be beyond its end. */
+  /**
+   * Reads the end of the log, and rewinds every cursor that is beyond it. The previous process read only events that were
+   * in the log, so a cursor beyond the end is from before a restore.
+   */
   private async readEnd(pool: DeliveryContext['pool']): Promise<number> {
     const { logId, head } = this.context;
     const end = Number(await head());
@@ -94,43 +97,43 @@ export class Deliveries {
     return end;
   }
 
-  private begin(organization: string, id: string, revision: number): void {
+  private start(organization: string, id: string, revision: number): void {
     const delivery = new EndpointDelivery(this.context, organization, id);
-    this.running.set(id, { delivery, revision });
+    this.deliveries.set(id, { delivery, revision });
     const ended = delivery.run().finally(() => {
-      this.running.delete(id);
+      this.deliveries.delete(id);
       this.hasLeftovers = true;
     });
-    this.follow(ended);
+    this.track(ended);
   }
 
-  private async answerTests(pool: DeliveryContext['pool']): Promise<void> {
+  private async runTests(pool: DeliveryContext['pool']): Promise<void> {
     const { warn } = this.context;
     const free = MAX_TESTS - this.tests.size;
     if (free <= 0) return;
     const waiting = await LIST_PENDING_TESTS.run(pool, { keptMs: TEST_TTL_MS, limit: MAX_TESTS });
     for (const test of waiting.filter(({ id }) => !this.tests.has(id)).slice(0, free)) {
       this.tests.add(test.id);
-      const answered = answerTest(this.context, test).catch((error: unknown) => {
+      const finished = runTest(this.context, test).catch((error: unknown) => {
         if (error instanceof LeaseLost) throw error;
-        warn(`The test of the webhook ${test.endpoint} was not answered: ${(error as Error).message}`);
+        warn(`The test of webhook ${test.endpoint} failed: ${(error as Error).message}`);
       });
-      const ended = answered.finally(() => {
+      const ended = finished.finally(() => {
         this.tests.delete(test.id);
-        // Its endpoint may have been deleted and forgotten before the attempt was stored.
-        if (!this.running.has(test.endpoint)) this.hasLeftovers = true;
+        // The rows of a deleted endpoint may have been removed before this attempt was stored.
+        if (!this.deliveries.has(test.endpoint)) this.hasLeftovers = true;
       });
-      this.follow(ended);
+      this.track(ended);
     }
   }
 
-  /** Once one has lost the lease, so have all. */
-  private follow(work: Promise<void>): void {
-    const followed = work.catch(this.context.lose).finally(() => this.underWay.delete(followed));
-    this.underWay.add(followed);
+  /** Waits for `work` when the deliveries end. If `work` fails, the process has lost the lease. */
+  private track(work: Promise<void>): void {
+    const tracked = work.catch(this.context.onLeaseLost).finally(() => this.inFlight.delete(tracked));
+    this.inFlight.add(tracked);
   }
 
   private wakeAll(): void {
-    for (const { delivery } of this.running.values()) delivery.wake();
+    for (const { delivery } of this.deliveries.values()) delivery.wake();
   }
 }

@@ -1,11 +1,11 @@
 import { readUrl } from '../../runtime/read-url.js';
 import { tryWriteLines } from '../../runtime/terminal.js';
 import type { Endpoint } from './endpoint.js';
-import type { Attempted } from './progress-writer.js';
+import type { DeliveryAttempt } from './progress-writer.js';
 
 /**
- * One line of JSON per request, as of the access log. Of the address only the origin is in it: paths and queries of such
- * addresses often hold secrets.
+ * Writes one line of JSON per request, in the format of the access log. A line contains only the origin of the URL,
+ * because the paths and queries of webhook URLs often contain secrets.
  */
 export class DeliveryLog {
   private lost = 0;
@@ -14,7 +14,7 @@ export class DeliveryLog {
 
   add(
     { organization, webhookId: endpoint, url }: Endpoint,
-    { at, webhookId, records, answer, took, setAside }: Attempted,
+    { at, webhookId, records, response, durationMs, setAside }: DeliveryAttempt,
   ): void {
     if (!this.isOn) return;
     const line = {
@@ -26,13 +26,13 @@ export class DeliveryLog {
       origin: readUrl(url)?.origin ?? null,
       webhookId,
       records,
-      status: answer.status ?? null,
-      error: answer.error ?? null,
-      ms: took,
+      status: response.status ?? null,
+      error: response.error ?? null,
+      ms: durationMs,
       ...(setAside && { setAside }),
       ...(this.lost > 0 && { linesLost: this.lost }),
     };
-    // Standard output that nobody reads must not keep deliveries waiting.
+    // A full pipe behind standard output must not block deliveries: lines are dropped and counted.
     if (tryWriteLines(`${JSON.stringify(line)}\n`)) this.lost = 0;
     else this.lost += 1;
   }

@@ -1,9 +1,9 @@
 import type { SpanOptions, Span } from '../../tracing/tracing.js';
-import type { Answer } from './requests/answer.js';
+import type { EndpointResponse } from './requests/response.js';
 
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** What is traced of a delivery. Of its address the host alone: path and query may hold what its owner keeps secret. */
+/** The span of a delivery. It contains only the host of the URL, because path and query may contain secrets. */
 export const deliverySpan = (
   endpointId: string,
   webhookId: string,
@@ -23,7 +23,7 @@ export const deliverySpan = (
   }),
 });
 
-export const endDelivery = (span: Span, { status, error }: Answer): void => {
+export const endDeliverySpan = (span: Span, { status, error }: EndpointResponse): void => {
   if (status !== undefined) span.set({ 'http.response.status_code': status });
   span.end(error === undefined ? undefined : status === undefined ? 'no_answer' : String(status));
 };

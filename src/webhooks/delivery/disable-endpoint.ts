@@ -3,8 +3,8 @@ import type { WebhookCommands } from '../endpoints/webhook-commands.js';
 import type { Endpoint } from './endpoint.js';
 
 /**
- * Disables an endpoint, unless its organization has decided something about it meanwhile.
- * @throws Unavailable if the log or the database does not answer
+ * Disables an endpoint, unless its organization has changed the endpoint since it was read.
+ * @throws Unavailable if the log or the database is unavailable
  */
 export const disableEndpoint = async (
   commands: WebhookCommands,

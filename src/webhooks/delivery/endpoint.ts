@@ -5,19 +5,19 @@ import { READ_ENDPOINT } from '../endpoints/statements.js';
 
 /** An endpoint that is not deleted. */
 export interface Endpoint extends Webhook {
-  /** Of the organization's stream. */
+  /** The revision of the organization's webhook stream that wrote this row. */
   readonly revision: number;
-  /** Null: its deliveries have not begun. */
+  /** Null if deliveries have not started. */
   readonly progress: StoredProgress | null;
 }
 
-/** @returns undefined if there is none, or if it is deleted */
+/** @returns undefined if the endpoint does not exist or is deleted */
 export const readEndpoint = async (pool: Pool, organization: string, id: string): Promise<Endpoint | undefined> => {
   const [row] = await READ_ENDPOINT.run(pool, { organization, id });
   return row && { ...row.endpoint, revision: row.revision, progress: row.progress };
 };
 
-const UNTRIED = {
+const NO_FAILURES = {
   failingSince: null,
   tries: 0,
   nextAttemptAt: null,
@@ -25,36 +25,37 @@ const UNTRIED = {
 } as const;
 
 /**
- * The position after which the deliveries to an endpoint begin.
- * @param logId of the log that is in use. In another log the position says nothing: then everything is sent again
+ * The position after which the deliveries to an endpoint start. If the endpoint was created with another log, positions
+ * are not comparable, and everything is sent again.
+ * @param logId the id of the current log
  */
-export const beginningOf = ({ startAfter, startLog }: Endpoint, logId: string): number =>
+export const startPositionOf = ({ startAfter, startLog }: Endpoint, logId: string): number =>
   startLog === logId ? startAfter : -1;
 
 /**
- * How far the deliveries to an endpoint have come.
- * @param stored null: they have not begun
- * @param logId of the log that is in use. Positions in another one say nothing: then everything is sent again
+ * The progress of the deliveries to an endpoint. Progress in another log is not comparable; then everything is sent again.
+ * @param stored null if deliveries have not started
+ * @param logId the id of the current log
  */
 export const progressOf = (endpoint: Endpoint, stored: StoredProgress | null, logId: string): StoredProgress => {
   const { replay } = endpoint;
   if (stored?.replay === replay && stored.logId === logId) return stored;
-  const position = stored?.replay === replay ? -1 : beginningOf(endpoint, logId);
+  const position = stored?.replay === replay ? -1 : startPositionOf(endpoint, logId);
   const { lastSuccessAt = null, lastFailure = null } = stored ?? {};
-  const beginning = { position, event: null, parked: null, parkedFrom: null };
-  return { ...UNTRIED, replay, logId, ...beginning, lastSuccessAt, lastFailure };
+  const start = { position, event: null, parked: null, parkedFrom: null };
+  return { ...NO_FAILURES, replay, logId, ...start, lastSuccessAt, lastFailure };
 };
 
-/** Once it is told again, it begins as if nothing had failed. */
-export const asUntried = (progress: StoredProgress): StoredProgress => ({ ...progress, ...UNTRIED });
+/** Resets the failures, because an endpoint that is enabled again starts without any. */
+export const withoutFailures = (progress: StoredProgress): StoredProgress => ({ ...progress, ...NO_FAILURES });
 
-/** What is posted to an endpoint. */
+/** The body of a delivery. */
 export interface Content {
   readonly contentType: string;
   readonly body: Buffer;
 }
 
-/** Elements of the feed as an endpoint wants them: one as it is, or several, even of one, as a batch. */
+/** Encodes feed elements: as a batch if the endpoint accepts batches, otherwise as a single event. */
 export const contentOf = ({ batch }: Endpoint, elements: readonly string[]): Content =>
   batch > 1
     ? { contentType: 'application/cloudevents-batch+json', body: Buffer.from(`[${elements.join(',')}]`) }

@@ -5,17 +5,17 @@ import { type Placed, placed } from '../../records/feed/placed.js';
 import { type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
-import { beginningOf, type Content, contentOf, type Endpoint } from './endpoint.js';
+import { startPositionOf, type Content, contentOf, type Endpoint } from './endpoint.js';
 
-/** Rows read at a time for an endpoint whose filter may leave few of them. */
-const LOOKED_AT = 100;
-/** Of a batch of several records; one alone may be larger. */
+/** Rows to read at a time if the filter of the endpoint may skip most of them. */
+const ROWS_PER_READ = 100;
+/** The maximum size of a batch. A single record may be larger. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** A place in the feed, as `StoredProgress` has it. */
+/** A position in the feed, and the parked events before it. */
 export type Cursor = Pick<StoredProgress, 'position' | 'event' | 'parked' | 'parkedFrom'>;
 
-/** The first of these positions; null: there is none. */
+/** The lowest of these positions; null if no position is given. */
 const earliest = (...positions: readonly (number | null | undefined)[]): number | null =>
   positions.reduce<number | null>(
     (first, each) => (each == null || (first !== null && first <= each) ? first : each),
@@ -24,30 +24,30 @@ const earliest = (...positions: readonly (number | null | undefined)[]): number 
 
 export interface Batch extends Content {
   readonly records: readonly { readonly type: ListedKind; readonly id: string }[];
-  /** Where the endpoint is once it has this. */
+  /** The cursor of the endpoint after this batch. */
   readonly end: Cursor;
 }
 
-/** What follows a cursor. */
+/** The result of reading the feed after a cursor. */
 export type Next =
   | { readonly batch: Batch }
-  /** Nothing for this endpoint up to here; or a place before the cursor, from which there is something again. */
+  /** The new cursor, if no record passes the filter, or if the cursor must move back. */
   | { readonly cursor: Cursor }
-  /** Nothing at all: the position in the log that the read models have reached. */
+  /** No records follow: the position in the log that the read models have reached. */
   | { readonly upTo: number };
 
-/** How much of what follows is sent: after a refusal less of it, and after a failure the same again. */
-export interface Portion {
+/** How many of the next records to send: fewer after a rejection, and the same ones after any other failure. */
+export interface BatchLimits {
   readonly size: number;
-  /** The position of the last record. */
+  /** The highest position to send, if a batch is retried. */
   readonly upTo?: number | undefined;
 }
 
-/** The kinds of records that an endpoint is told of, as in `kinds.ts`, ascending. */
+/** The numbers of the record kinds that are delivered to an endpoint (`events/kinds.ts`), ascending. */
 export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types);
 
-/** A deletion has neither type nor status any more, and whoever keeps a copy must know of it. */
-const isFor = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow): boolean => {
+/** A deletion always passes: it has no type or status, and the receiver needs it to keep a copy up to date. */
+const passesFilter = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow): boolean => {
   if (item === '' || (assetTypes === undefined && statuses === undefined)) return true;
   const { asset, status } = JSON.parse(item) as { asset?: { type: string }; status?: string };
   return (
@@ -79,43 +79,49 @@ const batchOf = (
 };
 
 /**
- * Reads what an endpoint is to be sent next.
- * @throws the database's error
+ * Reads the records to deliver next.
+ * @throws the error of the database
  */
 export const readNext = async (
   pool: Pool,
   ids: FeedIds,
   endpoint: Endpoint,
   from: Cursor & Pick<StoredProgress, 'logId'>,
-  { size, upTo = Number.POSITIVE_INFINITY }: Portion,
+  { size, upTo = Number.POSITIVE_INFINITY }: BatchLimits,
 ): Promise<Next> => {
-  const limit = endpoint.assetTypes === undefined && endpoint.statuses === undefined ? size : LOOKED_AT;
+  const limit = endpoint.assetTypes === undefined && endpoint.statuses === undefined ? size : ROWS_PER_READ;
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
   const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];
-  // The read model is being rebuilt, and has yet to reach the cursor: neither its rows nor its parked events are complete.
+  // The read model is being rebuilt and has not reached the cursor, so its rows and parked events are incomplete.
   const reached = page.upTo ?? -1;
   if (reached < from.position) return { upTo: from.position };
-  const beginning = beginningOf(endpoint, from.logId);
-  const passed = page.parkedFirst !== null && page.parkedFirst > beginning ? page.parkedFirst : null;
-  // An event that had been passed while it was parked is applied after all: what it made stands where the event is.
+  const start = startPositionOf(endpoint, from.logId);
+  const firstParked = page.parkedFirst !== null && page.parkedFirst > start ? page.parkedFirst : null;
+  // A parked event that the cursor has passed was applied later. Its record appears at the position of the event, so the
+  // cursor moves back to that position.
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };
-    // A parked event about a verdict concerns the organization only since a later event has given it that verdict.
+    // No move is needed: the event is about a verdict that only a later event made visible to the organization.
     return {
-      cursor: { position, event: from.event, parked: page.parkedBefore, parkedFrom: earliest(from.parkedFrom, passed) },
+      cursor: {
+        position,
+        event: from.event,
+        parked: page.parkedBefore,
+        parkedFrom: earliest(from.parkedFrom, firstParked),
+      },
     };
   }
   const elements = placed(page);
   if (elements.length === 0) return { upTo: reached };
   const endOf = ({ position, event, parked }: Placed): Cursor => {
     const [next] = page.parked?.[0] ?? [];
-    const parkedFrom = earliest(from.parkedFrom, passed, next !== undefined && next <= position ? next : null);
+    const parkedFrom = earliest(from.parkedFrom, firstParked, next !== undefined && next <= position ? next : null);
     return { position, event, parked, parkedFrom: parked === 0 ? null : parkedFrom };
   };
-  const fitting = elements.filter(({ row }) => isFor(endpoint, row));
-  const known = fitting.filter(({ position }) => position <= upTo);
-  const chosen = (known.length > 0 ? known : fitting).slice(0, size);
+  const matching = elements.filter(({ row }) => passesFilter(endpoint, row));
+  const retried = matching.filter(({ position }) => position <= upTo);
+  const chosen = (retried.length > 0 ? retried : matching).slice(0, size);
   return chosen.length === 0 ? { cursor: endOf(elements.at(-1)!) } : { batch: batchOf(endpoint, ids, chosen, endOf) };
 };

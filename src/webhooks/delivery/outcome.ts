@@ -1,64 +1,67 @@
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
-import type { Answer } from './requests/answer.js';
-import type { Batch, Portion } from './next-batch.js';
-import { delayAfter, GIVEN_UP_AFTER, isRefusal, REFUSED_AT_MOST, retryAfterOf } from './schedule.js';
+import type { EndpointResponse } from './requests/response.js';
+import type { Batch, BatchLimits } from './next-batch.js';
+import { delayAfter, DISABLE_AFTER_MS, isRejection, MAX_REJECTIONS, retryAfterOf } from './schedule.js';
 
-/** What an attempt leads to. */
+/** The consequences of a delivery attempt. */
 export interface Outcome {
   readonly progress: StoredProgress;
-  /** What is sent next. */
-  readonly portion: Portion;
-  /** The record that will not be sent again. */
+  /** How many records to send next. */
+  readonly limits: BatchLimits;
+  /** The record that is skipped because the endpoint rejected it too often. */
   readonly setAside?: Batch['records'][number];
-  /** Why the endpoint is to be disabled. */
+  /** The reason to disable the endpoint, if it must be disabled. */
   readonly disable?: 'gone' | 'failing';
 }
 
-export interface Attempt {
+export interface AttemptResult {
   readonly batch: Batch;
-  /** When it began. ms */
+  /** When the attempt started, in ms. */
   readonly at: number;
-  readonly answer: Answer;
-  /** Before it. */
+  readonly response: EndpointResponse;
+  /** The progress before the attempt. */
   readonly progress: StoredProgress;
-  /** Records of a delivery, at most. */
-  readonly most: number;
-  /** What was to be sent. */
-  readonly portion: Portion;
-  /** ms */
+  /** The maximum number of records per delivery. */
+  readonly maxBatch: number;
+  /** The limits with which the batch was read. */
+  readonly limits: BatchLimits;
+  /** The current time, in ms. */
   readonly now: number;
 }
 
 const GONE = 410;
 
-export const outcomeOf = ({ batch, at, answer, progress: before, most, portion, now }: Attempt): Outcome => {
-  const { status, error } = answer;
-  const fresh = { tries: 0, nextAttemptAt: null, refused: 0 };
-  // After a part that was taken twice as much is tried, so that what is refused is found in few steps.
-  const grown: Portion = { size: Math.min(most, 2 * portion.size) };
+export const outcomeOf = ({ batch, at, response, progress: before, maxBatch, limits, now }: AttemptResult): Outcome => {
+  const { status, error } = response;
+  const noFailures = { tries: 0, nextAttemptAt: null, refused: 0 };
+  // Double the size after each accepted part, so that bisection finds a rejected record in few steps.
+  const doubled: BatchLimits = { size: Math.min(maxBatch, 2 * limits.size) };
   if (error === undefined)
-    return { progress: { ...before, ...batch.end, ...fresh, failingSince: null, lastSuccessAt: at }, portion: grown };
+    return {
+      progress: { ...before, ...batch.end, ...noFailures, failingSince: null, lastSuccessAt: at },
+      limits: doubled,
+    };
 
-  const progress = { ...before, lastFailure: { at, status, error, answer: answer.text ?? '' } };
+  const progress = { ...before, lastFailure: { at, status, error, answer: response.text ?? '' } };
   const failingSince = progress.failingSince ?? now;
   const tries = progress.tries + 1;
-  const retryAfter = retryAfterOf(answer.retryAfter, now);
+  const retryAfter = retryAfterOf(response.retryAfter, now);
   const failed = { ...progress, failingSince, tries, nextAttemptAt: now + delayAfter(tries, retryAfter) };
-  const again: Portion = { ...portion, upTo: batch.end.position };
-  if (status === GONE) return { progress: failed, portion: again, disable: 'gone' };
-  if (now - failingSince >= GIVEN_UP_AFTER) return { progress: failed, portion: again, disable: 'failing' };
-  if (!isRefusal(status)) return { progress: failed, portion: again };
+  const retry: BatchLimits = { ...limits, upTo: batch.end.position };
+  if (status === GONE) return { progress: failed, limits: retry, disable: 'gone' };
+  if (now - failingSince >= DISABLE_AFTER_MS) return { progress: failed, limits: retry, disable: 'failing' };
+  if (!isRejection(status)) return { progress: failed, limits: retry };
 
   const { length } = batch.records;
   if (length > 1) {
     const nextAttemptAt = now + delayAfter(1, retryAfter);
-    return { progress: { ...failed, tries: 1, nextAttemptAt }, portion: { size: Math.ceil(length / 2) } };
+    return { progress: { ...failed, tries: 1, nextAttemptAt }, limits: { size: Math.ceil(length / 2) } };
   }
   const refused = progress.refused + 1;
-  if (refused < REFUSED_AT_MOST) return { progress: { ...failed, refused }, portion: again };
+  if (refused < MAX_REJECTIONS) return { progress: { ...failed, refused }, limits: retry };
   return {
-    progress: { ...progress, ...batch.end, ...fresh, failingSince },
-    portion: grown,
+    progress: { ...progress, ...batch.end, ...noFailures, failingSince },
+    limits: doubled,
     setAside: batch.records[0]!,
   };
 };

@@ -1,31 +1,30 @@
 import { signingKeys } from '../secret.js';
-import type { Answer } from './requests/answer.js';
+import type { EndpointResponse } from './requests/response.js';
 import type { DeliveryContext } from './context.js';
 import type { Content, Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
 import { signedHeaders, webhookIdOf } from './requests/sign.js';
 import { tracing } from '../../tracing/tracing.js';
-import { deliverySpan, endDelivery } from './delivery-span.js';
+import { deliverySpan, endDeliverySpan } from './delivery-span.js';
 
-const AGENT = 'threat-protection/2.0';
+const USER_AGENT = 'threat-protection/2.0';
 
-/** A request as it went. */
-export interface Posted {
-  /** ms */
+/** A request that was sent, and its response. */
+export interface SentRequest {
+  /** When the request was sent, in ms. */
   readonly at: number;
   readonly webhookId: string;
-  readonly answer: Answer;
-  /** ms */
-  readonly took: number;
+  readonly response: EndpointResponse;
+  readonly durationMs: number;
 }
 
-/** Signs a content and sends it to an endpoint. */
+/** Signs a body and sends it to an endpoint. */
 export const post = async (
   { keys, clock, giveUp, warn }: DeliveryContext,
   endpoint: Endpoint,
   connection: Connection,
   { contentType, body }: Content,
-): Promise<Posted> => {
+): Promise<SentRequest> => {
   const at = clock.now();
   const webhookId = webhookIdOf(endpoint.webhookId, body);
   let secrets: Buffer[];
@@ -33,19 +32,24 @@ export const post = async (
     if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
     secrets = signingKeys(keys, endpoint, at);
   } catch (error) {
-    warn(`Nothing can be signed for the webhook ${endpoint.webhookId}: ${(error as Error).message}`);
-    return { at, webhookId, took: 0, answer: { error: 'it could not be signed; the operator has been told' } };
+    warn(`Cannot sign the deliveries to webhook ${endpoint.webhookId}: ${(error as Error).message}`);
+    return {
+      at,
+      webhookId,
+      durationMs: 0,
+      response: { error: 'the request could not be signed; the operator has been notified' },
+    };
   }
   const headers = {
     'content-type': contentType,
-    'user-agent': AGENT,
+    'user-agent': USER_AGENT,
     ...signedHeaders(secrets, webhookId, at, body),
   };
   const begin = performance.now();
   const url = new URL(endpoint.url);
   const span = tracing?.begin(deliverySpan(endpoint.webhookId, webhookId, url));
   const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
-  const answer = await connection.send({ url, headers: traced, body }, giveUp);
-  if (span !== undefined) endDelivery(span, answer);
-  return { at, webhookId, answer, took: Math.round(performance.now() - begin) };
+  const response = await connection.send({ url, headers: traced, body }, giveUp);
+  if (span !== undefined) endDeliverySpan(span, response);
+  return { at, webhookId, response, durationMs: Math.round(performance.now() - begin) };
 };

@@ -1,21 +1,21 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/trailing-flight.js';
 import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
-import type { Answer } from './requests/answer.js';
+import type { EndpointResponse } from './requests/response.js';
 import type { Batch } from './next-batch.js';
 
-/** Another process has the lease: what this one knows is out of date. */
+/** Another process has taken the lease, so the state of this process is out of date. */
 export class LeaseLost extends Error {}
 
-/** A request and its answer. */
-export interface Attempted {
-  /** ms */
+/** A request and its response. */
+export interface DeliveryAttempt {
+  /** When the request was sent, in ms. */
   readonly at: number;
   readonly webhookId: string;
+  /** The number of records in the request; 0 for a test. */
   readonly records: number;
-  readonly answer: Answer;
-  /** ms */
-  readonly took: number;
+  readonly response: EndpointResponse;
+  readonly durationMs: number;
   readonly setAside?: Batch['records'][number] | undefined;
 }
 
@@ -26,39 +26,39 @@ interface Row {
 }
 
 const storedAttempt = (
-  { at, webhookId, records, answer, took, setAside }: Attempted,
+  { at, webhookId, records, response, durationMs, setAside }: DeliveryAttempt,
   isTest: boolean,
 ): StoredAttempt => {
-  const { status, error } = answer;
-  return { at, deliveryId: webhookId, records, ms: took, isTest, status, error, setAside };
+  const { status, error } = response;
+  return { at, deliveryId: webhookId, records, ms: durationMs, isTest, status, error, setAside };
 };
 
-/** Writes what the attempts of all endpoints came to: everything that waits becomes one statement. */
+/** Stores the outcomes of the attempts of all endpoints. Outcomes that wait together are written by one statement. */
 export class ProgressWriter {
   private waiting: Row[] = [];
 
-  /** @param epoch of the lease, without which nothing is written */
+  /** @param epoch the epoch of the lease; nothing is written once another process has the lease */
   constructor(
     private readonly pool: Pool,
     private readonly epoch: number,
   ) {}
 
   /**
-   * Resolves when it is on disk.
-   * @param attempted absent: records that are not for the endpoint were passed over
-   * @throws LeaseLost, or the database's error
+   * Resolves when the progress is on disk.
+   * @param attempt absent if the filter skipped records without an attempt
+   * @throws LeaseLost, or the error of the database
    */
-  store(endpoint: string, progress: StoredProgress, attempted?: Attempted): Promise<void> {
+  store(endpoint: string, progress: StoredProgress, attempt?: DeliveryAttempt): Promise<void> {
     return this.write({
       endpoint,
       progress,
-      attempt: attempted === undefined ? null : storedAttempt(attempted, false),
+      attempt: attempt === undefined ? null : storedAttempt(attempt, false),
     });
   }
 
-  /** The same of a test, which moves nothing. */
-  storeTest(endpoint: string, attempted: Attempted): Promise<void> {
-    return this.write({ endpoint, progress: null, attempt: storedAttempt(attempted, true) });
+  /** Stores the attempt of a test, which does not change the progress. */
+  storeTest(endpoint: string, attempt: DeliveryAttempt): Promise<void> {
+    return this.write({ endpoint, progress: null, attempt: storedAttempt(attempt, true) });
   }
 
   private async write(row: Row): Promise<void> {
@@ -66,7 +66,7 @@ export class ProgressWriter {
     try {
       await this.flush();
     } catch (error) {
-      // Whoever waits behind a flush that fails is refused without one: what is given again would be there twice.
+      // Remove the row: if a flush before this one fails, the row is still waiting, and the caller's retry would add it twice.
       this.waiting = this.waiting.filter((each) => each !== row);
       throw error;
     }
@@ -76,6 +76,6 @@ export class ProgressWriter {
     const rows = this.waiting;
     this.waiting = [];
     const [row] = await STORE_PROGRESS.runEach(this.pool, rows, { epoch: this.epoch });
-    if (!row!.isHeld) throw new LeaseLost('Another process delivers');
+    if (!row!.isHeld) throw new LeaseLost('Another process has the lease of the webhook deliveries');
   });
 }

@@ -2,37 +2,38 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** After the first failure, the second and so on; after the last of these each time. ms */
-const DELAYS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR] as const;
-/** Part of a delay by which it is shortened or lengthened, so that those who failed together do not return together. */
-const SPREAD = 0.2;
-/** What an endpoint may ask for by `Retry-After`. ms */
-const MAX_RETRY_AFTER = HOUR;
-/** An endpoint that fails for this long without one success is disabled. ms */
-export const GIVEN_UP_AFTER = 5 * 24 * HOUR;
-/** A record that was refused as often as this when it was sent alone is set aside. */
-export const REFUSED_AT_MOST = 20;
+/** The delay after the first failure, the second, and so on. The last delay repeats. */
+const DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR] as const;
+/** The fraction by which a delay varies at random, so that endpoints that failed together are not retried together. */
+const JITTER = 0.2;
+/** The longest delay that an endpoint can request with `Retry-After`. */
+const MAX_RETRY_AFTER_MS = HOUR;
+/** An endpoint is disabled if every attempt has failed for this long. */
+export const DISABLE_AFTER_MS = 5 * 24 * HOUR;
+/** A record is set aside after the endpoint has rejected it this many times when it was sent alone. */
+export const MAX_REJECTIONS = 20;
 
-/** Answers that say that the content will not do, however often it is sent. */
-const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
+/** Statuses that reject the content itself, so that a retry will probably be rejected too. */
+const REJECTION_STATUSES: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
 
-export const isRefusal = (status: number | undefined): boolean => REFUSALS.has(status);
+export const isRejection = (status: number | undefined): boolean => REJECTION_STATUSES.has(status);
 
 /**
- * How long to wait after a failure, ms: never less than the endpoint asked for, within an hour.
- * @param tries failures since the last success, this one included
- * @param retryAfter ms
- * @param chance from 0 to 1
+ * The delay after a failure, in ms: at least what the endpoint requested, up to an hour.
+ * @param tries failures since the last success, including this one
+ * @param retryAfter the delay that the endpoint requested, in ms
+ * @param random from 0 to 1
  */
-export const delayAfter = (tries: number, retryAfter: number | undefined, chance = Math.random()): number => {
-  const delay = DELAYS[Math.min(tries, DELAYS.length) - 1]!;
-  const spread = delay * (1 - SPREAD + 2 * SPREAD * chance);
-  return Math.round(Math.max(spread, Math.min(retryAfter ?? 0, MAX_RETRY_AFTER)));
+export const delayAfter = (tries: number, retryAfter: number | undefined, random = Math.random()): number => {
+  const delay = DELAYS_MS[Math.min(tries, DELAYS_MS.length) - 1]!;
+  const withJitter = delay * (1 - JITTER + 2 * JITTER * random);
+  return Math.round(Math.max(withJitter, Math.min(retryAfter ?? 0, MAX_RETRY_AFTER_MS)));
 };
 
 /**
- * A `Retry-After` in ms: of seconds, or until a date (RFC 9110, 10.2.3).
- * @returns undefined where there is none that can be read
+ * Parses a `Retry-After` header, which has seconds or a date (RFC 9110, 10.2.3).
+ * @param now the current time, in ms
+ * @returns the delay in ms; undefined if the header is absent or invalid
  */
 export const retryAfterOf = (value: string | undefined, now: number): number | undefined => {
   if (value === undefined) return undefined;

@@ -1,31 +1,32 @@
 import { Semaphore } from '../../flow/semaphore.js';
 
-/** Requests in flight: in all, of one organization, and to endpoints of which it is not known that they answer soon. */
-const IN_ALL = 64;
-const OF_ORGANIZATION = 8;
-const UNPROVEN = 32;
+/** Maximum number of requests in flight. */
+const MAX_IN_FLIGHT = 64;
+const MAX_PER_ORGANIZATION = 8;
+/** Maximum number of requests in flight to endpoints that are not known to respond quickly. */
+const MAX_UNRESPONSIVE = 32;
 
 /**
- * Who may send now. Each waits for its organization's turn first, so that one with many endpoints fills no queue; and
- * however many organizations have endpoints that keep a request waiting, half of the slots are free for the others.
+ * Limits the requests in flight. A request first waits for a slot of its organization, so that an organization with many
+ * endpoints cannot fill the shared queue. Endpoints that are not known to respond quickly get at most half of all slots.
  */
 export class Slots {
-  private readonly all = new Semaphore(IN_ALL);
-  private readonly unproven = new Semaphore(UNPROVEN);
-  /** Only organizations with jobs under way or waiting. */
+  private readonly all = new Semaphore(MAX_IN_FLIGHT);
+  private readonly unresponsive = new Semaphore(MAX_UNRESPONSIVE);
+  /** Only organizations with requests in flight or waiting. */
   private readonly ofOrganization = new Map<string, { readonly own: Semaphore; users: number }>();
 
-  /** @param isProven whether the endpoint took its last delivery, and soon */
-  async run<Result>(organization: string, isProven: boolean, job: () => Promise<Result>): Promise<Result> {
+  /** @param isResponsive whether the last delivery to the endpoint succeeded quickly */
+  async run<Result>(organization: string, isResponsive: boolean, job: () => Promise<Result>): Promise<Result> {
     let slots = this.ofOrganization.get(organization);
-    if (!slots) this.ofOrganization.set(organization, (slots = { own: new Semaphore(OF_ORGANIZATION), users: 0 }));
+    if (!slots) this.ofOrganization.set(organization, (slots = { own: new Semaphore(MAX_PER_ORGANIZATION), users: 0 }));
     slots.users += 1;
-    const taken = isProven ? [slots.own, this.all] : [slots.own, this.unproven, this.all];
-    for (const each of taken) await each.acquire();
+    const semaphores = isResponsive ? [slots.own, this.all] : [slots.own, this.unresponsive, this.all];
+    for (const each of semaphores) await each.acquire();
     try {
       return await job();
     } finally {
-      for (const each of taken) each.release();
+      for (const each of semaphores) each.release();
       slots.users -= 1;
       if (slots.users === 0) this.ofOrganization.delete(organization);
     }

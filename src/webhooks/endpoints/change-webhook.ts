@@ -5,12 +5,12 @@ import type { Origin } from '../../http/access/origin.js';
 import type { Settings } from './webhook.js';
 import { VisibleChanges } from './webhook-commands.js';
 
-/** Changes an endpoint; deliveries that begin after the answer follow it. */
+/** Changes an endpoint. Deliveries that start after the response use the new settings. */
 export class ChangeWebhook extends Command<AtPosition<Webhook>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
-    /** What is not named stays. */
+    /** Absent settings keep their value. */
     readonly settings: Partial<Settings>,
     readonly state: 'ACTIVE' | 'DISABLED' | undefined,
     readonly origin: Origin = {},

@@ -4,7 +4,7 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Origin } from '../../http/access/origin.js';
 import { idempotentRequest } from '../../http/body/idempotency-key.js';
 import { Secrets } from './secrets.js';
-import { StartPlaces } from './start-place.js';
+import { StartPositions } from './start-position.js';
 import type { Settings } from './webhook.js';
 import { WebhookCommands } from './webhook-commands.js';
 import { viewOf } from './webhook-view.js';
@@ -20,9 +20,9 @@ export class CreateWebhook extends Command<AtPosition<CreatedWebhook>> {
   constructor(
     readonly organization: string,
     readonly settings: Settings,
-    /** As sent; absent: the feed's present end. */
+    /** The `from` of the request; absent for the current end of the feed. */
     readonly from: string | undefined,
-    /** As sent; absent if the client sent none. */
+    /** The `Idempotency-Key` of the request, if there is one. */
     readonly idempotencyKey: string | undefined,
     readonly origin: Origin = {},
   ) {
@@ -31,7 +31,7 @@ export class CreateWebhook extends Command<AtPosition<CreatedWebhook>> {
 }
 
 const ID_BYTES = 12;
-/** What two requests must have in common to be the same. */
+/** The content that two requests with the same `Idempotency-Key` must have in common. */
 const contentOf = ({ settings, from }: CreateWebhook): string => {
   const { url, types, assetTypes, statuses, batch, description } = settings;
   return JSON.stringify([url, types, assetTypes, statuses, batch, description, from]);
@@ -42,7 +42,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
   constructor(
     private readonly webhooks: WebhookCommands,
     private readonly secrets: Secrets,
-    private readonly places: StartPlaces,
+    private readonly positions: StartPositions,
   ) {}
 
   /** @throws Invalid, Conflict, Unprocessable, TooManyRequests or Unavailable */
@@ -50,7 +50,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     const { organization, settings, from, origin } = command;
     const request = idempotentRequest(command.idempotencyKey, contentOf(command));
     const masterKey = this.secrets.newestKey();
-    const start = await this.places.find(organization, from);
+    const start = await this.positions.find(organization, from);
     const webhookId = `wh_${randomBytes(ID_BYTES).toString('hex')}`;
     const { result, position } = await this.webhooks.execute(
       { type: 'Create', organization, webhookId, settings, start, masterKey, request },
@@ -59,7 +59,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     const { webhook, replayed } = result;
     if (!replayed)
       return { result: { webhook: viewOf(webhook, webhook.createdAt), secret: this.secrets.show(webhook) }, position };
-    // As it was answered first, whatever has become of it.
+    // Repeat the first response, even if the webhook has been changed since then.
     const first = { ...webhook, ...settings, state: 'ACTIVE', updatedAt: webhook.createdAt } as const;
     const view = viewOf({ ...first, disabledReason: undefined, previousUntil: undefined }, webhook.createdAt);
     return { result: { webhook: view, secret: undefined }, position };

@@ -3,7 +3,7 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Origin } from '../../http/access/origin.js';
 import { VisibleChanges } from './webhook-commands.js';
 
-/** Deletes an endpoint; no delivery begins after the answer. */
+/** Deletes an endpoint. No delivery starts after the response. */
 export class DeleteWebhook extends Command<AtPosition<void>> {
   constructor(
     readonly organization: string,

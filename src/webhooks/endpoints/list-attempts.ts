@@ -8,7 +8,7 @@ import { READ_ATTEMPTS } from './statements.js';
 import { webhookNotFound } from './webhook.js';
 import type { AttemptDto } from '../attempts.dto.js';
 
-/** The newest attempts of an endpoint, the newest first. */
+/** Lists the latest delivery attempts of an endpoint, newest first. */
 export class ListAttempts extends Query<AttemptDto[]> {
   constructor(
     readonly organization: string,

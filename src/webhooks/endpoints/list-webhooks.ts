@@ -8,7 +8,7 @@ import { webhookNotFound } from './webhook.js';
 import { viewsOf } from './webhook-view.js';
 import type { WebhookDto } from '../webhooks.dto.js';
 
-/** The endpoints of an organization in the order in which they were created, or the one with this id. */
+/** Lists the endpoints of an organization in the order of their creation, or only the one with `webhookId`. */
 export class ListWebhooks extends Query<WebhookDto[]> {
   constructor(
     readonly organization: string,
@@ -18,7 +18,7 @@ export class ListWebhooks extends Query<WebhookDto[]> {
   }
 }
 
-/** One endpoint, as it is shown. @throws as the query */
+/** Returns one endpoint as the API shows it. @throws the errors of `ListWebhooks` */
 export const showWebhook = async (queries: QueryBus, organization: string, id: string): Promise<WebhookDto> =>
   (await queries.execute(new ListWebhooks(organization, id)))[0]!;
 
@@ -32,7 +32,7 @@ export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
   ) {}
 
   /**
-   * @throws NotFound if there is none with the id
+   * @throws NotFound if the organization has no endpoint with this id
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
    */

@@ -9,13 +9,14 @@ import { evolve, type Webhooks } from './webhook.js';
 
 export interface LoadedWebhooks extends Webhooks, Loaded {}
 
-/** Each event has a whole endpoint: with the longest addresses and filters some 10 MB. */
+/** Each event contains the whole endpoint. With the longest URLs and filters, this many events take about 10 MB. */
 const MAX_TAIL = 1_000;
 const TIME_LIMIT_MS = 2_500;
 
 /**
- * An organization's endpoints as they are now, on every instance: the read model, updated by the stream's tail after it.
- * @param keys hashes of `Idempotency-Key`s
+ * Loads the current endpoints of an organization, including changes made on other instances: the read model, plus the
+ * events in the stream that the read model does not include yet.
+ * @param keys hashes of `Idempotency-Key`s whose endpoints are loaded even if they are deleted
  * @throws Unavailable if the read model is too far behind
  */
 export const loadWebhooks = async (

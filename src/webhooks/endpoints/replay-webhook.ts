@@ -2,10 +2,10 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { Origin } from '../../http/access/origin.js';
-import { StartPlaces } from './start-place.js';
+import { StartPositions } from './start-position.js';
 import { WebhookCommands } from './webhook-commands.js';
 
-/** Sets the cursor of an endpoint back. */
+/** Moves the cursor of an endpoint to `from`. */
 export class ReplayWebhook extends Command<AtPosition<Webhook>> {
   constructor(
     readonly organization: string,
@@ -22,11 +22,11 @@ export class ReplayWebhook extends Command<AtPosition<Webhook>> {
 export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
   constructor(
     private readonly webhooks: WebhookCommands,
-    private readonly places: StartPlaces,
+    private readonly positions: StartPositions,
   ) {}
 
   async execute({ organization, webhookId, from, origin }: ReplayWebhook): Promise<AtPosition<Webhook>> {
-    const start = await this.places.find(organization, from);
+    const start = await this.positions.find(organization, from);
     const replay = { type: 'Replay', organization, webhookId, start } as const;
     const { result, position } = await this.webhooks.execute(replay, origin);
     return { result: result.webhook, position };

@@ -6,12 +6,12 @@ import { Secrets } from './secrets.js';
 import { WebhookCommands } from './webhook-commands.js';
 import type { RotatedSecretDto } from '../webhooks.dto.js';
 
-/** Makes a new secret for an endpoint. */
+/** Creates a new secret for an endpoint. */
 export class RotateSecret extends Command<AtPosition<RotatedSecretDto>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
-    /** Whether even while two sign: the oldest no longer does then. */
+    /** Rotates even if two secrets are in use; the older of the two stops signing. */
     readonly force: boolean,
     readonly origin: Origin = {},
   ) {

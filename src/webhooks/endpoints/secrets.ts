@@ -7,7 +7,7 @@ import { secretText, signingKey } from '../secret.js';
 
 const RETRY_AFTER_SECONDS = 60;
 
-/** The secrets of endpoints, as they are shown once. */
+/** Derives the secrets of endpoints for the one response that shows them. */
 @Injectable()
 export class Secrets {
   private readonly logger = new Logger('webhooks');
@@ -20,28 +20,28 @@ export class Secrets {
 
   /**
    * The id of the master key for new secrets.
-   * @throws Unavailable if this installation has none
+   * @throws Unavailable if this installation has no master key
    */
   newestKey(): string {
-    return this.read((keys) => keys.newest().id);
+    return this.useKeys((keys) => keys.newest().id);
   }
 
-  /** @throws Unavailable if its master key is missing */
+  /** @throws Unavailable if the master key of the secret is missing */
   show({ webhookId, generation, masterKey }: Webhook): string {
-    return this.read((keys) => {
+    return this.useKeys((keys) => {
       const key = keys.find(masterKey);
       if (key === undefined) throw new ConfigError(`WEBHOOK_MASTER_KEY_FILE has no key ${masterKey}`);
       return secretText(signingKey(key, { webhookId, generation }));
     });
   }
 
-  private read<T>(work: (keys: MasterKeys) => T): T {
+  private useKeys<T>(work: (keys: MasterKeys) => T): T {
     try {
       if (this.keys === undefined) throw new ConfigError('WEBHOOK_MASTER_KEY_FILE is not set');
       return work(this.keys);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      this.logger.warn(`Webhooks have no secrets: ${error.message}`);
+      this.logger.warn(`Cannot derive the secrets of webhooks: ${error.message}`);
       throw new Unavailable(
         'Webhooks are not configured: the operator must set WEBHOOK_MASTER_KEY_FILE to a file with the master keys',
         RETRY_AFTER_SECONDS,

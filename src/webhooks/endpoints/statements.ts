@@ -8,12 +8,12 @@ import {
   WEBHOOKS_LANE,
 } from '../../read-models/webhooks/statements.js';
 
-/** What of an endpoint lies before its next delivery is counted up to here. */
+/** The backlog of an endpoint is counted among this many changes after its cursor. */
 export const MAX_BEHIND = 10_000;
 
 /**
- * An organization's endpoints that are not deleted, and the ones created by requests with these keys; one row without an
- * endpoint if there is none. Each row has the revision that the model has reached.
+ * An organization's endpoints that are not deleted, plus those created by requests with these keys. If there are none, one
+ * row without an endpoint. Each row has the stream revision that the read model has reached.
  */
 export const KNOWN_WEBHOOKS = statement(
   'webhooks-known',
@@ -31,7 +31,7 @@ export const KNOWN_WEBHOOKS = statement(
     order by w.created_at, w.id`,
 );
 
-/** An endpoint that is not deleted, and how far its deliveries have come. */
+/** An endpoint that is not deleted, and the progress of its deliveries. */
 export const READ_ENDPOINT = statement(
   'webhooks-read-endpoint',
   { organization: 'text', id: 'text' },
@@ -56,8 +56,8 @@ const PARTS = [1, 2, 3, 4]
   .join(' union all ');
 
 /**
- * How the delivery process is doing with these endpoints, and how many records it is behind: of the next ${MAX_BEHIND}
- * changes, those that pass the filter. After a replay it begins anew, and what came before is history.
+ * The state of the deliveries to these endpoints, and their backlog: how many of the next ${MAX_BEHIND} changes pass the
+ * filter. Progress from before a replay is ignored, except for the last success and the last failure.
  */
 export const READ_PROGRESS = statement(
   'webhooks-progress',
@@ -96,7 +96,7 @@ export const FEED_END = statement(
   `select position, log_id as log from read.checkpoints where projection = 'records'`,
 );
 
-/** The first record of an organization, of any kind, in the order of the feed. */
+/** The first record of an organization that meets the condition, of any kind, in the order of the feed. */
 const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
   select position, stored_at from (${[1, 2, 3, 4]
     .map(
@@ -108,12 +108,12 @@ const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
     .join(' union all ')}) each order by position ${order} limit 1`;
 
 /**
- * The position in the feed of an organization's last record that the log stored before an instant, found by bisection:
- * some 40 steps, however many records there are. Positions between events are no obstacle, because rows are compared and
- * the log is not read. `latest` is the latest instant that is certain to be past: by the clock of the database, or
- * because the log has stored the organization's last record at that instant.
+ * The position in the feed of an organization's last record that was stored before an instant. Bisection finds it in about
+ * 40 steps, however many records there are. Gaps between positions are harmless, because only rows are compared.
+ * `latest` is the latest instant that is in the past: the time of the database, or the time at which the organization's
+ * last record was stored if that is later.
  */
-export const FEED_PLACE_AT = statement(
+export const FEED_POSITION_AT = statement(
   'webhooks-feed-place-at',
   { organization: 'text', instant: 'bigint' },
   { position: 'bigint', log: 'text', latest: 'bigint' },
@@ -148,14 +148,14 @@ export const READ_ATTEMPTS = statement(
 export interface TestResult {
   readonly webhookId: string;
   readonly status?: number;
-  /** Absent: a success. */
+  /** Absent if the test succeeded. */
   readonly error?: string;
   readonly answer?: string;
-  /** ms */
+  /** The duration of the request, in ms. */
   readonly took: number;
 }
 
-/** The result of a test, and whether a delivery process works at all. */
+/** The result of a test, and whether a delivery process is running. */
 export const READ_TEST = statement(
   'webhooks-read-test',
   { id: 'uuid' },

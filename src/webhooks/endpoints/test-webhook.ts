@@ -12,7 +12,7 @@ import { READ_TEST, type TestResult } from './statements.js';
 import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from '../attempts.dto.js';
 
-/** Asks the delivery process, which alone sends requests out, to send one `webhook.test` now. */
+/** Asks the delivery process, the only process that sends requests to endpoints, to send one `webhook.test` event. */
 export class TestWebhook extends Command<TestResultDto> {
   constructor(
     readonly organization: string,
@@ -22,11 +22,11 @@ export class TestWebhook extends Command<TestResultDto> {
   }
 }
 
-/** An attempt takes up to 20 s, and the delivery process up to a second to see that it is asked for. ms */
-const PATIENCE = 22_000;
-/** A dead delivery process is replaced within 5 s. ms */
-const PATIENCE_ALONE = 6_000;
-const LOOK_EVERY_MS = 100;
+/** An attempt takes up to 20 s, and the delivery process needs up to a second to notice the request. */
+const RESULT_TIMEOUT_MS = 22_000;
+/** Timeout if no delivery process is running: another one takes over within 5 s. */
+const NO_PROCESS_TIMEOUT_MS = 6_000;
+const POLL_INTERVAL_MS = 100;
 const RETRY_AFTER_SECONDS = 5;
 const TIME_LIMIT_MS = 2_500;
 const TURNS = { name: 'webhook tests', running: 2, waiting: 8, patience: 4_000, rest: 0 };
@@ -43,25 +43,29 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
   /**
    * @throws NotFound if the organization has no such endpoint
    * @throws TooManyRequests if too many tests of the organization are waiting
-   * @throws Unavailable if no delivery process answers in time
+   * @throws Unavailable if no delivery process responds in time
    */
   execute({ organization, webhookId }: TestWebhook): Promise<TestResultDto> {
     return this.turns.runInTurn(organization, undefined, async () => {
       const { byId } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
-      const { took, webhookId: deliveryId, ...result } = await this.ask(organization, webhookId);
+      const { took, webhookId: deliveryId, ...result } = await this.runTest(organization, webhookId);
       return { deliveryId, ...result, ms: took };
     });
   }
 
-  private async ask(organization: string, webhookId: string): Promise<TestResult> {
+  private async runTest(organization: string, webhookId: string): Promise<TestResult> {
     const id = randomUUID();
     await ADD_WEBHOOK_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_TTL_MS }, TIME_LIMIT_MS);
     try {
-      for (const began = performance.now(); performance.now() - began < PATIENCE; await pause(LOOK_EVERY_MS)) {
+      for (
+        const began = performance.now();
+        performance.now() - began < RESULT_TIMEOUT_MS;
+        await pause(POLL_INTERVAL_MS)
+      ) {
         const [row] = await READ_TEST.run(this.pool, { id }, TIME_LIMIT_MS);
         if (row!.result) return row!.result;
-        if (!row!.isDelivering && performance.now() - began > PATIENCE_ALONE) break;
+        if (!row!.isDelivering && performance.now() - began > NO_PROCESS_TIMEOUT_MS) break;
       }
     } finally {
       await DELETE_WEBHOOK_TEST.run(this.pool, { id }, TIME_LIMIT_MS).catch(() => {});

@@ -12,23 +12,23 @@ import { type LoadedWebhooks, loadWebhooks } from './load-webhooks.js';
 import { type Accepted, decide, type Decision, evolve, type WebhookCommand } from './webhook.js';
 
 const MAX_COMMANDS = 50;
-/** Commands of one organization that may wait in this process: with the longest addresses and filters 2 MB. */
+/** Maximum number of waiting commands per organization in this process. With the longest URLs and filters, they take 2 MB. */
 const MAX_WAITING = 200;
-/** A dead projector is replaced within 5 s; a retry after this meets the new one. ms */
-const PATIENCE_MS = 4_000;
+/** A failed projector is replaced within 5 s, so a client that retries after this timeout meets the new one. */
+const PROJECTION_TIMEOUT_MS = 4_000;
 
-/** What a command has done. */
+/** The result of a command. */
 export interface CommandResult {
-  /** As it is now. */
+  /** The webhook after the command. */
   readonly webhook: Webhook;
   /** Whether this repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }
 
-/** Whose change it is, as the events' metadata says it. */
+/** Who makes a change, as stored in the metadata of the events. */
 type Author = Origin | { readonly operator: string | undefined } | { readonly process: 'webhooks' };
 
-/** Decides and stores the commands about endpoints. */
+/** Executes the commands about endpoints. */
 @Injectable()
 export class WebhookCommands {
   private readonly commands: CommandQueue<WebhookCommand, LoadedWebhooks, Decision>;
@@ -36,7 +36,7 @@ export class WebhookCommands {
   constructor(
     log: EventLog,
     pool: Pool,
-    /** Absent: what the service or its operator changes is charged to nobody. */
+    /** Absent in processes whose changes are not charged to a quota: the delivery process and the CLI. */
     @Optional() quota?: DailyQuota,
   ) {
     const rules = {
@@ -55,7 +55,7 @@ export class WebhookCommands {
   }
 
   /**
-   * @throws Conflict, NotFound or Unprocessable if the command is refused
+   * @throws Conflict, NotFound or Unprocessable if the command is rejected
    * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
    * @throws Unavailable if the outcome is unknown or nothing was done
    */
@@ -66,7 +66,7 @@ export class WebhookCommands {
   }
 }
 
-/** Changes of endpoints that the delivery process must have seen before they are answered. */
+/** Executes commands that must take effect in the delivery process before the response is sent. */
 @Injectable()
 export class VisibleChanges {
   constructor(
@@ -77,12 +77,12 @@ export class VisibleChanges {
   /**
    * Executes a command and waits until the read model includes it. The delivery process reads an endpoint before each
    * delivery, so every later delivery uses the new settings.
-   * @throws as `WebhookCommands.execute`; Unavailable also if the projector is not running, or too far behind: the change
-   *   is stored then
+   * @throws the errors of `WebhookCommands.execute`; also Unavailable if the projector is not running or too far behind, in
+   *   which case the change is stored
    */
   async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
     const executed = await this.commands.execute(command, origin);
-    if (!(await this.checkpoints.reached(['webhooks'], executed.position, PATIENCE_MS)))
+    if (!(await this.checkpoints.reached(['webhooks'], executed.position, PROJECTION_TIMEOUT_MS)))
       throw new Unavailable('The change is stored, but has not taken effect yet; repeat the request');
     return executed;
   }

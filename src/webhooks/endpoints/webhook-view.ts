@@ -9,7 +9,13 @@ import type { WebhookDto, WebhookFailureDto } from '../webhooks.dto.js';
 
 type Progress = Omit<RowOf<typeof READ_PROGRESS>, 'webhookId'>;
 
-const UNTRIED: Progress = { behind: 0, isFailing: false, nextAttemptAt: null, lastSuccessAt: null, lastFailure: null };
+const NOT_STARTED: Progress = {
+  behind: 0,
+  isFailing: false,
+  nextAttemptAt: null,
+  lastSuccessAt: null,
+  lastFailure: null,
+};
 const TIME_LIMIT_MS = 2_500;
 
 const instant = (ms: number | null): string | undefined => (ms === null ? undefined : formatInstant(ms));
@@ -24,8 +30,8 @@ const failureOf = ({ at, status, error, answer }: LastFailure): WebhookFailureDt
 const stateOf = ({ state }: Webhook, { isFailing }: Progress): WebhookDto['state'] =>
   state === 'ACTIVE' ? (isFailing ? 'FAILING' : 'ACTIVE') : 'DISABLED';
 
-/** An endpoint as it is shown. @param now ms, by the database's clock */
-export const viewOf = (webhook: Webhook, now: number, progress = UNTRIED): WebhookDto => {
+/** An endpoint as the API shows it. @param now the time of the database, in ms */
+export const viewOf = (webhook: Webhook, now: number, progress = NOT_STARTED): WebhookDto => {
   const { lastFailure } = progress;
   return {
     id: webhook.webhookId,
@@ -50,7 +56,7 @@ export const viewOf = (webhook: Webhook, now: number, progress = UNTRIED): Webho
   };
 };
 
-/** Endpoints of one organization with what the delivery process says of them. */
+/** Endpoints of one organization as the API shows them, with the state of their deliveries. */
 export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[], now: number): Promise<WebhookDto[]> => {
   if (webhooks.length === 0) return [];
   const rows = await READ_PROGRESS.run(

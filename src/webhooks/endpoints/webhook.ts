@@ -3,58 +3,58 @@ import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../events/types/a
 import type { DisabledReason, Webhook, WebhookEvent } from '../../events/types/webhooks.js';
 import { MS_PER_DAY } from '../../events/instant.js';
 
-/** Endpoints of an organization, disabled ones included. */
+/** Maximum number of endpoints per organization, including disabled ones. */
 export const MAX_WEBHOOKS = 10;
-/** How long the previous secret still signs. ms */
-export const BOTH_SIGN_FOR = MS_PER_DAY;
+/** How long the previous secret still signs after a rotation. */
+export const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
 
-/** What an organization decides about an endpoint. */
+/** The settings that an organization chooses for an endpoint. */
 export type Settings = Pick<Webhook, 'url' | 'types' | 'assetTypes' | 'statuses' | 'batch' | 'description'>;
 
-/** A place in a log. */
-export type StartPlace = Pick<Webhook, 'startAfter' | 'startLog'>;
+/** A position in a log. Deliveries start after it. */
+export type StartPosition = Pick<Webhook, 'startAfter' | 'startLog'>;
 
-interface OfWebhook {
+interface WebhookTarget {
   readonly organization: string;
   readonly webhookId: string;
 }
 
 export type WebhookCommand =
-  | (OfWebhook & {
+  | (WebhookTarget & {
       readonly type: 'Create';
       readonly settings: Settings;
-      readonly start: StartPlace;
+      readonly start: StartPosition;
       readonly masterKey: string;
       /** Present if the client sent an `Idempotency-Key`. */
       readonly request: IdempotentRequest | undefined;
     })
-  | (OfWebhook & {
+  | (WebhookTarget & {
       readonly type: 'Change';
       readonly settings: Partial<Settings>;
       readonly state: 'ACTIVE' | 'DISABLED' | undefined;
     })
-  | (OfWebhook & {
+  | (WebhookTarget & {
       readonly type: 'Disable';
       readonly reason: DisabledReason;
-      /** If given, only an endpoint that has not been changed since then. ms */
+      /** If given, the endpoint is disabled only if this is still its `updatedAt`. In ms. */
       readonly updatedAt?: number;
     })
-  | (OfWebhook & { readonly type: 'Enable' })
-  | (OfWebhook & { readonly type: 'Rotate'; readonly masterKey: string; readonly force: boolean })
-  | (OfWebhook & { readonly type: 'Replay'; readonly start: StartPlace })
-  | (OfWebhook & { readonly type: 'Delete' });
+  | (WebhookTarget & { readonly type: 'Enable' })
+  | (WebhookTarget & { readonly type: 'Rotate'; readonly masterKey: string; readonly force: boolean })
+  | (WebhookTarget & { readonly type: 'Replay'; readonly start: StartPosition })
+  | (WebhookTarget & { readonly type: 'Delete' });
 
-/** The endpoints of an organization. */
+/** The endpoints of an organization, by id. */
 export interface Webhooks {
-  /** Deleted ones only if a command names the request that created them. */
+  /** Includes a deleted endpoint only if a command repeats the `Idempotency-Key` that created it. */
   readonly byId: Map<string, Webhook>;
 }
 
 export interface Accepted {
   readonly events: readonly WebhookEvent[];
-  /** As it is now. */
+  /** The webhook after the command. */
   readonly webhook: Webhook;
-  /** A repeated first response to an `Idempotency-Key`. */
+  /** Present if this repeats the first response to an `Idempotency-Key`. */
   readonly replayed?: true;
   readonly refusal?: undefined;
 }
@@ -64,18 +64,18 @@ export type Decision = Accepted | { readonly events: readonly WebhookEvent[]; re
 
 export const webhookNotFound = (): Error => new NotFound('Webhook not found');
 
-const refuse = (refusal: Error): Decision => ({ events: [], refusal });
+const reject = (refusal: Error): Decision => ({ events: [], refusal });
 
-/** Each event has the whole endpoint, so that applying one is putting it there. */
+/** Applies an event. Each event contains the whole endpoint. */
 export const evolve = ({ byId }: Webhooks, { data }: WebhookEvent): void => {
   byId.set(data.webhookId, data);
 };
 
-/** @param now ms */
+/** Decides which events a command causes. @param now the current time, in ms */
 export const decide = (webhooks: Webhooks, command: WebhookCommand, now: number): Decision => {
   if (command.type === 'Create') return create(webhooks, command, now);
   const current = webhooks.byId.get(command.webhookId);
-  if (current === undefined || current.state === 'DELETED') return refuse(webhookNotFound());
+  if (current === undefined || current.state === 'DELETED') return reject(webhookNotFound());
   const updatedAt = Math.max(now, current.updatedAt + 1);
   switch (command.type) {
     case 'Change':
@@ -117,9 +117,9 @@ const create = (
   if (first)
     return first.bodyHash === request.bodyHash
       ? { events: [], webhook: first, replayed: true }
-      : refuse(new Unprocessable('This Idempotency-Key was used with another body'));
+      : reject(new Unprocessable('This Idempotency-Key was used with another body'));
   if (all.filter(({ state }) => state !== 'DELETED').length >= MAX_WEBHOOKS)
-    return refuse(new Conflict(`An organization has at most ${MAX_WEBHOOKS} webhooks; delete one first`));
+    return reject(new Conflict(`An organization has at most ${MAX_WEBHOOKS} webhooks; delete one first`));
   return recorded('WebhookCreated', {
     organization,
     webhookId,
@@ -166,7 +166,7 @@ const enable = (current: Webhook, updatedAt: number): Accepted =>
 
 const rotate = (current: Webhook, { masterKey, force }: CommandOf<'Rotate'>, updatedAt: number): Decision => {
   if (!force && current.previousUntil !== undefined && updatedAt < current.previousUntil)
-    return refuse(
+    return reject(
       new Conflict(
         'The secret was rotated within the last 24 hours, so two secrets are in use; to rotate again, send { "force": true }',
       ),
@@ -177,7 +177,7 @@ const rotate = (current: Webhook, { masterKey, force }: CommandOf<'Rotate'>, upd
     masterKey,
     previousGeneration: current.generation,
     previousMasterKey: current.masterKey,
-    previousUntil: updatedAt + BOTH_SIGN_FOR,
+    previousUntil: updatedAt + PREVIOUS_SECRET_VALID_MS,
     updatedAt,
   });
 };

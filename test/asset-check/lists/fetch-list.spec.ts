@@ -3,7 +3,7 @@ import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Destinations, type LookUp } from '../../../src/egress/destinations.js';
-import { Reach } from '../../../src/egress/reach.js';
+import { NetworkPolicy } from '../../../src/egress/network-policy.js';
 import { CERTIFICATE, KEY } from '../../support/eventstore-double/certificate.js';
 import { answers, ListServer, sends } from './list-server.js';
 
@@ -26,7 +26,7 @@ const read = async (
   { timeoutMs = 10_000, stop = never }: { timeoutMs?: number; stop?: AbortSignal } = {},
 ): Promise<string> => {
   const limits = { timeoutMs, maxBytes: 1_000, validators: {} };
-  const { body } = await fetchList(url, limits, stop, new Destinations(new Reach([PUBLIC]), lookUp));
+  const { body } = await fetchList(url, limits, stop, new Destinations(new NetworkPolicy([PUBLIC]), lookUp));
   const chunks: Buffer[] = [];
   for await (const chunk of body!.chunks) chunks.push(Buffer.from(chunk));
   return Buffer.concat(chunks).toString();

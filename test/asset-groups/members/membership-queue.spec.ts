@@ -36,7 +36,7 @@ describe('Changes of membership that wait for one another', () => {
       {
         eventsLeft: async () => eventsLeft,
         charge: (_: string, { events }: { events: number }) => (eventsLeft -= events),
-        giveBack: (_: string, { events }: { events: number }) => (eventsLeft += events),
+        refund: (_: string, { events }: { events: number }) => (eventsLeft += events),
         refusal: () => new TooManyRequests(60, 'The quota is used up'),
       },
     ];

@@ -47,21 +47,21 @@ const EXPECTED = {
   issues: [],
 };
 
-describe('The endpoint reads the three modes of the CloudEvents HTTP binding', () => {
-  it('one event in structured mode', () => {
+describe('readEvents', () => {
+  it('reads one event in structured mode', () => {
     expect(readOne(GOOD)).toEqual(EXPECTED);
   });
 
-  it('a list in batch mode, in order, an empty one too', () => {
+  it('reads a list in batch mode, in order, also an empty one', () => {
     expect(read(BATCH, JSON.stringify([GOOD, { ...GOOD, id: '2' }])).map(({ id }) => id)).toEqual(['1', '2']);
     expect(read(BATCH, '[]')).toEqual([]);
   });
 
-  it('one event in binary mode', () => {
+  it('reads one event in binary mode', () => {
     expect(readBinary()).toEqual(EXPECTED);
   });
 
-  it('what the CloudEvents SDK sends, structured and binary', () => {
+  it('reads the events of the CloudEvents SDK in structured and binary mode', () => {
     const event = new SdkEvent({ ...GOOD, datacontenttype: 'application/json' });
     for (const message of [HTTP.structured(event), HTTP.binary(event)]) {
       const { 'content-type': contentType, ...more } = message.headers as Record<string, string>;
@@ -75,7 +75,7 @@ describe('The endpoint reads the three modes of the CloudEvents HTTP binding', (
     `${STRUCTURED};charset=UTF-8`,
     `${STRUCTURED}; charset="utf-8"; x=y`,
     'Application/CloudEvents+JSON',
-  ])('media type %s', (contentType) => {
+  ])('accepts the media type %s', (contentType) => {
     expect(read(contentType, JSON.stringify(GOOD))).toEqual([EXPECTED]);
   });
 
@@ -88,7 +88,7 @@ describe('The endpoint reads the three modes of the CloudEvents HTTP binding', (
     'application/cloudevents+avro',
     `${STRUCTURED}; charset=iso-8859-1`,
     `${BATCH}; charset=utf-16`,
-  ])('and no other: media type %s is 415', (contentType) => {
+  ])('returns 415 for the media type %s', (contentType) => {
     expect(() => read(contentType, JSON.stringify(GOOD))).toThrow(UnsupportedMediaTypeException);
   });
 
@@ -104,52 +104,52 @@ describe('The endpoint reads the three modes of the CloudEvents HTTP binding', (
     ['two values', BATCH, '[][]', 'The body is not JSON'],
     ['a byte order mark', STRUCTURED, `\ufeff${JSON.stringify(GOOD)}`, 'The body must be one event, a JSON object'],
     ['JSON without ce- headers', BINARY, JSON.stringify(GOOD), `${BINARY} without ce- headers is not an event`],
-  ])('finds no events in %s', (_, contentType, body, message) => {
+  ])('rejects a body that contains %s', (_, contentType, body, message) => {
     expect(() => read(contentType, body)).toThrow(Invalid);
     expect(() => read(contentType, body)).toThrow(message);
   });
 
-  it('finds no events in a body that is not UTF-8', () => {
+  it('rejects a body that is not UTF-8', () => {
     const body = Buffer.concat([Buffer.from('{"id":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]);
     expect(() => read(STRUCTURED, body)).toThrow('The body is not UTF-8');
   });
 
-  it('says where the JSON breaks without repeating what was sent', () => {
+  it('reports where the JSON is invalid without repeating the body', () => {
     const broken = '{"specversion":"1.0","id":secret}';
     expect(() => read(STRUCTURED, broken)).toThrow(/^The body is not JSON/);
     expect(() => read(STRUCTURED, broken)).not.toThrow(/secret/);
   });
 });
 
-describe('Nothing missing is filled in', () => {
-  it.each(['id', 'source', 'type', 'time', 'data'])('an event without %s is refused', (name) => {
+describe('The attributes of an event', () => {
+  it.each(['id', 'source', 'type', 'time', 'data'])('must include %s', (name) => {
     expect(readOne(without(name)).issues).toEqual([`${name} is required`]);
     expect(readOne({ ...without(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
   });
 
-  it.each(['ce-id', 'ce-source', 'ce-type', 'ce-time'])('a binary event without %s is refused', (header) => {
+  it.each(['ce-id', 'ce-source', 'ce-type', 'ce-time'])('must include the header %s in binary mode', (header) => {
     const headers: Record<string, string> = { ...BINARY_HEADERS };
     delete headers[header];
     expect(read(BINARY, '{}', headers)[0]!.issues).toEqual([`${header.slice(3)} is required`]);
   });
 
-  it.each([undefined, '0.3', '1', 1, 1.0, '1.0.2', null])('specversion %j is refused', (specversion) => {
+  it.each([undefined, '0.3', '1', 1, 1.0, '1.0.2', null])('must not have the specversion %j', (specversion) => {
     expect(issuesOf({ specversion })).toEqual(['specversion must be "1.0"']);
   });
 
-  it.each(['id', 'source', 'type'])('%s must be a non-empty string', (name) => {
+  it.each(['id', 'source', 'type'])('must have a non-empty string as %s', (name) => {
     for (const value of ['', 1, {}, [], true])
       expect(issuesOf({ [name]: value })).toEqual([`${name} must be a non-empty string`]);
   });
 
-  it('an attribute that is null is one that is not there, as the JSON format has it', () => {
+  it('are treated as absent if they are null, as specified by the JSON format', () => {
     for (const name of ['id', 'source', 'type', 'time'])
       expect(issuesOf({ [name]: null })).toEqual([`${name} is required`]);
     for (const name of ['datacontenttype', 'dataschema', 'subject', 'data_base64', 'traceparent'])
       expect(issuesOf({ [name]: null })).toEqual([]);
   });
 
-  it('every issue of an event is told at once, and its id if it has one', () => {
+  it('are all validated at once, and the issues are reported with the id of the event if it has one', () => {
     expect(readOne({ id: 'x' })).toMatchObject({
       id: 'x',
       issues: [
@@ -162,11 +162,14 @@ describe('Nothing missing is filled in', () => {
     });
   });
 
-  it.each([null, 1, 'x', true, [[]]])('an item that is no object (%j) is refused, the others are read', (item) => {
-    const events = read(BATCH, JSON.stringify([item, GOOD]));
-    expect(events[0]!.issues).toEqual(['the event must be a JSON object']);
-    expect(events[1]).toEqual(EXPECTED);
-  });
+  it.each([null, 1, 'x', true, [[]]])(
+    'are not read from an item that is not an object (%j), and the other items are read',
+    (item) => {
+      const events = read(BATCH, JSON.stringify([item, GOOD]));
+      expect(events[0]!.issues).toEqual(['the event must be a JSON object']);
+      expect(events[1]).toEqual(EXPECTED);
+    },
+  );
 });
 
 describe('The time of an event', () => {
@@ -180,7 +183,7 @@ describe('The time of an event', () => {
   });
 
   it.each(['yesterday', 1_772_000_000_000, '1969-12-31T23:59:59.999Z', '1970-01-01T00:59:59+01:00'])(
-    '%j is refused',
+    'must not be %j',
     (time) => {
       expect(issuesOf({ time })).toEqual([
         'time must be an RFC 3339 date-time with an offset, in the years 1970 to 9999',
@@ -188,7 +191,7 @@ describe('The time of an event', () => {
     },
   );
 
-  it('is not after the latest instant that is taken, to the millisecond', () => {
+  it('must not be after the latest accepted instant, to the millisecond', () => {
     expect(issuesOf({ time: '2026-03-02T00:00:00.001Z' })).toEqual([
       'time is too far in the future: 2026-03-02T00:00:00.001Z; for this key the latest is now 2026-03-02T00:00:00.000Z',
     ]);
@@ -196,7 +199,7 @@ describe('The time of an event', () => {
 });
 
 describe('The data of an event', () => {
-  it('may be any JSON here, null and false included', () => {
+  it('may be any JSON value, including null and false', () => {
     for (const data of [null, false, 0, '', [], {}])
       expect(readOne({ ...GOOD, data })).toMatchObject({ data, issues: [] });
   });
@@ -210,19 +213,19 @@ describe('The data of an event', () => {
   });
 
   it.each([
-    ['no base64', { data_base64: 'e30' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['not base64', { data_base64: 'e30' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
     ['base64 of URLs', { data_base64: '_-8=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
     ['a number', { data_base64: 1 }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
-    ['nothing', { data_base64: '' }, 'data_base64 must contain JSON in UTF-8'],
-    ['no JSON', { data_base64: 'e30=e30=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['empty', { data_base64: '' }, 'data_base64 must contain JSON in UTF-8'],
+    ['two base64 texts', { data_base64: 'e30=e30=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
     ['half of a JSON value', { data_base64: 'e3t7' }, 'data_base64 must contain JSON in UTF-8'],
-    ['no UTF-8', { data_base64: '/////w==' }, 'data_base64 must contain JSON in UTF-8'],
-    ['both', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be present'],
-  ])('is refused where data_base64 is %s', (_, changes, issue) => {
+    ['not UTF-8', { data_base64: '/////w==' }, 'data_base64 must contain JSON in UTF-8'],
+    ['present together with data', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be present'],
+  ])('is rejected if data_base64 is %s', (_, changes, issue) => {
     expect(readOne({ ...without('data'), ...changes }).issues).toEqual([issue]);
   });
 
-  it('in base64 has the same limits', () => {
+  it('has the same limits in base64', () => {
     expect(inBase64('{"x":"\\u0000"}').issues).toEqual(['data must not contain U+0000 or lone surrogates']);
     expect(inBase64('[{"x":'.repeat(40)).issues).toEqual(['data_base64 must contain JSON in UTF-8']);
     expect(inBase64('['.repeat(33) + ']'.repeat(33)).issues).toEqual([
@@ -234,14 +237,14 @@ describe('The data of an event', () => {
   });
 
   it.each(['application/json', 'application/json; charset=utf-8', 'text/json', 'application/vnd.example+json'])(
-    'is JSON if datacontenttype is %s',
+    'is read as JSON if datacontenttype is %s',
     (datacontenttype) => {
       expect(issuesOf({ datacontenttype })).toEqual([]);
     },
   );
 
   it.each(['text/xml', 'application/octet-stream', 'application/jsonx', '', 1])(
-    'is refused if datacontenttype is %j',
+    'is rejected if datacontenttype is %j',
     (datacontenttype) => {
       expect(issuesOf({ datacontenttype })).toEqual([
         'datacontenttype must be a JSON media type, such as application/json',
@@ -250,18 +253,18 @@ describe('The data of an event', () => {
   );
 });
 
-describe('The parts of a body', () => {
+describe('The limits of a body', () => {
   const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
   const holding = (data: string): string => JSON.stringify({ ...GOOD, data: '*' }).replace('"*"', data);
 
-  it('may be 32 levels deep in an event; a deeper event is refused and the others are read', () => {
+  it('allow 32 levels in an event; a deeper event is rejected and the others are read', () => {
     const [deep, deeper, good] = read(BATCH, `[${holding(lists(31))},${holding(lists(32))},${JSON.stringify(GOOD)}]`);
     expect(deep!.issues).toEqual([]);
     expect(deeper).toMatchObject({ id: undefined, issues: ['the event nests deeper than 32 levels'] });
     expect(good).toEqual(EXPECTED);
   });
 
-  it('may be 10,000 in an event; one with more is refused and the others are read', () => {
+  it('allow 10,000 brackets, commas and colons in an event; an event with more is rejected and the others are read', () => {
     const own = 2 + 6 + 5 + 2;
     const fit = `[${'0,'.repeat(10_000 - own)}0]`;
     const [many, more, good] = read(
@@ -278,7 +281,7 @@ describe('The parts of a body', () => {
     ['braces', '{"":'],
     ['empty lists', '[],'],
     ['keys', '{"a":0},'],
-  ])('are never parsed where there are 8 MiB of %s', (_, part) => {
+  ])('reject 8 MiB of %s without parsing them', (_, part) => {
     const parse = jest.spyOn(JSON, 'parse');
     const body = `[[${part.repeat(Math.floor((MAX_BODY - 2) / part.length))}`;
     expect(() => read(BATCH, body)).toThrow(/^The body is not JSON: unexpected end at byte/);
@@ -286,7 +289,7 @@ describe('The parts of a body', () => {
     parse.mockRestore();
   });
 
-  it('are never parsed if they are too many, complete or not', () => {
+  it('reject an event that nests too deep without parsing it', () => {
     const parse = jest.spyOn(JSON, 'parse');
     const half = MAX_BODY / 2 - 1;
     const [event] = read(BATCH, `[${lists(half)}]`);
@@ -295,7 +298,7 @@ describe('The parts of a body', () => {
     parse.mockRestore();
   });
 
-  it('are read up to the 1,001st event, however many follow', () => {
+  it('stop reading at the 1,001st event, however many follow', () => {
     const body = Buffer.from(`[${'0,'.repeat(4_000_000)}`);
     const reading = readEvents({ 'content-type': [BATCH] }, body, LATEST);
     const search = jest.spyOn(body, 'indexOf');
@@ -303,12 +306,12 @@ describe('The parts of a body', () => {
     expect(search).not.toHaveBeenCalled();
   });
 
-  it('are those that the JSON parser finds, in whatever text', () => {
+  it('find the same events as the JSON parser in any text', () => {
     const characters = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', ' ', '\n', '0', 'a', '\u20ac');
     const text = fc.oneof(
       { weight: 3, arbitrary: fc.array(characters, { maxLength: 40 }).map((all) => `[${all.join('')}]`) },
       { weight: 2, arbitrary: fc.array(fc.jsonValue({ maxDepth: 4 })).map((all) => JSON.stringify(all)) },
-      // Strings so long that the machine searches them, full of what ends a string and what does not.
+      // Strings that are long enough for `indexOf`, full of quotes and escaped quotes.
       fc
         .array(fc.array(fc.constantFrom('"', '\\', ']', 'a'), { minLength: 60, maxLength: 90 }), { maxLength: 3 })
         .map((all) => JSON.stringify(all.map((each) => each.join('')))),
@@ -349,12 +352,12 @@ describe('The id and the source of an event', () => {
     '?x',
     '#x',
     '1',
-  ])('source may be the URI reference %s', (source) => {
+  ])('accept the URI reference %s as source', (source) => {
     expect(issuesOf({ source })).toEqual([]);
   });
 
   it.each(['a b', 'caf\u00e9', '%zz', '100%', '<x>', '1a:b', 'a\\b', 'https://[x]/', 'a#b#c', '"x"', '{x}', 'a|b'])(
-    'source may not be %j, which is no URI reference',
+    'reject %j as source, because it is not a URI reference',
     (source) => {
       expect(issuesOf({ source })).toEqual([
         'source must be a URI reference (RFC 3986), such as https://upstream.example/threats',
@@ -362,18 +365,18 @@ describe('The id and the source of an event', () => {
     },
   );
 
-  // Which texts these may be, event-id.spec.ts says.
-  it.each(['id', 'source'])('%s is at most 1,024 characters', (name) => {
+  // The allowed characters are tested in event-id.spec.ts.
+  it.each(['id', 'source'])('allow at most 1,024 characters in %s', (name) => {
     expect(issuesOf({ [name]: 'x'.repeat(1_024) })).toEqual([]);
     expect(issuesOf({ [name]: 'x'.repeat(1_025) })).toEqual([`${name} must be 1 to 1024 characters`]);
   });
 
-  it('hold no control characters in the headers of binary mode either', () => {
+  it('reject control characters, also in the headers of binary mode', () => {
     expect(readBinary({ 'ce-id': 'a%0Ab' }).issues).toEqual(['id must not contain control characters']);
   });
 });
 
-describe('U+0000 and lone surrogates in its data refuse the item', () => {
+describe('The data of an event in which U+0000 and lone surrogates are forbidden', () => {
   const BAD = ['\\u0000', '\\ud800', '\\udfff', '\\uDBFF\\u0041', 'a\\uD83Db'];
   const FINE = ['\\ud83d\\ude00', '\\\\u0000', '\\\\ud800', '\\u0041', '\\u00e9', '\u{1f600}'];
   const withText = (json: string): string[] => [
@@ -381,7 +384,7 @@ describe('U+0000 and lone surrogates in its data refuse the item', () => {
     JSON.stringify({ ...GOOD, data: [[[{ deep: ['*'] }]]] }).replace('*', json),
   ];
 
-  it.each(BAD)('%s anywhere in it', (json) => {
+  it.each(BAD)('is rejected if it contains %s anywhere', (json) => {
     for (const text of withText(json)) {
       const [bad, good] = read(BATCH, `[${text},${JSON.stringify(GOOD)}]`);
       expect(bad!.issues).toEqual(['data must not contain U+0000 or lone surrogates']);
@@ -389,16 +392,16 @@ describe('U+0000 and lone surrogates in its data refuse the item', () => {
     }
   });
 
-  it.each(FINE)('and not %s', (json) => {
+  it.each(FINE)('may contain %s', (json) => {
     for (const text of withText(json)) expect(read(STRUCTURED, text)[0]!.issues).toEqual([]);
   });
 
-  it('in binary mode too', () => {
+  it('is also rejected in binary mode', () => {
     const message = 'data must not contain U+0000 or lone surrogates';
     expect(readBinary({}, '{"x":"\\ud800"}').issues).toEqual([message]);
   });
 
-  it('and not the one that has them in an attribute that is not read', () => {
+  it('is accepted if they are only in an unused attribute', () => {
     for (const json of BAD) {
       const text = JSON.stringify({ ...GOOD, subject: '*' }).replace('*', json);
       expect(read(STRUCTURED, text)).toEqual([EXPECTED]);
@@ -414,24 +417,27 @@ describe('The headers of binary mode', () => {
     ['"older sender"', 'older sender'],
     ['"a\\"b\\\\c%20"', 'a"b\\c '],
     ['a+b', 'a+b'],
-  ])('%s is percent-decoded once', (header, value) => {
+  ])('are percent-decoded once: %s', (header, value) => {
     expect(readBinary({ 'ce-id': header })).toMatchObject({ id: value, issues: [] });
   });
 
-  it.each(['100%', '%zz', '%E2%82', '%ff', '%ed%a0%80', 'caf\u00e9'])('%s is refused', (header) => {
-    expect(readBinary({ 'ce-id': header }).issues[0]).toBe('ce-id must be percent-encoded UTF-8');
-  });
+  it.each(['100%', '%zz', '%E2%82', '%ff', '%ed%a0%80', 'caf\u00e9'])(
+    'are rejected if they are not percent-encoded UTF-8: %s',
+    (header) => {
+      expect(readBinary({ 'ce-id': header }).issues[0]).toBe('ce-id must be percent-encoded UTF-8');
+    },
+  );
 
-  it('may be anything if they are not read, such as a subject in plain UTF-8', () => {
+  it('may have any value if they are unused, such as a subject in raw UTF-8', () => {
     const subject = Buffer.from('caf\u00e9 \u20ac').toString('latin1');
     expect(readBinary({ 'ce-subject': subject, 'ce-extension': ['1', '%zz'] })).toEqual(EXPECTED);
   });
 
-  it('must not come twice', () => {
+  it('must not be repeated', () => {
     expect(readBinary({ 'ce-id': ['1', '2'] }).issues[0]).toBe('ce-id is present 2 times');
   });
 
-  it('cannot stand in for the body', () => {
+  it('cannot replace the body', () => {
     expect(readBinary({ 'ce-data': '%7B%7D', 'ce-data_base64': 'e30=', 'ce-datacontenttype': 'text/xml' })).toEqual(
       EXPECTED,
     );
@@ -439,7 +445,7 @@ describe('The headers of binary mode', () => {
   });
 });
 
-describe('Whatever is sent', () => {
+describe('Any request', () => {
   const contentTypes = fc.oneof(
     fc.constantFrom(STRUCTURED, BATCH, BINARY, `${BATCH}; charset=utf-8`, 'text/plain'),
     fc.string(),
@@ -469,7 +475,7 @@ describe('Whatever is sent', () => {
     fc.array(fc.oneof(eventLike, fc.jsonValue())).map((events) => Buffer.from(JSON.stringify(events))),
   );
 
-  it('it is read, or refused by name, and never anything else', () => {
+  it('is read, or rejected with one of the documented errors', () => {
     fc.assert(
       fc.property(contentTypes, bodies, ceHeaders, (contentType, body, headers) => {
         try {

@@ -57,7 +57,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What writes in the background until it is stopped. */
+/** Services that write in the background until they are stopped. */
 const stopped: { beforeApplicationShutdown(): Promise<void> }[] = [];
 const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(one: T): T => {
   stopped.push(one);
@@ -100,7 +100,7 @@ const refusalOf = async (
   return (refused as Invalid).issues;
 };
 
-describe('Recording upstream events', () => {
+describe('RecordEvents', () => {
   it.each([
     ['ReportFiled', 'report-acme:report-2041'],
     ['ReportDeleted', 'report-acme:report-1987'],
@@ -116,7 +116,7 @@ describe('Recording upstream events', () => {
     ['FeatureFlagChanged', 'featureFlag-acme:brands-metrics'],
     ['AssetGrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
     ['AssetUngrouped', `groupedAsset-acme:${assetHash(PROFILE)}`],
-  ])('stores a %s in %s, with its data and where it came from', async (type, stream) => {
+  ])('stores a %s in the stream %s, with its data and its origin', async (type, stream) => {
     const id = `each-${type}`;
     const { stored, ...answer } = await record([cloudEvent(id, type)]);
     expect(answer).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
@@ -130,7 +130,7 @@ describe('Recording upstream events', () => {
     });
   });
 
-  it('stores the fields of the table only, and every time in UTC to the millisecond', async () => {
+  it('stores only the declared fields, and every time in UTC with milliseconds', async () => {
     const { stored } = await record([
       threat('fields', { secret: 'x', asset: { ...ASSET, more: 1 }, updatedAt: '2026-03-01T13:00:00.9999+01:00' }),
     ]);
@@ -142,8 +142,8 @@ describe('Recording upstream events', () => {
   });
 });
 
-describe('An event is the same event if source, id, type and record are the same', () => {
-  it('the second is acknowledged and changes nothing, in one batch and in the next', async () => {
+describe('An event with the source, id, type and record of another one', () => {
+  it('is acknowledged and changes nothing, in the same batch and in a later one', async () => {
     const first = await record([threat('same'), threat('same', { status: 'REJECTED' }), threat('other')]);
     expect(first).toMatchObject({ accepted: 2, duplicates: 1, rejected: [] });
     expect(first.stored.map(({ data }) => (data as { status: string }).status)).toEqual(['APPROVED', 'APPROVED']);
@@ -153,12 +153,12 @@ describe('An event is the same event if source, id, type and record are the same
     });
   });
 
-  it('a log that recognises repetition only for a while is not asked to within one batch', () => {
+  it('is removed within a batch, because some logs recognise duplicates only for a limited time', () => {
     const { entries, repeated } = finish(decide(new RecordEvents([threat('twin'), threat('twin')], LATEST, undefined)));
     expect([entries.length, repeated]).toEqual([1, ['ThreatStatusChanged']]);
   });
 
-  it('and only then', async () => {
+  it('is a duplicate only if all four are the same', async () => {
     await record([threat('one-id')]);
     const others = [
       cloudEvent('one-id', 'ReportFiled'),
@@ -170,7 +170,7 @@ describe('An event is the same event if source, id, type and record are the same
     expect(await record(others)).toMatchObject({ accepted: 0, duplicates: 4 });
   });
 
-  it('so a key of one organization cannot take the ids of another’s events, nor of a verdict', async () => {
+  it('is not a duplicate of an event of another organization, nor of a verdict, so a key cannot block their ids', async () => {
     const ids = Array.from({ length: 100 }, (_, n) => `upstream-${n}`);
     const threats = ids.map((id) => threat(id, { threatId: id }));
     const verdict = cloudEvent('verdict', 'AssetStatusChanged', { changeId: 'swallowed' });
@@ -179,14 +179,14 @@ describe('An event is the same event if source, id, type and record are the same
     expect(await record([...threats, verdict])).toMatchObject({ accepted: 101, duplicates: 0, rejected: [] });
   });
 
-  it('an event that was stored under an id of source and id alone is stored again when it is sent again', async () => {
+  it('is stored again if the first one was stored under an id made only of source and id', async () => {
     const [old] = finish(decide(new RecordEvents([threat('from-before')], LATEST, undefined))).entries;
     await log.appendAll([{ ...old!, event: { ...old!.event, id: legacyEventIdOf(SOURCE, 'from-before') } }]);
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 1, duplicates: 0 });
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 0, duplicates: 1 });
   });
 
-  it('a refused event does not make the good one with its id a duplicate', async () => {
+  it('is not a duplicate of a rejected event', async () => {
     expect(await record([threat('once', { status: 1 }), threat('once')])).toMatchObject({
       accepted: 1,
       duplicates: 0,
@@ -195,8 +195,8 @@ describe('An event is the same event if source, id, type and record are the same
   });
 });
 
-describe('What is refused', () => {
-  it('issues of attributes and of data are told together', async () => {
+describe('RecordEvents rejects', () => {
+  it('an event with the issues of its attributes and of its data together', async () => {
     const { rejected } = await record([
       threat('good-one'),
       readCloudEvent({ id: 'x', type: 'ReportDeleted', data: { organization: 'A' } }, LATEST, false),
@@ -212,7 +212,7 @@ describe('What is refused', () => {
   });
 
   it.each(UPSTREAM.map(({ type, fields }) => [type, fields] as const))(
-    '%s without each of its fields, which is said to be required unless it may be absent',
+    'a %s without a required field, and names the field',
     (type, fields) => {
       for (const [name, { isOptional }] of Object.entries(fields)) {
         const { [name]: _, ...data } = DATA[type]!;
@@ -229,7 +229,7 @@ describe('What is refused', () => {
     },
   );
 
-  it('where every event is refused the whole request is, each issue with its index, and nothing is stored', async () => {
+  it('the whole request if every event is rejected, with the index of each issue, and stores nothing', async () => {
     const issues = await refusalOf([threat('a', { status: 1 }), threat('b', { threatId: '' })]);
     expect(issues).toEqual([
       'event 0: data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)',
@@ -238,7 +238,7 @@ describe('What is refused', () => {
     expect(await log.readAll(position, 10)).toEqual([]);
   });
 
-  it.each([...OWN_TYPES])('%s, which is this service’s own', async (type) => {
+  it.each([...OWN_TYPES])('the type %s, which is reserved for this service', async (type) => {
     expect(await refusalOf([cloudEvent('own', type)])).toEqual([
       `event 0: type "${type}" is reserved for this service`,
     ]);
@@ -251,7 +251,7 @@ describe('What is refused', () => {
     },
   );
 
-  it('an unknown type of a megabyte is not sent back', async () => {
+  it('an unknown type of a megabyte without repeating it in full', async () => {
     const [issue] = await refusalOf([cloudEvent('long', 'x'.repeat(1_000_000))]);
     expect(issue!.length).toBeLessThan(100);
   });
@@ -291,7 +291,7 @@ describe('What is refused', () => {
         0,
       ],
     ],
-  ])('%s outside its limits, and what is just inside is taken', async (name, inside, outside) => {
+  ])('a value of %s outside its limits, and accepts values just inside', async (name, inside, outside) => {
     const events = [...inside, ...outside].map((value, index) =>
       threat(`limit-${name}-${index}`, { [name]: value as unknown }),
     );
@@ -300,7 +300,7 @@ describe('What is refused', () => {
     expect(accepted).toBe(inside.length);
   });
 
-  it.each([null, false, 0, '', [], 'x'])('data that is no object (%j)', async (data) => {
+  it.each([null, false, 0, '', [], 'x'])('data that is not an object (%j)', async (data) => {
     const event = readCloudEvent(
       { specversion: '1.0', id: '1', source: SOURCE, type: 'ReportDeleted', time: AT, data },
       LATEST,
@@ -310,7 +310,7 @@ describe('What is refused', () => {
   });
 });
 
-describe('A key that names an organization', () => {
+describe('A key of an organization', () => {
   const FOR_OTHERS = [
     'AssetStatusChanged',
     'AssetStatusChangeDeleted',
@@ -320,7 +320,7 @@ describe('A key that names an organization', () => {
   ];
   const OWN = Object.keys(DATA).filter((type) => !FOR_OTHERS.includes(type));
 
-  it('takes that organization’s events of every type but asset statuses, brands and flags', async () => {
+  it('may send the organization’s events of every type except asset statuses, brands and flags', async () => {
     const types = Object.keys(DATA);
     const { accepted, rejected } = await record(
       types.map((type) => cloudEvent(`mine-${type}`, type)),
@@ -335,7 +335,7 @@ describe('A key that names an organization', () => {
     expect(accepted).toBe(OWN.length);
   });
 
-  it('takes no event of another organization', async () => {
+  it('must not send events of another organization', async () => {
     const issues = await refusalOf(
       OWN.map((type) => cloudEvent(`theirs-${type}`, type)),
       'acme-2',
@@ -345,7 +345,7 @@ describe('A key that names an organization', () => {
     );
   });
 
-  it('takes assets of known types only, which a key without one does not ask', async () => {
+  it('must not send assets of unknown types, which a key without an organization may send', async () => {
     const asset = { type: 'NEW_KIND', content: 'x' };
     const events = OWN.filter((type) => 'asset' in DATA[type]!).map((type) =>
       cloudEvent(`new-${type}`, type, { asset }),
@@ -366,17 +366,17 @@ describe('A key that names an organization', () => {
   });
 });
 
-describe('What a log already holds', () => {
-  it('may be of before 1970: that is asked of senders only', () => {
+describe('An event that is already in the log', () => {
+  it('may be dated before 1970, because only senders must not use such dates', () => {
     const data = { ...DATA['ThreatStatusChanged'], createdAt: '0099-12-31T00:00:00.000Z' };
     expect(parseEvent('ThreatStatusChanged', data).issues).toBeUndefined();
     expect(parseEvent('ThreatStatusChanged', data, LATEST).issues).toHaveLength(1);
   });
 });
 
-it('A text that is far too long is refused without being taken apart', () => {
+it('RecordEvents rejects a text that is far too long without splitting it into characters', () => {
   const content = '\u{1f600}'.repeat(2_000_000);
-  // Taken apart into its characters it takes 70 MB and stops everybody for 100 ms.
+  // Splitting the text into characters would take 70 MB and block the event loop for 100 ms.
   const takeApart = jest.spyOn(String.prototype as { [Symbol.iterator]: () => unknown }, Symbol.iterator);
   const asset = { type: 'URL', content };
   expect(parseEvent('ThreatStatusChanged', { ...DATA['ThreatStatusChanged'], asset }).issues).toEqual([
@@ -386,11 +386,11 @@ it('A text that is far too long is refused without being taken apart', () => {
   takeApart.mockRestore();
 });
 
-describe('Whatever is sent', () => {
-  it('accepted, duplicates and rejected add up to it', () => {
+describe('The response to any request', () => {
+  it('has accepted, duplicates and rejected that add up to the number of events sent', () => {
     const sender = { specversion: fc.constant('1.0'), source: fc.constantFrom('a', 'b') };
     const anything = fc.oneof(
-      // Few enough that some are sent twice.
+      // So few ids that some events are sent twice.
       fc
         .tuple(fc.record({ ...sender, id: fc.constantFrom('1', '2') }), fc.constantFrom(...Object.entries(DATA)))
         .map(([event, [type, data]]) => ({ ...event, type, data, time: AT })),
@@ -416,7 +416,7 @@ describe('Whatever is sent', () => {
   });
 });
 
-it('A request fails if the log does, so that nobody takes it for stored', async () => {
+it('RecordEvents fails if the log fails, so that no client takes its events as stored', async () => {
   const closed = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   await closed.close();
   const request = new RecordEvents([threat('lost')], LATEST, undefined);
@@ -424,8 +424,8 @@ it('A request fails if the log does, so that nobody takes it for stored', async 
 });
 
 /**
- * Does work on a log of its own while a projector moves every 20 ms of a test clock.
- * @param positionAt where the projector is at its nth step
+ * Runs `work` with a log of its own while the checkpoint moves every 20 ms of a test clock.
+ * @param positionAt the checkpoint at the nth step
  */
 const whileCounting = async (
   positionAt: (n: number) => number,
@@ -462,8 +462,8 @@ const reports = (count: number) =>
     }),
   );
 
-it('A request that is refused half-way gets further when it comes again, and each event is stored once', async () => {
-  // Before everything that is stored here, until it may.
+it('a request that was partly stored and then rejected gets further with each retry, and each event is stored once', async () => {
+  // The checkpoint stays before everything that is stored here, until `mayCount` is true.
   let mayCount = false;
   await whileCounting(
     (n) => (mayCount ? n : n - 1_000_000),
@@ -489,8 +489,8 @@ it('A request that is refused half-way gets further when it comes again, and eac
   );
 });
 
-it('A log that takes its time to store is no reason for a 429', async () => {
-  // Half a second behind, as a projector without a core of its own is.
+it('a slow log does not cause a 429', async () => {
+  // The projector is half a second behind, like one without a CPU core of its own.
   await whileCounting(
     (n) => n - 25,
     async (slowLog, pool, clock) => {

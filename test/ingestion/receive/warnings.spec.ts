@@ -23,12 +23,12 @@ const warned = (event: JsonCloudEvent, data: object): readonly string[] => {
 };
 const withField = (name: string) => EXAMPLES.filter(({ data }) => name in data);
 
-describe('Events that are taken with a warning', () => {
-  it('are none of the examples', () => {
+describe('Warnings', () => {
+  it('are not returned for the examples', () => {
     expect(decided(EXAMPLES).warnings).toEqual([]);
   });
 
-  it('are changed before they were created', () => {
+  it('are returned if updatedAt is before createdAt', () => {
     const events = withField('createdAt').filter(({ data }) => 'updatedAt' in data);
     expect(events.map(({ type }) => type)).toContain('ReportFiled');
     for (const event of events) {
@@ -41,7 +41,7 @@ describe('Events that are taken with a warning', () => {
     }
   });
 
-  it('are about blank content, or an ADDRESS that is none', () => {
+  it('are returned for blank content, and for an ADDRESS that is not a valid address', () => {
     const [evm, bitcoin] = ['0x52908400098527886e0f7030069857d2e4169ee7', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2'];
     for (const event of withField('asset')) {
       for (const content of [' ', '\t\n', '\u3000'])
@@ -58,7 +58,7 @@ describe('Events that are taken with a warning', () => {
     }
   });
 
-  it('are named by index and id, together with the rejected ones', () => {
+  it('have the index and the id of the event, and are returned together with rejected events', () => {
     const [filed] = EXAMPLES;
     const late = { ...filed, id: 'late', data: { ...filed!.data, updatedAt: '2020-01-01T00:00:00Z' } };
     const { entries, rejected, warnings } = decided([filed!, { ...filed, id: 'bad', time: 'x' }, late]);

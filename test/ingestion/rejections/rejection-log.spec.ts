@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { dayOf } from '../../../src/events/instant.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
 import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
-import type { Refusal, RejectReason } from '../../../src/ingestion/rejections/refusals.js';
+import type { RejectionGroup, RejectReason } from '../../../src/ingestion/rejections/rejection-groups.js';
 import { sampleOf } from '../../../src/ingestion/rejections/sample.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import {
@@ -48,8 +48,8 @@ const send = async (events: unknown[], as = key): Promise<number> =>
 const kept = (): Promise<RejectedEvents[]> => listRejectedEvents(app.pool);
 const series = async (): Promise<string> => (await fetch(`${app.url}/metrics`)).text();
 
-describe('Refused events', () => {
-  it('are kept for the operator and counted: by key, reason and type, with the first as a sample', async () => {
+describe('Rejected events', () => {
+  it('are counted by key, reason and type, with the first event as a sample', async () => {
     const sent = [
       event('good'),
       event('good'),
@@ -104,7 +104,7 @@ describe('Refused events', () => {
     expect(metrics).toMatch(/^threat_protection_data_dir_bytes\{state="(free|size)"\} [1-9]/m);
   });
 
-  it('are forgotten when the operator says so, and kept again after it', async () => {
+  it('are deleted when the operator clears them, and stored again afterwards', async () => {
     expect(await clearRejectedEvents(app.pool)).toBeGreaterThan(0);
     expect(await kept()).toEqual([]);
     await send([event('again', 'Other')]);
@@ -112,18 +112,18 @@ describe('Refused events', () => {
     expect((await kept())[0]).toMatchObject({ day: dayOf(Date.now()), count: 1, sample: { id: 'again' } });
   });
 
-  it('are a line in the log at most once a second', async () => {
-    const refusals = new RejectionLog(app.pool as WatchPool);
+  it('are logged at most once a second', async () => {
+    const rejections = new RejectionLog(app.pool as WatchPool);
     lines.length = 0;
-    for (let n = 0; n < 100; n += 1) refusals.add('acme', 'key_a', [refusalOf({ id: 'a' })]);
+    for (let n = 0; n < 100; n += 1) rejections.add('acme', 'key_a', [groupOf({ id: 'a' })]);
     expect(lines).toEqual([
       '1 events rejected, most recently from key_a: attributes (type other); "rejected list" shows them',
     ]);
-    await refusals.beforeApplicationShutdown();
+    await rejections.beforeApplicationShutdown();
     expect((await kept()).find(({ keyId }) => keyId === 'key_a')).toMatchObject({ count: 100 });
   });
 
-  it('are kept within bounds: the oldest of 10,000 rows go first', async () => {
+  it('are limited to 10,000 rows, of which the oldest are deleted first', async () => {
     const rowsOf = (day: number, rows: number): RejectedEvents[] =>
       Array.from({ length: rows }, (_, n) => ({
         owner: 'acme',
@@ -133,7 +133,7 @@ describe('Refused events', () => {
         type: 'other',
         count: 1,
         lastAt: 1,
-        sample: sampleOf(refusalOf({ id: 'a' })),
+        sample: sampleOf(groupOf({ id: 'a' })),
       }));
     await clearRejectedEvents(app.pool);
     await addRejectedEvents(app.pool, rowsOf(1, MAX_ROWS));
@@ -144,7 +144,7 @@ describe('Refused events', () => {
     expect(rows.filter(({ day }) => day === 2)).toHaveLength(3);
   });
 
-  it('take bounded memory while the database does not answer, and are kept when it does', async () => {
+  it('take bounded memory while the database does not respond, and are stored once it does', async () => {
     let isAway = true;
     let stored: number[] = [];
     const query = ({ values }: { values: number[][] }): Promise<object> => {
@@ -156,26 +156,26 @@ describe('Refused events', () => {
       query: () => Promise.resolve({ command: 'DELETE', rowCount: 0, rows: [] }),
       release: () => {},
     };
-    const refusals = new RejectionLog({ query, connect: () => Promise.resolve(connection) } as never);
-    for (let n = 0; n < 1_500; n += 1) refusals.add('acme', `key_${n}`, [refusalOf({ id: 'a' })]);
-    await refusals.beforeApplicationShutdown();
-    refusals.add('acme', 'key_0', [refusalOf({ id: 'a' })]);
+    const rejections = new RejectionLog({ query, connect: () => Promise.resolve(connection) } as never);
+    for (let n = 0; n < 1_500; n += 1) rejections.add('acme', `key_${n}`, [groupOf({ id: 'a' })]);
+    await rejections.beforeApplicationShutdown();
+    rejections.add('acme', 'key_0', [groupOf({ id: 'a' })]);
     isAway = false;
-    await refusals.beforeApplicationShutdown();
+    await rejections.beforeApplicationShutdown();
     expect(stored).toHaveLength(1_000);
     expect(stored[0]).toBe(2);
   });
 });
 
-const refusalOf = (value: object): Refusal => {
+const groupOf = (value: object): RejectionGroup => {
   const read = readCloudEvent(value, Date.parse(AT), true);
   return { reason: 'attributes', type: 'other', count: 1, event: read, issues: read.issues };
 };
 
-describe('The sample of a refused event', () => {
-  const sizes = (data: unknown): number => Buffer.byteLength(sampleOf(refusalOf({ id: 'a', data })).data!);
+describe('The sample of a rejected event', () => {
+  const sizes = (data: unknown): number => Buffer.byteLength(sampleOf(groupOf({ id: 'a', data })).data!);
 
-  it('holds at most 2 KiB of the data, whatever its shape', () => {
+  it('contains at most 2 KiB of the data, whatever its structure', () => {
     expect(sizes('x'.repeat(1_000_000))).toBeLessThanOrEqual(2_048);
     expect(sizes('é'.repeat(1_000_000))).toBeLessThanOrEqual(2_048);
     expect(sizes(Array.from({ length: 100_000 }, () => ({ a: 'ü'.repeat(300) })))).toBeLessThanOrEqual(2_048);
@@ -184,9 +184,9 @@ describe('The sample of a refused event', () => {
     expect(sizes({ a: 1 })).toBe(7);
   });
 
-  it('cuts what else is the sender’s', () => {
+  it('truncates the other texts of the sender', () => {
     const long = 'x'.repeat(100_000);
-    const sample = sampleOf(refusalOf({ id: long, source: long, type: long }));
+    const sample = sampleOf(groupOf({ id: long, source: long, type: long }));
     expect(JSON.stringify(sample).length).toBeLessThan(8_192);
   });
 });

@@ -164,13 +164,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Facts that wait to be counted',
       limit: (of) =>
-        `${of.count('src/ingestion/backpressure.ts', 'BOUNDS.window')} of all organizations; beyond that, each has its share, at least ${of.count('src/ingestion/backpressure.ts', 'BOUNDS.harmless')}`,
+        `${of.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each has its share, at least ${of.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
       beyond: 'waits up to 2 s; then 429',
       rejects: 'src/ingestion/backpressure.ts',
     },
     {
       what: 'Events in a request of status',
-      limit: (of) => of.count('src/ingestion/status/status.dto.ts', 'MAX_ASKED'),
+      limit: (of) => of.count('src/ingestion/status/status.dto.ts', 'MAX_EVENTS'),
       beyond: '400',
     },
     {
@@ -320,20 +320,20 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Tests of webhooks',
-      limit: (of) => `${turns(of, TEST, 'TURNS')}; answered within ${of.duration(TEST, 'PATIENCE')}`,
+      limit: (of) => `${turns(of, TEST, 'TURNS')}; answered within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
       beyond: '429, 503',
       rejects: TURNS,
     },
     {
       what: 'Requests in flight',
       limit: (of) =>
-        `${of.count(SLOTS, 'IN_ALL')}; ${of.count(SLOTS, 'OF_ORGANIZATION')} per organization; ${of.count(SLOTS, 'UNPROVEN')} to endpoints that did not accept their last delivery within ${of.duration('src/webhooks/delivery/endpoint-delivery.ts', 'SOON')}`,
+        `${of.count(SLOTS, 'MAX_IN_FLIGHT')}; ${of.count(SLOTS, 'MAX_PER_ORGANIZATION')} per organization; ${of.count(SLOTS, 'MAX_UNRESPONSIVE')} to endpoints that did not accept their last delivery within ${of.duration('src/webhooks/delivery/endpoint-delivery.ts', 'RESPONSIVE_WITHIN_MS')}`,
       beyond: 'waits',
     },
     {
       what: 'One request',
       limit: (of) =>
-        `${of.duration('src/egress/destinations.ts', 'LOOK_UP_MS')} to resolve the host name; ${of.duration(SEND, 'OPEN_MS')} to connect; ${of.duration(SEND, 'ANSWER_MS')} for the response, of which ${of.bytes(SEND, 'MAX_READ')} are read`,
+        `${of.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${of.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${of.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${of.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
       beyond: 'a failed attempt',
     },
     {
@@ -345,7 +345,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Failures',
       limit: (of) =>
-        `${of.duration('src/webhooks/delivery/schedule.ts', 'GIVEN_UP_AFTER')} without a success; ${of.count('src/webhooks/delivery/schedule.ts', 'REFUSED_AT_MOST')} rejections of a single record`,
+        `${of.duration('src/webhooks/delivery/schedule.ts', 'DISABLE_AFTER_MS')} without a success; ${of.count('src/webhooks/delivery/schedule.ts', 'MAX_REJECTIONS')} rejections of a single record`,
       beyond: 'webhook disabled; record set aside',
     },
     {

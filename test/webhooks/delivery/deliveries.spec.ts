@@ -36,10 +36,10 @@ const settled = (webhook: Webhook, position: bigint | number): Promise<void> =>
     );
     return row?.position === Number(position);
   });
-/** Waits until the deliveries have looked for endpoints several times more. */
-const lookedAgain = async ({ looks }: Awaited<ReturnType<Rig['deliver']>>): Promise<void> => {
-  const before = looks();
-  await eventually('more looks', () => looks() >= before + 4);
+/** Waits until the deliveries have polled for endpoints several more times. */
+const lookedAgain = async ({ polls }: Awaited<ReturnType<Rig['deliver']>>): Promise<void> => {
+  const before = polls();
+  await eventually('more polls', () => polls() >= before + 4);
 };
 const stateOf = async ({ webhookId }: Webhook): Promise<unknown> =>
   (
@@ -50,7 +50,7 @@ const stateOf = async ({ webhookId }: Webhook): Promise<unknown> =>
   )[0];
 
 describe('An endpoint', () => {
-  it('is told each record once, in order, in requests that standardwebhooks verifies', async () => {
+  it('receives each record once, in order, in requests that the standardwebhooks library verifies', async () => {
     const webhook = await rig.endpoint(`${url}/hooks?token=1`);
     await rig.deliver();
     await rig.block(named(30));
@@ -76,14 +76,14 @@ describe('An endpoint', () => {
       for (const absent of ['cookie', 'authorization', 'transfer-encoding']) expect(headers).not.toHaveProperty(absent);
     }
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(30);
-    // On one connection, while it is used.
+    // All requests use one connection.
     expect(receiver.connections).toBeLessThan(5);
     expect(await rig.rows('select outcome, attempts from service.webhook_outcomes')).toEqual([
       { outcome: 'delivered', attempts: 30 },
     ]);
   });
 
-  it('is told what its filter lets through, and of deletions', async () => {
+  it('receives the records that pass its filter, and all deletions', async () => {
     const types = ['threat'] as const;
     const webhook = await rig.endpoint(url, { types: [...types], statuses: ['WATCHLISTED'], batch: 10 });
     await rig.block(named(150));
@@ -101,7 +101,7 @@ describe('An endpoint', () => {
     expect(JSON.parse(body)).toMatchObject([{}, {}, { method: 'DELETE' }]);
   });
 
-  it('that was down for a day gets everything afterwards, in order', async () => {
+  it('that was down for a day receives everything afterwards, in order', async () => {
     const clock = new FastClock();
     const webhook = await rig.endpoint(url, { batch: 10 });
     receiver.react = (received, response) => {
@@ -113,7 +113,7 @@ describe('An endpoint', () => {
     await rig.deliver({ clock });
     await settled(webhook, await rig.log.head());
     const failed = receiver.received.slice(0, -3);
-    // The same content under the same id, each time.
+    // Every retry has the same body and the same id.
     expect(new Set(failed.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     expect(receiver.received.slice(-3).flatMap(({ body }) => subjectsIn(body))).toEqual(named(25));
     expect(failed.length).toBeGreaterThan(24);
@@ -122,7 +122,7 @@ describe('An endpoint', () => {
     expect(row).toMatchObject({ progress: { failingSince: null, tries: 0, nextAttemptAt: null, refused: 0 } });
   });
 
-  it('that answers 410 is disabled at once; enabled again it begins where it was', async () => {
+  it('that returns 410 is disabled immediately, and continues at its cursor once it is enabled again', async () => {
     const webhook = await rig.endpoint(url);
     receiver.react = answering(410);
     await rig.deliver({ clock: new FastClock() });
@@ -139,7 +139,7 @@ describe('An endpoint', () => {
     expect(receiver.subjects.slice(1)).toEqual(named(3));
   });
 
-  it('that fails for five days is disabled, after no more attempts than the schedule has', async () => {
+  it('that fails for five days is disabled, after no more attempts than scheduled', async () => {
     const webhook = await rig.endpoint(url);
     receiver.react = answering(500);
     await rig.block(named(1));
@@ -156,7 +156,7 @@ describe('An endpoint', () => {
     expect(attempts).toEqual({ n: 100 });
   });
 
-  it('that refuses one record of a batch loses this one alone, which its attempts name', async () => {
+  it('that rejects one record of a batch misses only this record, which its attempts name', async () => {
     const webhook = await rig.endpoint(url, { batch: 8 });
     receiver.react = (received, response) =>
       answering(subjectsIn(received.body).includes('t5') ? 422 : 200)(received, response, undefined!);
@@ -174,7 +174,7 @@ describe('An endpoint', () => {
     expect(aside).toEqual([{ record: { type: 'threat', id: 't5' } }]);
   });
 
-  it('is told again after a replay, from where it was set back to, under the same ids', async () => {
+  it('receives the records after the new cursor again after a replay, with the same webhook-ids', async () => {
     const webhook = await rig.endpoint(url);
     await rig.deliver();
     await rig.block(named(5));
@@ -187,7 +187,7 @@ describe('An endpoint', () => {
     expect(ids.slice(0, 5)).toEqual(ids.slice(5));
   });
 
-  it('is told nothing once it is deleted, and nothing is kept of it', async () => {
+  it('receives nothing once it is deleted, and its rows are removed', async () => {
     const webhook = await rig.endpoint(url);
     await rig.deliver();
     await rig.block(named(2));
@@ -203,7 +203,7 @@ describe('An endpoint', () => {
     expect(receiver.subjects).toEqual(named(2));
   });
 
-  it('is sent nothing again by a rebuild of the read models', async () => {
+  it('receives nothing again after a rebuild of the read models', async () => {
     const webhook = await rig.endpoint(url);
     await rig.deliver();
     await rig.block(named(5));
@@ -221,7 +221,7 @@ describe('An endpoint', () => {
     expect(receiver.subjects).toEqual(named(7));
   });
 
-  it('is sent nothing again after the read models were dropped, however long their rebuild takes', async () => {
+  it('receives nothing again after the read models were dropped, even if their rebuild takes long', async () => {
     const [webhook, moved, deleted] = [
       await rig.endpoint(url),
       await rig.endpoint(`${url}/old`),
@@ -266,12 +266,12 @@ describe('An endpoint', () => {
     expect(receiver.received).toHaveLength(sent + 2);
   });
 
-  it('is sent nothing while the model of the endpoints has not reached the end of the log', async () => {
+  it('receives nothing while the read model of the endpoints is behind the end of the log', async () => {
     const webhook = await rig.endpoint(url);
     await rig.block(named(2));
     await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.projecting.stop();
-    // As the rebuild leaves it between two batches.
+    // The state that a rebuild leaves between two batches.
     await rig.rows(`update read.webhook_endpoints set state = 'ACTIVE'`);
     const [{ position }] = (await rig.rows<{ position: number }>(
       `update read.checkpoints set position = 1 where projection = 'webhooks' returning position`,
@@ -283,7 +283,7 @@ describe('An endpoint', () => {
     await turn.stop();
   });
 
-  it('keeps its cursor while the records have not reached it, and goes on from there', async () => {
+  it('keeps its cursor while a rebuild has not reached it, and continues from there', async () => {
     const webhook = await rig.endpoint(url);
     const before = await rig.deliver();
     await rig.block(named(3));
@@ -292,7 +292,7 @@ describe('An endpoint', () => {
     await settled(webhook, end);
     await before.stop();
     await rig.projecting.stop();
-    // A parked event that was passed, and that the rebuild has yet to park again.
+    // The cursor has passed a parked event, which the rebuild has not parked again yet.
     await rig.rows(`update service.webhook_progress set progress = progress || '{"parked":7,"parkedFrom":0}'`);
     await rig.rows(`update read.checkpoints set position = 1 where projection = 'records'`);
     await lookedAgain(await rig.deliver());
@@ -302,7 +302,7 @@ describe('An endpoint', () => {
     ]);
   });
 
-  it('goes on from the end of a log that was restored to an earlier state', async () => {
+  it('continues from the end of a log that was restored to an earlier state', async () => {
     const webhook = await rig.endpoint(url);
     const before = await rig.deliver();
     await rig.block(named(1));
@@ -322,11 +322,11 @@ describe('An endpoint', () => {
     expect(receiver.subjects).toEqual(named(2));
   });
 
-  it('is sent what could not be applied when it was due, once an operator has it applied', async () => {
+  it('receives the record of a parked event once the operator has retried the event', async () => {
     const webhook = await rig.endpoint(url);
     await rig.block(named(3));
     await rig.projecting.reached();
-    // As if the second had been parked: it is no row yet.
+    // Simulates that the second event is parked: its record has no row yet.
     const [row] = await rig.rows<{ position: number; event_id: string }>(
       `delete from read.listed_records where id = 't1' returning *`,
     );
@@ -341,7 +341,7 @@ describe('An endpoint', () => {
     await settled(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(['t0', 't2']);
     await turn.stop();
-    // A parked event of another organization moves nobody else's deliveries.
+    // A parked event of another organization does not affect these deliveries.
     await rig.rows(`delete from read.parked_events where organization = 'other'`);
     const again = await rig.deliver();
     await rig.block(['t3']);
@@ -365,7 +365,7 @@ describe('An endpoint', () => {
     ['while a delivery is in flight', { isRowKept: false, isInFlight: true }, ['u0', 'u1', 'u2']],
     ['without the stored progress', { isRowKept: true, isInFlight: false }, [...named(3), 'u0', 'u1', 'u2']],
   ])('whose last events the log loses %s', (_, { isRowKept, isInFlight }, due) => {
-    it('is sent what the log has taken in their place, without a restart', async () => {
+    it('receives the events that the log stored in their place, without a restart', async () => {
       const webhook = await rig.endpoint(url);
       const turn = await rig.deliver();
       await rig.block(named(3));
@@ -414,13 +414,13 @@ describe('An endpoint', () => {
   });
 });
 
-describe('A test', () => {
-  it('is sent at once and answered with what came back, whatever the state', async () => {
+describe('A webhook test', () => {
+  it('is sent immediately in any state of the endpoint, and its result is the response', async () => {
     const webhook = await rig.endpoint(url, { state: 'DISABLED' });
     receiver.react = answering(404, {}, 'no such\u0000 page');
     await rig.deliver();
     const id = await rig.askForTest(webhook, Date.now());
-    await eventually('the answer', async () => {
+    await eventually('the result of the test', async () => {
       const [row] = await rig.rows<{ result: unknown }>('select result from service.webhook_tests where id = $1', [id]);
       return row!.result !== null;
     });
@@ -442,7 +442,7 @@ describe('A test', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('waits for no delivery that hangs', async () => {
+  it('does not wait for a delivery that hangs', async () => {
     for (let n = 0; n < 8; n += 1) await rig.endpoint(`${url}/hangs`);
     const webhook = await rig.endpoint(`${url}/answers`, { state: 'DISABLED' });
     receiver.react = (one, ...rest) => one.path === '/answers' && answering(204)(one, ...rest);
@@ -455,7 +455,7 @@ describe('A test', () => {
     expect(await rig.rows(`select from service.webhook_attempts where attempt ->> 'isTest' = 'false'`)).toEqual([]);
   });
 
-  it('leaves nothing behind where its endpoint is deleted and forgotten before it ends', async () => {
+  it('leaves no rows behind if its endpoint is deleted before it ends', async () => {
     await rig.database.pool.query(`
       create sequence stored_attempts;
       create function count_attempt() returns trigger language plpgsql as
@@ -484,7 +484,7 @@ describe('A test', () => {
 });
 
 describe('A process that has lost its lease', () => {
-  it('writes nothing more, and stops', async () => {
+  it('stops and writes nothing more', async () => {
     const webhook = await rig.endpoint(url);
     const turn = await rig.deliver();
     await rig.block(named(1));
@@ -508,7 +508,7 @@ describe('A process that has lost its lease', () => {
     receiver.react = answering(200);
     await rig.deliver();
     await got(5);
-    // What was in flight is repeated, and nothing else.
+    // Only the request that was in flight is repeated.
     expect(receiver.subjects).toEqual(['t0', 't1', 't1', 't2', 't3']);
   });
 });

@@ -26,8 +26,8 @@ afterEach(async () => {
   await collector.stop();
 });
 
-describe('A delivery', () => {
-  it('is a span that its receiver is told of, without the path, the query or the body of the request', async () => {
+describe('The span of a delivery', () => {
+  it('is propagated to the receiver, and does not contain the path, the query or the body of the request', async () => {
     const url = await receiver.start();
     const webhook = await rig.endpoint(`${url}/hidden-path?token=hidden-query`);
     await rig.deliver();

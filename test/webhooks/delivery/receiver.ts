@@ -7,7 +7,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** @param response not answered yet */
+/** Handles a received request. The reaction must end `response`. */
 export type Reaction = (received: Received, response: ServerResponse, request: IncomingMessage) => void;
 
 export const answering =
@@ -15,7 +15,7 @@ export const answering =
   (_, response) =>
     void response.writeHead(status, headers).end(body);
 
-/** A receiver of webhooks on loopback, which keeps what it gets. */
+/** A webhook receiver on loopback that records its requests. */
 export class Receiver {
   readonly received: Received[] = [];
   connections = 0;
@@ -41,7 +41,7 @@ export class Receiver {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** The subjects of what it got, in order. */
+  /** The subjects of the received events, in order. */
   get subjects(): string[] {
     return this.received.flatMap(({ body }) => subjectsIn(body));
   }

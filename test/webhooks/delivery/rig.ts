@@ -19,7 +19,7 @@ import { FeedIds } from '../../../src/records/feed/feed-id.js';
 import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
 import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
-import { Reach } from '../../../src/egress/reach.js';
+import { NetworkPolicy } from '../../../src/egress/network-policy.js';
 import { Destinations } from '../../../src/egress/destinations.js';
 import type { DeliveryClock } from '../../../src/webhooks/delivery/context.js';
 import { Deliveries } from '../../../src/webhooks/delivery/deliveries.js';
@@ -37,7 +37,7 @@ import { sent, stored } from '../../support/upstream.js';
 export const AT = '2026-03-01T12:00:00.000Z';
 const LOOPBACK = ['127.0.0.0/8'];
 
-/** A clock that stands still but for the pauses it is asked for: those end at once. */
+/** A clock that advances only by pauses, which end immediately. */
 export class FastClock implements DeliveryClock {
   private ms = Date.parse(AT);
   /** The pauses so far, ms. */
@@ -52,7 +52,7 @@ export class FastClock implements DeliveryClock {
   }
 
   async pause(ms: number, signal: AbortSignal): Promise<void> {
-    // Shorter ones are waits for the machine, not for an endpoint.
+    // Shorter pauses wait for the database, not for an endpoint, so they are real.
     if (ms < 1_000) return pause(Math.min(ms, 20), signal);
     this.pauses.push(ms);
     this.ms += ms;
@@ -62,16 +62,16 @@ export class FastClock implements DeliveryClock {
 
 export const realClock: DeliveryClock = { now: () => Date.now(), pause };
 
-interface Turn {
+interface RunningDeliveries {
   readonly stop: () => Promise<void>;
   /** Resolves once the deliveries have ended. */
   readonly ended: Promise<void>;
-  /** How often the deliveries have looked for endpoints so far. */
-  readonly looks: () => number;
+  /** How often the deliveries have polled for endpoints so far. */
+  readonly polls: () => number;
   readonly warnings: readonly string[];
 }
 
-/** A log, its read models and the delivery process in this one. */
+/** A log, its read models, and a delivery process that runs in the process of the spec. */
 export class Rig {
   readonly folder = mkdtempSync(join(tmpdir(), 'deliveries-'));
   readonly keyFile = join(this.folder, 'master-keys');
@@ -87,7 +87,7 @@ export class Rig {
     this.keys = new MasterKeys(this.keyFile);
   }
 
-  /** @param given with the read models' tables; absent: one of the run's */
+  /** @param given a database with the tables of the read models; by default, a new database */
   static async start(given?: TestDatabase): Promise<Rig> {
     const database = given ?? (await createDatabase());
     const log = await createPostgresLog(createPool(database.url, () => {}, { ...NO_LIMITS, max: 4 }));
@@ -102,7 +102,7 @@ export class Rig {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Stops projecting and drops the read models, as docs/operations/backup-and-restore.md says; `project` rebuilds them. */
+  /** Stops the projector and drops the read models, as an operator would. `project` rebuilds them. */
   async dropReadModels(): Promise<void> {
     await this.projecting.stop();
     await this.database.pool.query('drop schema read cascade');
@@ -113,7 +113,7 @@ export class Rig {
     this.projecting = startProjecting(this.log, this.database.pool);
   }
 
-  /** Threats, one after another. */
+  /** Stores a threat with each of these ids, in order. */
   async block(ids: readonly string[], organization = 'acme', status = 'BLOCKED'): Promise<void> {
     const asset = { type: 'URL', content: 'phishing.example' };
     const events = ids.map((threatId) =>
@@ -157,7 +157,7 @@ export class Rig {
     await this.projecting.reached();
   }
 
-  /** As its organization was given it. */
+  /** The secret of a webhook as the API returned it. */
   secretOf({ webhookId }: Webhook, generation = 1): string {
     return secretText(signingKey(this.keys.newest(), { webhookId, generation }));
   }
@@ -175,12 +175,12 @@ export class Rig {
     return (await this.database.pool.query(text, [...values])).rows as Row[];
   }
 
-  /** Takes the lease and delivers. */
+  /** Acquires the lease and starts the deliveries. */
   async deliver({
     clock = realClock,
-    destinations = new Destinations(new Reach(LOOPBACK)),
+    destinations = new Destinations(new NetworkPolicy(LOOPBACK)),
     proxy,
-  }: { clock?: DeliveryClock; destinations?: Destinations; proxy?: string } = {}): Promise<Turn> {
+  }: { clock?: DeliveryClock; destinations?: Destinations; proxy?: string } = {}): Promise<RunningDeliveries> {
     const { log, keys } = this;
     const { url } = this.database;
     const pools: Pool[] = [
@@ -192,7 +192,7 @@ export class Rig {
     const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
     const [stop, giveUp] = [new AbortController(), new AbortController()];
     const warnings: string[] = [];
-    let looks = 0;
+    let polls = 0;
     const logId = await log.id();
     const writer = new ProgressWriter(pool, (await lease.acquire(stop.signal))!);
     const egress = new Egress(destinations, proxy);
@@ -213,9 +213,9 @@ export class Rig {
       deliveryLog: new DeliveryLog(false),
       stop: stop.signal,
       giveUp: giveUp.signal,
-      lose: () => stop.abort(),
+      onLeaseLost: () => stop.abort(),
       warn: (sentence) => warnings.push(sentence),
-      onTurn: () => void (looks += 1),
+      onPoll: () => void (polls += 1),
     }).run();
     const held = lease.hold(() => stop.abort(), stop.signal);
     let isEnded = false;
@@ -229,6 +229,6 @@ export class Rig {
       for (const each of pools) await each.end();
     };
     this.endings.push(end);
-    return { stop: end, ended: running, looks: () => looks, warnings };
+    return { stop: end, ended: running, polls: () => polls, warnings };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Slots } from '../../../src/webhooks/delivery/slots.js';
 
-/** Jobs that run until they are ended, and how many do: in all, and at most at once. */
+/** Jobs that run until the spec ends them, with the number of jobs so far and the highest number of concurrent jobs. */
 class Jobs {
   readonly running = new Map<string, number>();
   most = 0;
@@ -26,8 +26,8 @@ class Jobs {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const organizations = (count: number): string[] => Array.from({ length: count }, (_, n) => `o${n}`);
 
-describe('The requests in flight', () => {
-  it('are 64 at most, and 8 of an organization; all have their turn', async () => {
+describe('Slots', () => {
+  it('allow at most 64 requests in flight, and 8 per organization, and every request gets its turn', async () => {
     const [slots, jobs] = [new Slots(), new Jobs()];
     let done = 0;
     for (const name of organizations(20))
@@ -39,7 +39,7 @@ describe('The requests in flight', () => {
     expect([jobs.most, jobs.count]).toEqual([64, 0]);
   });
 
-  it('are 8 of one that has more endpoints, however many slots are free, and a failed one gives its slot back', async () => {
+  it('allow 8 requests of an organization with more endpoints even if slots are free, and free the slot of a failed request', async () => {
     const [slots, jobs] = [new Slots(), new Jobs()];
     for (let n = 0; n < 100; n += 1)
       await slots.run('o', n % 2 === 0, () => Promise.reject(new Error('failed'))).catch(() => {});
@@ -51,7 +51,7 @@ describe('The requests in flight', () => {
     expect(jobs.count).toBe(2);
   });
 
-  it('are 32 to endpoints that may not answer soon, so that the others find a slot', async () => {
+  it('allow 32 requests to endpoints that may be slow, so that responsive endpoints get a slot', async () => {
     const [slots, jobs] = [new Slots(), new Jobs()];
     for (const name of organizations(20)) for (let n = 0; n < 10; n += 1) void slots.run(name, false, jobs.of(name));
     await settled();

@@ -1,26 +1,26 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
-import { type Answer, answerOf, failureOf } from './answer.js';
-import { AddressRefused, type Destinations, knowing } from '../../../egress/destinations.js';
+import { type EndpointResponse, responseOf, failureOf } from './response.js';
+import { AddressDenied, type Destinations, fixedLookup } from '../../../egress/destinations.js';
 
-/** The look-up of a name and the connection, together. */
-const OPEN_MS = 5_000;
-const ANSWER_MS = 15_000;
-/** How many bytes of a response are read. */
-const MAX_READ = 4_096;
+/** The timeout for the DNS lookup and the connection together. */
+const CONNECT_TIMEOUT_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
+/** How much of a response body is read. */
+const MAX_RESPONSE_BYTES = 4_096;
 const MAX_HEADER_BYTES = 16_384;
-/** A connection without a request is closed after this time: receivers that close theirs sooner are rare. ms */
-const KEPT_MS = 2_000;
+/** How long an idle connection stays open. Few receivers close idle connections sooner. */
+const KEEP_ALIVE_MS = 2_000;
 
 const LIMITS = { pipelining: 1, maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 0, bodyTimeout: 0 } as const;
 
-/** What is sent. */
-export interface Post {
+/** A request to send. */
+export interface OutgoingRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-/** How requests leave: straight to addresses that were checked, or all of them through a forward proxy. */
+/** Opens connections: directly to addresses that were checked, or through a forward proxy. */
 export class Egress {
   private readonly proxy: ProxyAgent | undefined;
 
@@ -28,7 +28,7 @@ export class Egress {
     readonly destinations: Destinations,
     proxyUrl?: string,
   ) {
-    const tls = { timeout: OPEN_MS };
+    const tls = { timeout: CONNECT_TIMEOUT_MS };
     if (proxyUrl !== undefined)
       this.proxy = new ProxyAgent({ ...LIMITS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
   }
@@ -39,27 +39,27 @@ export class Egress {
   }
 
   /**
-   * Which addresses may be connected to; a proxy decides for itself.
-   * @throws AddressRefused, also for `http` to an address that the operator has not allowed
+   * Resolves the addresses that may be connected to; empty with a proxy, which resolves and checks names itself.
+   * @throws AddressDenied if an address is not allowed, or for `http` to an address that the operator has not allowed
    */
   async check(url: URL): Promise<readonly string[]> {
     if (this.proxy !== undefined) return [];
     const addresses = await this.destinations.addressesOf(url);
-    const isAllowed = addresses.every((address) => this.destinations.reach.isAllowed(address));
-    if (url.protocol !== 'https:' && !isAllowed) throw new AddressRefused('https is required');
+    const isAllowed = addresses.every((address) => this.destinations.policy.isAllowed(address));
+    if (url.protocol !== 'https:' && !isAllowed) throw new AddressDenied('https is required');
     return addresses;
   }
 
-  /** @param onChange told when the connection is open, and when it is not any more */
+  /** @param onChange called when the connection opens and when it closes; never called with a proxy */
   open(addresses: readonly string[], onChange: (isOpen: boolean) => void): Dispatcher {
     if (this.proxy !== undefined) return this.proxy;
-    const connect = { timeout: OPEN_MS, lookup: knowing(addresses), autoSelectFamily: true };
-    const keep = { keepAliveTimeout: KEPT_MS, keepAliveMaxTimeout: KEPT_MS };
+    const connect = { timeout: CONNECT_TIMEOUT_MS, lookup: fixedLookup(addresses), autoSelectFamily: true };
+    const keep = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS };
     const agent = new Agent({ ...LIMITS, ...keep, connections: 1, connect });
     return agent.on('connect', () => onChange(true)).on('disconnect', () => onChange(false));
   }
 
-  /** Ends what `open` gave, if it is one endpoint's alone. */
+  /** Closes a dispatcher from `open`, unless it is the shared proxy. */
   close(dispatcher: Dispatcher): void {
     if (dispatcher !== this.proxy) void dispatcher.destroy();
   }
@@ -69,44 +69,44 @@ export class Egress {
   }
 }
 
-/** The requests to one endpoint, one at a time, on a connection that is kept while it is used. */
+/** Sends requests to one endpoint, one at a time, on a persistent connection. */
 export class Connection {
-  private kept: { readonly to: string; readonly dispatcher: Dispatcher } | undefined;
+  private current: { readonly to: string; readonly dispatcher: Dispatcher } | undefined;
   private isOpen = false;
-  private begin: () => void = () => {};
+  private onOpen: () => void = () => {};
 
   constructor(private readonly egress: Egress) {}
 
   /**
-   * Looks the name up, checks its addresses and sends the request to one of them, all within 20 s. Whatever comes of it
-   * is an answer.
-   * @param stop gives the request up
+   * Looks up the host name, checks its addresses and sends the request to one of them, within 20 s in total. Never
+   * rejects: a failure is a response with an `error`.
+   * @param stop cancels the request
    */
-  async send({ url, headers, body }: Post, stop: AbortSignal): Promise<Answer> {
-    const late = new AbortController();
+  async send({ url, headers, body }: OutgoingRequest, stop: AbortSignal): Promise<EndpointResponse> {
+    const timeout = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     let isOpening = true;
-    const allow = (ms: number): void => {
+    const restartTimer = (ms: number): void => {
       clearTimeout(timer);
       timer = setTimeout(() => {
-        late.abort();
-        // A request that waits for its connection sees no signal.
+        timeout.abort();
+        // undici does not check the signal of a request that waits for its connection.
         this.end();
       }, ms);
     };
-    const awaitAnswer = (ms = ANSWER_MS): void => {
+    const awaitResponse = (ms = RESPONSE_TIMEOUT_MS): void => {
       isOpening = false;
-      allow(ms);
+      restartTimer(ms);
     };
     try {
-      allow(OPEN_MS);
-      const dispatcher = this.towards(url, await this.egress.check(url));
-      if (this.egress.isProxied) awaitAnswer(OPEN_MS + ANSWER_MS);
-      else if (this.isOpen) awaitAnswer();
-      else this.begin = awaitAnswer;
+      restartTimer(CONNECT_TIMEOUT_MS);
+      const dispatcher = this.dispatcherFor(url, await this.egress.check(url));
+      if (this.egress.isProxied) awaitResponse(CONNECT_TIMEOUT_MS + RESPONSE_TIMEOUT_MS);
+      else if (this.isOpen) awaitResponse();
+      else this.onOpen = awaitResponse;
       const {
         statusCode,
-        headers: answered,
+        headers: responseHeaders,
         body: content,
       } = await dispatcher.request({
         method: 'POST',
@@ -114,54 +114,54 @@ export class Connection {
         path: url.pathname + url.search,
         headers,
         body,
-        signal: AbortSignal.any([late.signal, stop]),
+        signal: AbortSignal.any([timeout.signal, stop]),
       });
-      const retryAfter = answered['retry-after'];
+      const retryAfter = responseHeaders['retry-after'];
       const first = await firstBytes(content);
-      return answerOf(statusCode, first, typeof retryAfter === 'string' ? retryAfter : undefined);
+      return responseOf(statusCode, first, typeof retryAfter === 'string' ? retryAfter : undefined);
     } catch (error) {
       this.end();
-      if (!late.signal.aborted || error instanceof AddressRefused) return failureOf(error);
+      if (!timeout.signal.aborted || error instanceof AddressDenied) return failureOf(error);
       return {
         error: isOpening ? 'no connection was established within 5 s' : 'no complete response arrived within 15 s',
       };
     } finally {
       clearTimeout(timer);
-      this.begin = () => {};
+      this.onOpen = () => {};
     }
   }
 
   /** Closes the connection. */
   end(): void {
-    const { kept } = this;
-    this.kept = undefined;
+    const { current } = this;
+    this.current = undefined;
     this.isOpen = false;
-    if (kept !== undefined) this.egress.close(kept.dispatcher);
+    if (current !== undefined) this.egress.close(current.dispatcher);
   }
 
-  private towards(url: URL, addresses: readonly string[]): Dispatcher {
+  private dispatcherFor(url: URL, addresses: readonly string[]): Dispatcher {
     const to = [url.origin, ...[...addresses].sort()].join(' ');
-    if (this.kept?.to === to) return this.kept.dispatcher;
+    if (this.current?.to === to) return this.current.dispatcher;
     this.end();
     const dispatcher = this.egress.open(addresses, (isOpen) => {
-      if (this.kept?.dispatcher !== dispatcher) return;
+      if (this.current?.dispatcher !== dispatcher) return;
       this.isOpen = isOpen;
-      // The time to connect is over, and the time for the answer begins.
-      if (isOpen) this.begin();
+      // The connection is open: the timeout for the response starts.
+      if (isOpen) this.onOpen();
     });
-    this.kept = { to, dispatcher };
+    this.current = { to, dispatcher };
     return dispatcher;
   }
 }
 
-/** What comes after them is never read, which closes the connection. */
+/** Reads the beginning of a body. The rest is not read, which closes the connection. */
 const firstBytes = async (content: AsyncIterable<Buffer>): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of content) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size >= MAX_READ) break;
+    if (size >= MAX_RESPONSE_BYTES) break;
   }
-  return Buffer.concat(chunks).subarray(0, MAX_READ);
+  return Buffer.concat(chunks).subarray(0, MAX_RESPONSE_BYTES);
 };

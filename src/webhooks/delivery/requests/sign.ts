@@ -1,16 +1,16 @@
 import { createHash, createHmac } from 'node:crypto';
 
 /**
- * The `webhook-id` of a delivery: the same whenever an endpoint is sent the same content, by whichever process, and
- * another one if anything differs. Letters, digits, `_` and `-`.
+ * The `webhook-id` of a delivery: a hash of the endpoint and the body, so that a retry has the same id, whichever process
+ * sends it. Contains only letters, digits, `_` and `-`.
  */
 export const webhookIdOf = (endpoint: string, body: Buffer): string =>
   `msg_${createHash('sha256').update(endpoint).update('\n').update(body).digest().subarray(0, 18).toString('base64url')}`;
 
 /**
- * The headers of Standard Webhooks 1.0.
- * @param secrets the bytes of each: the second only while a secret is being rotated
- * @param now ms
+ * Returns the headers of Standard Webhooks 1.0.
+ * @param secrets the secrets as bytes; two while a secret is being rotated
+ * @param now the current time, in ms
  */
 export const signedHeaders = (
   secrets: readonly Buffer[],

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Reach } from '../../../../src/egress/reach.js';
+import { NetworkPolicy } from '../../../../src/egress/network-policy.js';
 import { Destinations } from '../../../../src/egress/destinations.js';
 import { Connection, Egress } from '../../../../src/webhooks/delivery/requests/send.js';
 import { answering, Receiver } from '../receiver.js';
 
-/** Addresses inside, in every form that a URL, a name server or a tunnel may give them. */
+/** Private and reserved addresses, in every form that a URL, a name server or a tunnel may contain. */
 const INSIDE = [
   '0.0.0.0',
   '0.1.2.3',
@@ -70,8 +70,17 @@ const INSIDE = [
   'ff02::1',
   'ff0e::1',
 ];
-/** What only a URL may say. */
-const SPELT = ['127.1', '0x7f.1', '0x7f000001', '2130706433', '0177.0.0.1', '017700000001', '127.0.0.1.', '①②⑦.0.0.1'];
+/** Notations of 127.0.0.1 that only a URL may contain. */
+const URL_NOTATIONS = [
+  '127.1',
+  '0x7f.1',
+  '0x7f000001',
+  '2130706433',
+  '0177.0.0.1',
+  '017700000001',
+  '127.0.0.1.',
+  '①②⑦.0.0.1',
+];
 const PUBLIC = '93.184.216.34';
 
 const connectionTo = (destinations: Destinations): Connection => new Connection(new Egress(destinations));
@@ -88,48 +97,48 @@ describe('A delivery', () => {
   beforeAll(() => listener.start());
   afterAll(() => listener.stop());
 
-  it('is never sent to an address inside, however it is written', async () => {
+  it('is never sent to a private address, in any notation', async () => {
     expect(INSIDE).toHaveLength(60);
     for (const address of INSIDE) {
       const literal = address.includes(':') ? `[${address}]` : address;
       for (const scheme of ['http', 'https'])
         expect(
-          await send(connectionTo(new Destinations(new Reach([]))), `${scheme}://${literal}:${listener.port}/`),
+          await send(connectionTo(new Destinations(new NetworkPolicy([]))), `${scheme}://${literal}:${listener.port}/`),
         ).toEqual({
           error: 'not a public address',
         });
     }
-    for (const address of SPELT)
-      expect(await send(connectionTo(new Destinations(new Reach([]))), `https://${address}:${listener.port}/`)).toEqual(
-        {
-          error: 'not a public address',
-        },
-      );
+    for (const address of URL_NOTATIONS)
+      expect(
+        await send(connectionTo(new Destinations(new NetworkPolicy([]))), `https://${address}:${listener.port}/`),
+      ).toEqual({
+        error: 'not a public address',
+      });
     expect(listener.connections).toBe(0);
   });
 
-  it('is never sent to a name that leads inside, whichever of its addresses does', async () => {
+  it('is never sent to a host name if any of its addresses is private', async () => {
     for (const address of INSIDE)
       for (const addresses of [[address], [PUBLIC, address], [address, PUBLIC, '2606:2800:220:1::1']]) {
-        const destinations = new Destinations(new Reach([]), async () => addresses);
+        const destinations = new Destinations(new NetworkPolicy([]), async () => addresses);
         const answer = await send(connectionTo(destinations), `https://public.example:${listener.port}/`);
         expect(answer).toEqual({ error: 'not a public address' });
       }
     expect(listener.connections).toBe(0);
   });
 
-  it('goes to the address that was checked: a name that changes afterwards gains nothing', async () => {
+  it('is sent to the address that was checked, even if the name resolves to another address afterwards', async () => {
     const answers = [['127.0.0.2'], ['127.0.0.1']];
     let looks = 0;
     const checked = new Receiver();
     await checked.start('127.0.0.2');
-    const destinations = new Destinations(new Reach(['127.0.0.2']), async () => answers[Math.min(looks++, 1)]!);
+    const destinations = new Destinations(new NetworkPolicy(['127.0.0.2']), async () => answers[Math.min(looks++, 1)]!);
     const connection = connectionTo(destinations);
     const url = `http://changing.example:${checked.port}/`;
     expect(await send(connection, url)).toMatchObject({ status: 204 });
     expect(looks).toBe(1);
     expect(checked.received[0]!.headers.host).toBe(`changing.example:${checked.port}`);
-    // And it is looked up again at the next attempt, although the connection is still open.
+    // The name is looked up again at the next attempt, although the connection is still open.
     expect(await send(connection, url)).toEqual({ error: 'not a public address' });
     expect(looks).toBe(2);
     expect([checked.connections, listener.connections]).toEqual([1, 0]);
@@ -137,29 +146,29 @@ describe('A delivery', () => {
     await checked.stop();
   });
 
-  it('follows no redirect', async () => {
+  it('does not follow redirects', async () => {
     const outside = new Receiver();
     const url = await outside.start();
     for (const status of [301, 302, 303, 307, 308]) {
       outside.react = answering(status, { location: `http://127.0.0.1:${listener.port}/` });
-      const answer = await send(connectionTo(new Destinations(new Reach(['127.0.0.1']))), url);
+      const answer = await send(connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1']))), url);
       expect(answer).toMatchObject({ status, error: `answered ${status}; redirects are not followed` });
     }
     expect(listener.connections).toBe(0);
     await outside.stop();
   });
 
-  it('goes by http to what the operator has allowed alone', async () => {
+  it('is sent by http only to addresses that the operator has allowed', async () => {
     const answer = await send(
-      connectionTo(new Destinations(new Reach([]), async () => [PUBLIC])),
+      connectionTo(new Destinations(new NetworkPolicy([]), async () => [PUBLIC])),
       'http://public.example/',
     );
     expect(answer).toEqual({ error: 'https is required' });
-    const allowed = new Destinations(new Reach(['127.0.0.0/8']), async () => [PUBLIC]);
+    const allowed = new Destinations(new NetworkPolicy(['127.0.0.0/8']), async () => [PUBLIC]);
     expect(await send(connectionTo(allowed), 'http://public.example/')).toEqual({ error: 'https is required' });
   });
 
-  it('asks for the name in TLS, at the address that was looked up', async () => {
+  it('sends the host name as TLS server name, to the address that was looked up', async () => {
     const names: string[] = [];
     const server = createTlsServer({
       SNICallback: (name, done) => {
@@ -169,21 +178,21 @@ describe('A delivery', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
-    const destinations = new Destinations(new Reach(['127.0.0.1']), async () => ['127.0.0.1']);
+    const destinations = new Destinations(new NetworkPolicy(['127.0.0.1']), async () => ['127.0.0.1']);
     const answer = await send(connectionTo(destinations), `https://hooks.example:${port}/`);
     expect(names).toEqual(['hooks.example']);
     expect(answer.error).toMatch(/^(?:the server does not support TLS|the connection was (?:reset|closed).*)$/);
     server.close();
   });
 
-  it('has 5 s for the look-up and the connection together', async () => {
+  it('fails if the lookup and the connection together take more than 5 s', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
     let answerLookUp!: (addresses: string[]) => void;
     const lookUp = () => new Promise<string[]>((resolve) => (answerLookUp = resolve));
-    const connection = connectionTo(new Destinations(new Reach(['127.0.0.0/8']), lookUp));
+    const connection = connectionTo(new Destinations(new NetworkPolicy(['127.0.0.0/8']), lookUp));
     let answer: unknown;
     const sent = send(connection, `https://silent.example:${port}/`).then((given) => (answer = given));
     jest.advanceTimersByTime(4_500);
@@ -199,12 +208,17 @@ describe('A delivery', () => {
     silent.close();
   });
 
-  it('says of a host nothing but that it is no public address', async () => {
+  it('reveals nothing about a host except that its address is not public', async () => {
     for (const lookUp of [async () => ['10.1.2.3'], async () => ['127.0.0.1', '10.9.9.9']]) {
-      const { error } = await send(connectionTo(new Destinations(new Reach([]), lookUp)), 'https://intranet.example/');
+      const { error } = await send(
+        connectionTo(new Destinations(new NetworkPolicy([]), lookUp)),
+        'https://intranet.example/',
+      );
       expect(error).toBe('not a public address');
     }
-    const failing = new Destinations(new Reach([]), () => Promise.reject(new Error('queryA ENOTFOUND ns.internal')));
+    const failing = new Destinations(new NetworkPolicy([]), () =>
+      Promise.reject(new Error('queryA ENOTFOUND ns.internal')),
+    );
     expect(await send(connectionTo(failing), 'https://none.example/')).toEqual({
       error: 'the host name does not resolve',
     });
@@ -228,9 +242,9 @@ describe('A delivery through WEBHOOK_PROXY', () => {
     proxy.close();
   });
 
-  it('leaves names and addresses to the proxy', async () => {
+  it('leaves the lookup and the check of addresses to the proxy', async () => {
     const { port } = proxy.address() as { port: number };
-    const destinations = new Destinations(new Reach([]), () => Promise.reject(new Error('looked up')));
+    const destinations = new Destinations(new NetworkPolicy([]), () => Promise.reject(new Error('looked up')));
     const egress = new Egress(destinations, `http://user:secret@127.0.0.1:${port}`);
     const connection = new Connection(egress);
     const answer = await send(connection, 'https://hooks.example/path?query');

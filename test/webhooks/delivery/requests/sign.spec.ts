@@ -12,23 +12,23 @@ describe('A signature', () => {
   const verify = (secret: Buffer, changed: Record<string, string> = {}, content = body): unknown =>
     new Webhook(secretText(secret)).verify(content.toString(), { ...headers, ...changed });
 
-  it('is one that standardwebhooks verifies', () => {
+  it('is verified by the standardwebhooks library', () => {
     expect(verify(own)).toEqual(JSON.parse(body.toString()));
   });
 
-  it('is refused with another body, another id, another instant or another secret', () => {
+  it('does not match another body, id, timestamp or secret', () => {
     expect(() => verify(own, {}, Buffer.from('{"subject":"t2"}'))).toThrow(/signature/);
     expect(() => verify(own, { 'webhook-id': `${id}x` })).toThrow(/signature/);
     expect(() => verify(own, { 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) })).toThrow(/sig/);
     expect(() => verify(other)).toThrow(/signature/);
   });
 
-  it('is refused after six minutes', () => {
+  it('is rejected by the standardwebhooks library after six minutes', () => {
     const old = signedHeaders([own], id, Date.now() - 6 * 60_000, body);
     expect(() => verify(own, old)).toThrow(/too old/);
   });
 
-  it('is two while a secret is rotated, and either secret verifies', () => {
+  it('is sent for both secrets during a rotation, and either secret verifies the delivery', () => {
     const both = signedHeaders([own, other], id, Date.now(), body);
     expect(both['webhook-signature']).toMatch(/^v1,\S{44} v1,\S{44}$/);
     for (const secret of [own, other]) expect(verify(secret, both)).toBeDefined();
@@ -36,7 +36,7 @@ describe('A signature', () => {
 });
 
 describe('A webhook-id', () => {
-  it('is the same for the same content of an endpoint, another one otherwise, and has no dot', () => {
+  it('is the same for the same endpoint and body, differs otherwise, and contains no dot', () => {
     expect(webhookIdOf('wh1', Buffer.from(body))).toBe(id);
     expect(webhookIdOf('wh2', body)).not.toBe(id);
     expect(webhookIdOf('wh1', Buffer.from('{}'))).not.toBe(id);

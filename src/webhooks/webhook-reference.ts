@@ -1,4 +1,4 @@
-/** The parts of the reference that all routes of one webhook share. */
+/** The parts of the API reference that all routes with a webhook id share. */
 export const NO_SUCH_WEBHOOK = 'The organization has no webhook with this id.';
 export const WEBHOOK_ID = {
   name: 'id',

@@ -4,7 +4,7 @@ import type { RowOf } from '../../postgres/statement.js';
 import { COMPLETE_TEST, type LIST_PENDING_TESTS } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
 import { contentOf, type Endpoint, readEndpoint } from './endpoint.js';
-import { post, type Posted } from './post.js';
+import { post, type SentRequest } from './post.js';
 import { Connection } from './requests/send.js';
 
 type Test = RowOf<typeof LIST_PENDING_TESTS>;
@@ -21,31 +21,24 @@ const testElement = ({ webhookId }: Endpoint, testId: string, now: number): stri
     data: { webhookId },
   });
 
-const resultOf = ({ webhookId, answer: { status, error, text }, took }: Posted): string =>
-  JSON.stringify({ webhookId, status, error, answer: text, took });
+/** The result as JSON, in the form that `TestResult` describes. */
+const resultOf = ({ webhookId, response: { status, error, text }, durationMs }: SentRequest): string =>
+  JSON.stringify({ webhookId, status, error, answer: text, took: durationMs });
 
 /**
- * Sends the `webhook.test` that the API has been asked for, whatever state the endpoint is in, and stores what came back.
- * It takes no slot of the deliveries: whoever waits for it shall not wait for endpoints that hang.
- * @throws LeaseLost, or the database's error
+ * Sends a requested `webhook.test` event to an endpoint in any state, and stores the response. A test does not take a
+ * delivery slot, so that a client that waits for its result does not wait for unresponsive endpoints.
+ * @throws LeaseLost, or the error of the database
  */
-export const answerTest = async (
-  context: DeliveryContext,
-  { id, organization, endpoint: name }: Test,
-): Promise<void> => {
+export const runTest = async (context: DeliveryContext, { id, organization, endpoint: name }: Test): Promise<void> => {
   const { pool, clock, egress, writer, deliveryLog, giveUp } = context;
   const endpoint = await readEndpoint(pool, organization, name);
   if (endpoint === undefined) return;
   const connection = new Connection(egress);
-  const posted = await post(
-    context,
-    endpoint,
-    connection,
-    contentOf(endpoint, [testElement(endpoint, id, clock.now())]),
-  );
-  deliveryLog.add(endpoint, { ...posted, records: 0 });
+  const sent = await post(context, endpoint, connection, contentOf(endpoint, [testElement(endpoint, id, clock.now())]));
+  deliveryLog.add(endpoint, { ...sent, records: 0 });
   connection.end();
   if (giveUp.aborted) return;
-  await COMPLETE_TEST.run(pool, { id, result: resultOf(posted) });
-  await writer.storeTest(name, { ...posted, records: 0 });
+  await COMPLETE_TEST.run(pool, { id, result: resultOf(sent) });
+  await writer.storeTest(name, { ...sent, records: 0 });
 };

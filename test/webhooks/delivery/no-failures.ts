@@ -1,7 +1,7 @@
 import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
 
-/** The progress of an endpoint whose last delivery was taken. */
-export const UNTRIED: StoredProgress = {
+/** The progress of an endpoint whose last delivery succeeded. */
+export const NO_FAILURES: StoredProgress = {
   replay: 0,
   logId: 'log',
   position: 10,

@@ -1,17 +1,17 @@
 import { errors } from 'undici';
 import { printable } from '../../../runtime/terminal.js';
-import { AddressRefused } from '../../../egress/destinations.js';
+import { AddressDenied } from '../../../egress/destinations.js';
 
-/** How much of a response its organization is shown. UTF-16 units; all of them printable. */
-const MAX_SHOWN = 1_024;
+/** How much of a response body the organization sees, in UTF-16 units. */
+const MAX_SHOWN_CHARACTERS = 1_024;
 
-/** The outcome of a request. */
-export interface Answer {
+/** The outcome of a request: a response, or an error. */
+export interface EndpointResponse {
   /** Absent if no response arrived in time. */
   readonly status?: number;
   /** The beginning of the response body. */
   readonly text?: string;
-  /** The header. */
+  /** The `Retry-After` header. */
   readonly retryAfter?: string;
   /** Why the request failed, for the organization. Absent if the request succeeded. */
   readonly error?: string;
@@ -38,27 +38,29 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 const codeOf = (error: unknown): string | undefined => {
   const { code, errors: several } = error as { code?: unknown; errors?: readonly unknown[] };
-  // Of several addresses that were tried the first tells as much as all.
+  // If several addresses were tried, the first error is representative.
   return typeof code === 'string' && code !== '' ? code : several?.map(codeOf)[0];
 };
 
-/** @param error what a request ended with */
-export const failureOf = (error: unknown): Answer => {
-  if (error instanceof AddressRefused) return { error: error.message };
+/** The outcome of a request that failed with `error`. */
+export const failureOf = (error: unknown): EndpointResponse => {
+  if (error instanceof AddressDenied) return { error: error.message };
   const code = codeOf(error);
   if (error instanceof errors.HTTPParserError) return { error: 'the response is not HTTP' };
   if (code?.startsWith('ERR_SSL_') || code === 'EPROTO') return { error: 'the server does not support TLS' };
   return { error: FAILURES[code ?? ''] ?? 'the connection failed' };
 };
 
-/** @param bytes the first of the body */
-export const answerOf = (status: number, bytes: Buffer, retryAfter: string | undefined): Answer => {
-  const text = printable(bytes.subarray(0, MAX_SHOWN).toString()).slice(0, MAX_SHOWN);
-  const isTaken = status >= 200 && status < 300;
+/** The outcome of a request that got a response. @param bytes the beginning of the body */
+export const responseOf = (status: number, bytes: Buffer, retryAfter: string | undefined): EndpointResponse => {
+  const text = printable(bytes.subarray(0, MAX_SHOWN_CHARACTERS).toString()).slice(0, MAX_SHOWN_CHARACTERS);
+  const isSuccess = status >= 200 && status < 300;
   return {
     status,
     text,
     ...(retryAfter !== undefined && { retryAfter }),
-    ...(!isTaken && { error: status < 400 ? `answered ${status}; redirects are not followed` : `answered ${status}` }),
+    ...(!isSuccess && {
+      error: status < 400 ? `answered ${status}; redirects are not followed` : `answered ${status}`,
+    }),
   };
 };

@@ -5,15 +5,15 @@ import { isReachableAddress } from './reachable-address.js';
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** Which addresses may be connected to: those of the public Internet, and those that the operator allows. */
-export class Reach {
+/** Decides which addresses may be connected to: those of the public Internet, and those that the operator allows. */
+export class NetworkPolicy {
   /** Whether the operator has allowed any network. */
-  readonly isWidened: boolean;
+  readonly allowsNetworks: boolean;
   private readonly networks = new BlockList();
 
   /** @param allow valid addresses and networks, such as those of `WEBHOOK_ALLOWED_NETWORKS` */
   constructor(allow: readonly string[]) {
-    this.isWidened = allow.length > 0;
+    this.allowsNetworks = allow.length > 0;
     for (const network of allow) {
       const [address = '', prefix] = network.split('/');
       if (prefix === undefined) this.networks.addAddress(address, familyOf(address));
@@ -28,17 +28,17 @@ export class Reach {
   }
 
   /** Whether a connection to this IP address may be made. */
-  includes(address: string): boolean {
+  permits(address: string): boolean {
     return this.isAllowed(address) || isReachableAddress(address);
   }
 
   /**
-   * Whether a connection to this host may be made, before a name is looked up. If the operator has allowed any network,
-   * every name may lead there, and the addresses of the name decide.
+   * Whether a connection to this host may be made, before its name is looked up. If the operator has allowed a network, any
+   * name may resolve to an address in that network, so every name passes, and its addresses are checked after the lookup.
    * @param host an IP address without brackets, or a name
    */
-  mayInclude(host: string): boolean {
-    if (isIP(host) !== 0) return this.includes(host);
-    return this.isWidened || (host.includes('.') && !isInternalHost(host, true));
+  permitsHost(host: string): boolean {
+    if (isIP(host) !== 0) return this.permits(host);
+    return this.allowsNetworks || (host.includes('.') && !isInternalHost(host, true));
   }
 }

@@ -4,12 +4,12 @@ import { BEGINNING, EventLog } from '../../event-log/event-log.js';
 import { readDate } from '../../http/range.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { InitialBackfill } from '../../records/initial-backfill.js';
-import { FEED_END, FEED_PLACE_AT } from './statements.js';
-import type { StartPlace } from './webhook.js';
+import { FEED_END, FEED_POSITION_AT } from './statements.js';
+import type { StartPosition } from './webhook.js';
 
-/** The position in the log after which the deliveries to an endpoint begin. */
+/** Finds the position in the log after which the deliveries to an endpoint start. */
 @Injectable()
-export class StartPlaces {
+export class StartPositions {
   constructor(
     private readonly pool: WatchPool,
     private readonly log: EventLog,
@@ -18,10 +18,10 @@ export class StartPlaces {
 
   /**
    * @param from `beginning`, an ISO time, or absent: the feed's current end
-   * @throws Invalid if `from` is none of these, or in the future
-   * @throws Unavailable if the log or the database is unavailable, or the feed is not filled yet
+   * @throws Invalid if `from` is invalid or in the future
+   * @throws Unavailable if the log or the database is unavailable, or the feed has not been built yet
    */
-  async find(organization: string, from: string | undefined): Promise<StartPlace> {
+  async find(organization: string, from: string | undefined): Promise<StartPosition> {
     if (from === 'beginning') return this.beginning();
     const instant = from === undefined ? undefined : readDate('from', from).from;
     await this.backfill.requireComplete();
@@ -29,12 +29,12 @@ export class StartPlaces {
       const [end] = await FEED_END.run(this.pool, {});
       return end === undefined ? this.beginning() : { startAfter: end.position, startLog: end.log };
     }
-    const [place] = await FEED_PLACE_AT.run(this.pool, { organization, instant });
-    if (place !== undefined && instant > place.latest) throw new Invalid('from must not be in the future');
-    return place === undefined ? this.beginning() : { startAfter: place.position, startLog: place.log };
+    const [found] = await FEED_POSITION_AT.run(this.pool, { organization, instant });
+    if (found !== undefined && instant > found.latest) throw new Invalid('from must not be in the future');
+    return found === undefined ? this.beginning() : { startAfter: found.position, startLog: found.log };
   }
 
-  private async beginning(): Promise<StartPlace> {
+  private async beginning(): Promise<StartPosition> {
     return { startAfter: Number(BEGINNING), startLog: await this.log.id() };
   }
 }

@@ -1,6 +1,6 @@
 import type { CloudEvent } from '../receive/cloud-event.js';
 
-/** Reasons for rejecting events, a fixed set for counting. The messages for the sender are in the answer. */
+/** The reasons for which events are rejected and counted. The response has detailed messages for the sender. */
 export const REJECT_REASONS = [
   /** A CloudEvents attribute is missing or invalid, or the event is unreadable. */
   'attributes',
@@ -13,20 +13,20 @@ export const REJECT_REASONS = [
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
 
-/** Events of a request rejected for one reason. */
-export interface Refusal {
+/** The events of a request that were rejected with the same reason and type. */
+export interface RejectionGroup {
   readonly reason: RejectReason;
   /** An upstream type, or `other`. */
   readonly type: string;
   count: number;
-  /** The first of them, and its problems. */
+  /** The first of these events, and its problems. */
   readonly event: CloudEvent;
   readonly issues: readonly string[];
 }
 
-/** A request's rejected events by type and reason. */
-export class Refusals {
-  private readonly found = new Map<string, Refusal>();
+/** Groups the rejected events of a request by reason and type. */
+export class RejectionGroups {
+  private readonly found = new Map<string, RejectionGroup>();
 
   add(reason: RejectReason, type: string, event: CloudEvent, issues: readonly string[]): void {
     const key = `${reason} ${type}`;
@@ -35,7 +35,7 @@ export class Refusals {
     else known.count += 1;
   }
 
-  all(): readonly Refusal[] {
+  all(): readonly RejectionGroup[] {
     return [...this.found.values()];
   }
 }
