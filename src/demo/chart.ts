@@ -1,5 +1,3 @@
-import { dayOf, formatDay, parseInstant } from '../events/instant.js';
-
 /** The part of the metrics response that is drawn. */
 export interface DrawnMetrics {
   readonly metrics: {
@@ -15,8 +13,6 @@ export interface DrawnMetrics {
 
 const BAR_WIDTH = 40;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-const LEVELS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const MONTHS = 12;
 
 const whole = new Intl.NumberFormat('en-US');
 
@@ -36,33 +32,13 @@ const bars = (counts: readonly (readonly [string, number])[]): string[] => {
   );
 };
 
-const sumBy = (days: DrawnMetrics['blockedByDay'], length: number): [string, number][] => {
-  const sums = new Map<string, number>();
+const countsByYear = (days: DrawnMetrics['blockedByDay']): [string, number][] => {
+  const counts = new Map<string, number>();
   for (const { date, count } of days) {
-    const period = date.slice(0, length);
-    sums.set(period, (sums.get(period) ?? 0) + count);
+    const year = date.slice(0, 4);
+    counts.set(year, (counts.get(year) ?? 0) + count);
   }
-  return [...sums];
-};
-
-/** One line per recent month with a threat, with one column per day. */
-const monthLines = (days: DrawnMetrics['blockedByDay']): string[] => {
-  const months = sumBy(days, 7).slice(-MONTHS);
-  const counts = new Map(days.map(({ date, count }) => [date, count]));
-  const shown = days.filter(({ date }) => months.some(([month]) => date.startsWith(month)));
-  const most = Math.max(...shown.map(({ count }) => count));
-  // A square-root scale keeps the other days visible next to a few very high ones.
-  const column = (count: number): string =>
-    count === 0 ? ' ' : LEVELS[Math.min(7, Math.floor(Math.sqrt(count / most) * 8))]!;
-  const lines = months.map(([month, sum]) => {
-    const first = dayOf(parseInstant(`${month}-01T00:00:00Z`)!);
-    const inMonth = Array.from({ length: 31 }, (_, index) => formatDay(first + index)).filter((date) =>
-      date.startsWith(month),
-    );
-    const columns = inMonth.map((date) => column(counts.get(date) ?? 0)).join('');
-    return `  ${month}  ${whole.format(sum).padStart(6)}  ${columns}`.trimEnd();
-  });
-  return [`By day, the last ${months.length} months (height: square root; highest: ${whole.format(most)})`, ...lines];
+  return [...counts];
 };
 
 const title = (name: string, value: number): string => `  ${name.padEnd(20)}${whole.format(value).padStart(9)}`;
@@ -84,9 +60,7 @@ export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetri
     ...bars(blockedByType.map(({ type, count }) => [type, count] as const)),
     '',
     'By year',
-    ...bars(sumBy(blockedByDay, 4)),
-    '',
-    ...monthLines(blockedByDay),
+    ...bars(countsByYear(blockedByDay)),
   ];
 };
 

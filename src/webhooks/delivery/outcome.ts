@@ -34,7 +34,7 @@ const GONE = 410;
 export const outcomeOf = ({ batch, at, response, progress: before, maxBatch, limits, now }: AttemptResult): Outcome => {
   const { status, error } = response;
   const noFailures = { tries: 0, nextAttemptAt: null, refused: 0 };
-  // Double the size after each accepted part, so that bisection finds a rejected record in few steps.
+  // After a rejected batch, records are sent one by one; the size doubles again with each accepted delivery.
   const doubled: BatchLimits = { size: Math.min(maxBatch, 2 * limits.size) };
   if (error === undefined)
     return {
@@ -52,10 +52,9 @@ export const outcomeOf = ({ batch, at, response, progress: before, maxBatch, lim
   if (now - failingSince >= DISABLE_AFTER_MS) return { progress: failed, limits: retry, disable: 'failing' };
   if (!isRejection(status)) return { progress: failed, limits: retry };
 
-  const { length } = batch.records;
-  if (length > 1) {
+  if (batch.records.length > 1) {
     const nextAttemptAt = now + delayAfter(1, retryAfter);
-    return { progress: { ...failed, tries: 1, nextAttemptAt }, limits: { size: Math.ceil(length / 2) } };
+    return { progress: { ...failed, tries: 1, nextAttemptAt }, limits: { size: 1 } };
   }
   const refused = progress.refused + 1;
   if (refused < MAX_REJECTIONS) return { progress: { ...failed, refused }, limits: retry };

@@ -80,18 +80,15 @@ describe('The outcome of an attempt', () => {
     expect(since(5).disable).toBe('failing');
   });
 
-  it('halves a rejected batch down to one record, and doubles the size again after a success', () => {
-    let limits = attempt(NO_FAILURES, rejection, { records: 100, maxBatch: 100 }).limits;
-    expect(limits).toEqual({ size: 50 });
-    const sizes: number[] = [];
-    while (limits.size > 1) {
-      limits = attempt(NO_FAILURES, rejection, { records: limits.size, maxBatch: 100 }).limits;
-      sizes.push(limits.size);
-    }
-    expect(sizes).toEqual([25, 13, 7, 4, 2, 1]);
-    expect(attempt(NO_FAILURES, { status: 200 }, { records: 13, maxBatch: 100 }).limits).toEqual({ size: 26 });
+  it('sends a rejected batch again record by record, and doubles the size after each accepted delivery', () => {
+    const rejected = attempt({ ...NO_FAILURES, tries: 1 }, rejection, { records: 100, maxBatch: 100 });
+    expect(rejected.limits).toEqual({ size: 1 });
     // The delay does not grow, because the endpoint rejects the content but is available.
-    expect(attempt({ ...NO_FAILURES, tries: 1 }, rejection, { records: 50, maxBatch: 100 }).progress.tries).toBe(1);
+    expect(rejected.progress.tries).toBe(1);
+    const sizes: number[] = [];
+    for (let { size } = rejected.limits; size < 100; sizes.push(size))
+      ({ size } = attempt(NO_FAILURES, { status: 200 }, { records: size, maxBatch: 100 }).limits);
+    expect(sizes).toEqual([2, 4, 8, 16, 32, 64, 100]);
   });
 
   it('sets a record aside and names it after it was rejected twenty times when sent alone', () => {
