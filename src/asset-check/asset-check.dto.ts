@@ -92,7 +92,10 @@ export class AssetCheckResponse {
       '"https://polkadot-dot.info/claim" is blocked: the source metamask has "polkadot-dot.info" on its blocklist.',
   })
   message!: string;
-  /** How the content was parsed. Absent with `parse-error`. */
+  /**
+   * How the content was parsed. Absent with `parse-error`.
+   * @example {"type": "URL", "content": "polkadot-dot.info"}
+   */
   asset?: UnderstoodAsset;
   /**
    * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address of
@@ -186,7 +189,10 @@ export class ListedSince {
 }
 
 export class AssetHistoryResponse {
-  /** How the content was parsed. Absent with `parse-error`. */
+  /**
+   * How the content was parsed. Absent with `parse-error`.
+   * @example {"type": "URL", "content": "polkadot-dot.info"}
+   */
   asset?: UnderstoodAsset;
   /** Why no source was queried, as in the asset check. */
   @ApiProperty({ enum: CODES, required: false })

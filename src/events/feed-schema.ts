@@ -1,12 +1,26 @@
 import type { JsonSchema } from './declaring/fields.js';
 import { DIALECT, schemaPath } from './declaring/json-schema.js';
-import { itemSchema, KIND_NAMES, type ListedKind } from './kinds.js';
+import { exampleItem, itemSchema, KIND_NAMES, type ListedKind } from './kinds.js';
 
 /** The prefix of the type of each feed element. */
 export const FEED_TYPE_PREFIX = 'threat-protection.';
 export const FEED_SOURCE = '/v2/organization/feed';
 
 const SCHEMA_NAMES = KIND_NAMES.map((kind) => [kind, kind[0]!.toUpperCase() + kind.slice(1)] as const);
+
+const exampleElement = (kind: ListedKind): object => {
+  const item = exampleItem(kind);
+  return {
+    specversion: '1.0',
+    id: 'fQ3zv2Lk.5n0b1Zx8c7V6b5N4m3M2a1',
+    source: FEED_SOURCE,
+    type: FEED_TYPE_PREFIX + kind,
+    subject: item['id'],
+    time: '2026-03-01T12:00:00.000Z',
+    datacontenttype: 'application/json',
+    data: item,
+  };
+};
 
 const element = (kind: ListedKind, data: JsonSchema): JsonSchema => ({
   type: 'object',
@@ -36,6 +50,7 @@ const element = (kind: ListedKind, data: JsonSchema): JsonSchema => ({
     { type: 'object', required: ['data', 'datacontenttype'] },
     { type: 'object', required: ['method'] },
   ],
+  examples: [exampleElement(kind)],
 });
 
 const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
@@ -57,7 +72,6 @@ const page = (name: string): JsonSchema => ({
       type: 'string',
       description:
         'The cursor of the next page. Absent on the last page. The cursor does not expire, and works on every instance.',
-      examples: ['q83vASNFZ4mrze8BlM0uK2hS9dXf1YbQ7pT3wZkVnE4rGyLtUoJmCiAxHsDv5N6'],
     },
   },
 });

@@ -27,8 +27,8 @@ import { MAX_CELLS, MAX_POINTS } from './timeline/timeline-sql.js';
 import { Timeline, TimelineRequest } from './timeline/timeline.dto.js';
 
 const CSV_EXAMPLE =
-  'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.TWITTER,byType.URL\r\n' +
-  '2026-01-05T00:00:00.000Z,2026-01-11T23:59:59.999Z,57,1204,31,112,98,104,1100\r\n';
+  'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.URL\r\n' +
+  '2026-01-05T00:00:00.000Z,2026-01-11T23:59:59.999Z,57,1204,31,112,98,1204\r\n';
 /** `brands-and-flags` is read by `checkBrand`. */
 const READS = ['metrics', 'takedowns', 'brands-and-flags'] as const;
 const TOO_MANY_COUNTS = `The points have more than ${MAX_CELLS} counts by type in total.`;

@@ -54,6 +54,9 @@ export class OrganizationResponse {
   key!: CurrentKey;
   /** The organization's enabled feature flags, sorted. @example ['brands-metrics'] */
   flags!: string[];
+  /**
+   * @example { "requests": { "perMinute": 6000, "remaining": 5999, "resetSeconds": 42 }, "ingest": { "events": { "perDay": 10000000, "remaining": 9999000 }, "bytes": { "perDay": 21474836480, "remaining": 21474000000 }, "resetsAt": "2026-03-02T00:00:00.000Z" } }
+   */
   limits!: OrganizationLimits;
 }
 

@@ -49,7 +49,7 @@ export const ApiRecordList = (kind: ListedKind, description: string): MethodDeco
 export const ApiRecord = (kind: ListedKind, id: string, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `Get one ${kind}`, description }),
-    ApiParam({ name: 'id', description: 'The id that upstream assigned.', schema: { type: 'string' }, example: id }),
+    ApiParam({ name: 'id', description: 'The id that upstream assigned.', schema: { type: 'string', example: id } }),
     ApiCounted(`${capitalized(kind)}Item`, {}, kind),
   );
 

@@ -105,19 +105,19 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
 
 export const RECORDS_CONTROLLERS = [
   controllerOf('report', {
-    id: 'report-1',
+    id: 'report-2041',
     list: 'Lists the reports that the metrics count as `reports`.',
     one: 'Returns a report in the newest state that upstream has sent.',
   }),
   controllerOf('threat', {
-    id: 'threat-1',
+    id: 'threat-5512',
     list:
       'The metrics count threats with the status BLOCKED, APPROVED or AUTO_APPROVED as `newThreats`, and threats with the ' +
       'status WATCHLISTED as `threatsWatchlisted`.',
     one: 'Returns a threat in the newest state that upstream has sent.',
   }),
   controllerOf('takedown', {
-    id: 'takedown-1',
+    id: 'takedown-310',
     list:
       'The metrics count all takedowns as `takedownsFiled`, and takedowns with the status COMPLETED as ' +
       '`takedownsCompleted`. If `brandSlug` is given, takedowns are listed by `updatedAt`, as in the metrics of a brand.',
@@ -126,7 +126,7 @@ export const RECORDS_CONTROLLERS = [
       'requested here, because that path returns the takedown statistics. Lists, tables and the feed include it.',
   }),
   controllerOf('verdict', {
-    id: 'change-1',
+    id: 'change-90210',
     list:
       'Lists the entries of the asset status history that concern a brand of the organization. The metrics of a brand ' +
       'count entries with the status BLOCKED as `newThreats`.',

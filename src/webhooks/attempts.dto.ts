@@ -1,10 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
 export class TestResultDto {
-  /** The `webhook-id` of the test request. */
+  /** The `webhook-id` of the test request. @example "msg_0c1f4a7e" */
   deliveryId!: string;
   /** The status of the response. Absent if there was no response. */
-  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
+  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599, example: 204 })
   status?: number | undefined;
   /** Why the test failed. Absent if the test succeeded. */
   @ApiPropertyOptional({ type: 'string' })
@@ -31,9 +31,9 @@ export class AttemptDto {
   /** @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ format: 'date-time' })
   at!: string;
-  /** Whether the attempt was a `webhook.test`. */
+  /** Whether the attempt was a `webhook.test`. @example false */
   isTest!: boolean;
-  /** The `webhook-id` of the delivery. Retries of the same content have the same id. */
+  /** The `webhook-id` of the delivery. Retries of the same content have the same id. @example "msg_0c1f4a7e" */
   deliveryId!: string;
   /**
    * Number of records in the delivery.
@@ -42,7 +42,7 @@ export class AttemptDto {
   @ApiProperty({ type: 'integer', minimum: 0 })
   records!: number;
   /** The status of the response. Absent if there was no response. */
-  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
+  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599, example: 204 })
   status?: number | undefined;
   /** Why the attempt failed. Absent if the attempt succeeded. */
   @ApiPropertyOptional({ type: 'string' })

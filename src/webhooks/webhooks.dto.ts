@@ -29,13 +29,17 @@ export class WebhookDto {
   /** @example "https://acme.example/webhooks/threats" */
   url!: string;
   /** The kinds of records that are delivered. Absent if all kinds are delivered. */
-  @ApiPropertyOptional({ type: 'array', items: { type: 'string', enum: [...KIND_NAMES] } })
+  @ApiPropertyOptional({
+    type: 'array',
+    items: { type: 'string', enum: [...KIND_NAMES] },
+    example: ['threat', 'takedown'],
+  })
   types?: readonly ListedKind[] | undefined;
   /** The asset types whose records are delivered. Absent if all types are delivered. */
-  @ApiPropertyOptional({ type: 'array', items: { type: 'string' } })
+  @ApiPropertyOptional({ type: 'array', items: { type: 'string' }, example: ['URL'] })
   assetTypes?: readonly string[] | undefined;
   /** The statuses in which records are delivered. Absent if records in all statuses are delivered. */
-  @ApiPropertyOptional({ type: 'array', items: { type: 'string' } })
+  @ApiPropertyOptional({ type: 'array', items: { type: 'string' }, example: ['BLOCKED', 'COMPLETED'] })
   statuses?: readonly string[] | undefined;
   /** @example 1 */
   @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_BATCH })
@@ -111,7 +115,10 @@ export class RotatedSecretDto {
   /** The new secret. It is shown only in this response. */
   @ApiProperty({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret!: string;
-  /** Until when the previous secret also signs deliveries. */
+  /**
+   * Until when the previous secret also signs deliveries.
+   * @example "2026-03-02T12:00:00.000Z"
+   */
   @ApiProperty({ format: 'date-time' })
   previousSecretUntil!: string;
 }

@@ -4,16 +4,18 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
+/** A body of one media type. */
+export interface Media {
+  readonly schema: object;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
 /** Part of the reference, with what is asked of it here. */
 export interface Declared {
   readonly description?: string;
   readonly headers?: Readonly<Record<string, { readonly $ref?: string; readonly required?: boolean }>>;
-  readonly content?: Readonly<
-    Record<
-      string,
-      { readonly schema?: object; readonly examples?: Readonly<Record<string, { readonly value: unknown }>> }
-    >
-  >;
+  readonly content?: Readonly<Record<string, Media>>;
 }
 
 export interface DeclaredOperation {
@@ -21,12 +23,13 @@ export interface DeclaredOperation {
   readonly summary?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly object[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
   readonly parameters?: readonly {
     readonly name: string;
     readonly in: string;
+    readonly required?: boolean;
     readonly description?: string;
-    readonly schema: object;
+    readonly schema: { readonly examples?: readonly unknown[] };
   }[];
   readonly responses: Readonly<Record<string, Declared & { readonly $ref?: string }>>;
 }

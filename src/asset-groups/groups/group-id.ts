@@ -4,8 +4,7 @@ export const NO_SUCH_GROUP = 'The organization has no group with this id.';
 export const GROUP_ID = {
   name: 'id',
   description: "The group's id.",
-  schema: { type: 'integer', minimum: 1 },
-  example: 1,
+  schema: { type: 'integer', minimum: 1, example: 1 },
 } as const;
 
 export const groupNotFound = (): Error => new NotFound('Asset group not found');

@@ -49,10 +49,7 @@ export class GroupAssetPageDto {
    * in the group is on exactly one page, even if the group changes between pages.
    */
   assets!: GroupAssetDto[];
-  /**
-   * The cursor of the next page. Absent on the last page. The cursor is opaque and valid for this group only.
-   * @example "MTowYzVmY2YwMWRjZTA2NGRkZGY4ZDIzYjk4YzlhODI1Zg"
-   */
+  /** The cursor of the next page. Absent on the last page. The cursor is opaque and valid for this group only. */
   nextCursor?: string;
 }
 
@@ -84,12 +81,12 @@ export class MembershipItemDto implements MembershipItem {
    */
   @ApiProperty({ enum: MEMBERSHIP_RESULTS, example: 'added' })
   result!: MembershipResult;
-  /** How the content was understood; absent with `parse-error`. */
-  asset?: UnderstoodGroupAsset;
   /**
-   * The previous group of the asset. Present only with `moved`.
-   * @example 2
+   * How the content was understood; absent with `parse-error`.
+   * @example {"type": "URL", "content": "polkadot-dot.info"}
    */
+  asset?: UnderstoodGroupAsset;
+  /** The previous group of the asset. Present only with `moved`. */
   movedFrom?: number;
   /**
    * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the content is
@@ -98,10 +95,7 @@ export class MembershipItemDto implements MembershipItem {
    */
   @ApiProperty({ enum: MEMBERSHIP_REASONS, required: false })
   reason?: MembershipReason;
-  /**
-   * An explanation for people. Present only with `error`.
-   * @example "The content could not be parsed as an asset"
-   */
+  /** An explanation for people. Present only with `error`. */
   message?: string;
 }
 
@@ -135,7 +129,10 @@ export class RemovalSummary {
 
 export class RemovalResponse {
   /** The results, in the order of the contents. */
-  @ApiProperty({ type: [MembershipItemDto] })
+  @ApiProperty({
+    type: [MembershipItemDto],
+    example: [{ result: 'removed', asset: { type: 'URL', content: 'polkadot-dot.info' } }],
+  })
   results!: readonly MembershipItemDto[];
   /** The three counts add up to the number of contents. */
   summary!: RemovalSummary;

@@ -143,7 +143,11 @@ export const ASSET_SCHEMA: JsonSchema = {
       examples: [...ASSET_TYPES],
       description: 'Unknown types are accepted, but not from an organization’s own key.',
     },
-    content: { ...textSchema(MAX_CONTENT), description: 'The asset as it was found: an address, a link or a name.' },
+    content: {
+      ...textSchema(MAX_CONTENT),
+      examples: ['phishing.example'],
+      description: 'The asset as it was found: an address, a link or a name.',
+    },
   },
 };
 

@@ -53,7 +53,11 @@ export class HealthController {
     type: Health,
     description: 'The process should receive requests. If the status is `degraded`, an operator should investigate.',
   })
-  @ApiServiceUnavailableResponse({ type: Health, description: 'A part is unavailable, or the process is stopping.' })
+  @ApiServiceUnavailableResponse({
+    type: Health,
+    description: 'A part is unavailable, or the process is stopping.',
+    example: { status: 'not-ready', parts: { log: { state: 'unavailable' } } },
+  })
   async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
     return answerReport(this.config.opsPort === undefined ? report : withoutDetails(report), reply);

@@ -1,3 +1,5 @@
+import { ApiProperty } from '@nestjs/swagger';
+
 /** The state of one part of the service. */
 export class PartHealth {
   /**
@@ -19,5 +21,19 @@ export class Health {
   /** @example "ready" */
   status!: 'ready' | 'degraded' | 'not-ready' | 'stopping';
   /** The state of each part, by name. */
+  @ApiProperty({
+    example: {
+      'asset-statuses': { state: 'ok', detail: { known: 5990, bytes: 5990, ageMs: 42 } },
+      lists: { state: 'ok', detail: { metamask: { entries: 5990, failing: false } } },
+      keys: { state: 'ok', detail: { known: 12 } },
+      log: { state: 'ok', detail: { head: '1042' } },
+      readModels: {
+        state: 'ok',
+        detail: {
+          projections: [{ projection: 'metrics', position: '1042', lag: 0, unit: 'events', lagSeconds: 0, parked: 0 }],
+        },
+      },
+    },
+  })
   parts!: Record<string, PartHealth>;
 }

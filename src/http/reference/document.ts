@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import type { JsonSchema } from '../../events/declaring/fields.js';
 import { FEED_SCHEMA, feedSchemas, pageSchemas } from '../../events/feed-schema.js';
 import { openApiSchemas } from '../../events/cloud-event-schema.js';
 import { SHARED_FAILURES } from '../access/access.js';
@@ -7,7 +8,7 @@ import { ERROR_CODES } from '../errors/error-codes.js';
 import { declareHeaders, SHARED_HEADERS } from './answer-headers.js';
 import { DESCRIPTION, TAGS } from './description.js';
 import { METHODS, type Operation, operationsOf, type Parameter, type Response } from './document-parts.js';
-import { examplesOf, readRecordings, type Recording } from './examples.js';
+import { exampleOf } from './examples.js';
 import { withPlainSchemas } from './plain-schemas.js';
 
 export const CONTACT = { name: 'The operator of this service' };
@@ -37,49 +38,44 @@ const nameOf = (status: string): string =>
 const isShared = (status: string, { description }: Response): boolean =>
   SHARED_FAILURES[Number(status)] === description;
 
-const addExamples = (operation: Operation, recording: Recording): void => {
-  for (const [status, recorded] of Object.entries(recording)) {
-    const response = operation.responses[status] as Response | undefined;
-    for (const [type, media] of Object.entries(response?.content ?? {})) {
-      const examples = examplesOf(
-        recorded.filter((one) => one.type === type),
-        ({ body }) => body,
-      );
-      if (examples === undefined) continue;
-      delete media.example;
-      media.examples = examples;
+type Schemas = Readonly<Record<string, JsonSchema>>;
+
+const errorExample = (status: string, message: string): object => ({ code: ERROR_CODES[Number(status)], message });
+
+/** Adds to each body the example that its schema declares, unless the route itself has one. */
+const addExamples = ({ requestBody, responses }: Operation, schemas: Schemas): void => {
+  const add = ({ content = {} }: Pick<Response, 'content'>, error?: object): void => {
+    for (const media of Object.values(content)) {
+      if ('example' in media || 'examples' in media) continue;
+      const schema = media.schema as JsonSchema;
+      const example = schema['$ref'] === ERROR_BODY ? error : exampleOf(schema, schemas);
+      if (example !== undefined) media.example = example;
     }
-  }
-  const { requestBody } = operation;
-  if (requestBody === undefined || '$ref' in requestBody) return;
-  const accepted = Object.entries(recording).flatMap(([status, recorded]) => (status < '300' ? recorded : []));
-  const json = requestBody.content['application/json'];
-  // A route's own example stays.
-  if (json && json.example === undefined && json.examples === undefined)
-    json.examples = examplesOf(accepted, ({ request }) => request?.body);
+  };
+  if (requestBody !== undefined && !('$ref' in requestBody)) add(requestBody);
+  for (const [status, response] of Object.entries(responses) as [string, Response][])
+    add(response, errorExample(status, response.description));
 };
 
 /** Adds what every operation shares, so that controllers need not repeat it. */
-const completeOperation = (method: string, operation: Operation, recording: Recording): void => {
+const completeOperation = (method: string, operation: Operation, schemas: Schemas): void => {
   const { responses } = operation;
   operation.security ??= [];
   if (operation.parameters) operation.parameters = onceEach(operation.parameters);
   responses['400'] ??= structuredClone(BAD_REQUEST);
   if (method === 'get') for (const status of ['413', '415']) delete responses[status];
   for (const [status, response] of Object.entries(responses)) declareHeaders(status, response as Response, operation);
-  addExamples(operation, recording);
+  addExamples(operation, schemas);
 };
 
-/** Moves answers that all routes share to `components`, with one of each example. */
+/** Moves answers that all routes share to `components`. */
 const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   const shared: Record<string, Response> = {};
   for (const { operation } of operationsOf(document))
     for (const [status, response] of Object.entries(operation.responses) as [string, Response][]) {
       if (!isShared(status, response)) continue;
       const name = nameOf(status);
-      const first = (shared[name] ??= response);
-      const examples = first.content!['application/json']!;
-      examples.examples = { ...response.content!['application/json']!.examples, ...examples.examples };
+      shared[name] ??= response;
       operation.responses[status] = { $ref: `#/components/responses/${name}` };
     }
   return shared;
@@ -110,9 +106,14 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     autoTagControllers: false,
   });
   const document = withPlainSchemas(made);
-  const recordings = readRecordings();
-  for (const { method, operation } of operationsOf(document))
-    completeOperation(method, operation, recordings.get(operation.operationId!) ?? {});
+  const schemas = {
+    ...document.components!.schemas,
+    ...feedSchemas(),
+    ...pageSchemas(),
+    Feed: FEED_SCHEMA,
+    ...openApiSchemas(),
+  } as Schemas;
+  for (const { method, operation } of operationsOf(document)) completeOperation(method, operation, schemas);
   const responses = shareFailures(document);
   return {
     ...document,
@@ -121,13 +122,7 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     paths: arrange(document.paths),
     components: {
       ...document.components,
-      schemas: {
-        ...document.components!.schemas,
-        ...feedSchemas(),
-        ...pageSchemas(),
-        Feed: FEED_SCHEMA,
-        ...openApiSchemas(),
-      },
+      schemas,
       responses,
       headers: SHARED_HEADERS,
     },

@@ -1,52 +1,25 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import type { JsonSchema } from '../../events/declaring/fields.js';
 
-/** One recorded answer, and its request unless many routes share that case. */
-export interface Recorded {
-  /** A few words that name the case. */
-  readonly summary: string;
-  readonly request?: {
-    readonly path: string;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly body?: unknown;
-  };
-  /** Declared headers only; values that differ each time are replaced by a constant. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The answer's media type; absent if it has no body. */
-  readonly type?: string;
-  readonly body: unknown;
-}
+type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** By status. */
-export type Recording = Readonly<Record<string, readonly Recorded[]>>;
+const REFERENCE = '#/components/schemas/';
 
-const FOLDER = join(import.meta.dirname, 'examples');
-
-/** The recorded examples by operation id; a spec records them and compares them with the service. */
-export const readRecordings = (): ReadonlyMap<string, Recording> =>
-  new Map(
-    readdirSync(FOLDER)
-      .filter((file) => file.endsWith('.json'))
-      .map((file) => [
-        file.slice(0, -'.json'.length),
-        JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) as Recording,
-      ]),
+/**
+ * Returns the example that a schema declares: its own, or one composed of the examples of its parts. An optional
+ * property is part of the example if the property has an example of its own.
+ * @param schemas the schemas that references name
+ */
+export const exampleOf = (schema: JsonSchema, schemas: Schemas): unknown => {
+  const { examples, const: only, enum: values, $ref: reference, properties, required = [], items, anyOf } = schema;
+  if (Array.isArray(examples)) return examples[0];
+  if (only !== undefined) return only;
+  if (Array.isArray(values)) return values[0];
+  if (typeof reference === 'string') return exampleOf(schemas[reference.slice(REFERENCE.length)]!, schemas);
+  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as JsonSchema, schemas);
+  if (items !== undefined) return [exampleOf(items as JsonSchema, schemas)];
+  if (properties === undefined) return undefined;
+  const shown = Object.entries(properties as Schemas).filter(
+    ([name, property]) => (required as readonly string[]).includes(name) || 'examples' in property,
   );
-
-/** @returns a media type's examples by their summaries; undefined if there are none */
-export const examplesOf = (
-  recorded: readonly Recorded[],
-  valueOf: (one: Recorded) => unknown,
-): Record<string, { summary: string; value: unknown }> | undefined => {
-  const named = recorded.flatMap((one) => {
-    const value = valueOf(one);
-    return value === undefined ? [] : [[keyOf(one.summary), { summary: one.summary, value }]];
-  });
-  return named.length === 0 ? undefined : Object.fromEntries(named);
+  return Object.fromEntries(shown.map(([name, property]) => [name, exampleOf(property, schemas)]));
 };
-
-const keyOf = (summary: string): string =>
-  summary
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '');

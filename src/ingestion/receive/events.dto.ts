@@ -27,11 +27,11 @@ export class EventWarningDto {
 
 /** `accepted`, `duplicates` and `rejected` add up to the number of events sent. */
 export class RecordedEventsDto {
-  /** Events that this request stored on disk. */
+  /** Events that this request stored on disk. @example 1 */
   accepted!: number;
-  /** Events that were already stored. Nothing was changed. */
+  /** Events that were already stored. Nothing was changed. @example 0 */
   duplicates!: number;
-  /** Rejected events. The other events of the batch are stored. */
+  /** Rejected events. The other events of the batch are stored. @example [] */
   rejected!: RejectionDto[];
   /** Accepted events and duplicates that look like a mistake. Absent if there are none. */
   warnings?: EventWarningDto[];

@@ -35,7 +35,7 @@ export class RejectedSampleDto {
   /** @example "ThreatStatusChanged" */
   type!: string;
   /** The data as JSON, truncated after 2 KiB. Truncated data is not valid JSON. */
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: '{"organization":"acme","threatId":"threat-5512"}' })
   data!: string | null;
   /** The problems found in the event, at most 10. */
   issues!: Issue[];

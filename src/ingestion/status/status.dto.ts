@@ -13,7 +13,7 @@ export class EventStatusRequest {
   /**
    * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with those fields of
    * the data that identify the record, such as `organization` and `threatId`.
-   * @example [{ "source": "https://upstream.example", "id": "threat-5512:approved", "type": "ThreatStatusChanged", "record": { "organization": "acme", "threatId": "threat-5512" } }]
+   * @example [{ "source": "https://upstream.example", "id": "ThreatStatusChanged-1", "type": "ThreatStatusChanged", "record": { "organization": "acme", "threatId": "threat-5512" } }]
    */
   @IsArray({ message: EVENTS })
   @ArrayMinSize(1, { message: EVENTS })
@@ -27,7 +27,7 @@ export class LaterStateDto {
   /** The `updatedAt` or `deletedAt` of the state. Absent for the deletion of a status entry, which is final. @example "2026-03-02T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   at?: string;
-  /** Whether the later state is a deletion. */
+  /** Whether the later state is a deletion. @example false */
   deleted!: boolean;
 }
 
@@ -53,7 +53,10 @@ export class EventStatusDto {
   /** When the event was stored in the log. Absent if the event is `unknown`. @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   storedAt?: string;
-  /** The metrics in which a `counted` event counts. Empty if it counts in no metric. */
+  /**
+   * The metrics in which a `counted` event counts. Empty if it counts in no metric.
+   * @example [{ "organization": "acme", "measure": "newThreats", "day": "2026-03-01", "type": "URL" }]
+   */
   countedAs?: CountedFactDto[];
   /** The later state, for a `superseded` event. */
   supersededBy?: LaterStateDto;

@@ -38,7 +38,7 @@ export class TimelinePoint {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    example: { URL: 1100, TWITTER: 104 },
+    example: { URL: 1204 },
   })
   byType!: Record<string, number>;
 }

@@ -1,12 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
-import { LISTED_KIND, type ListedKind } from '../../events/kinds.js';
+import { KIND_NAMES } from '../../events/kinds.js';
 import { MALFORMED_ID } from './feed-id.js';
 
 export const MAX_ELEMENTS = 1_000;
-const KINDS = Object.keys(LISTED_KIND) as ListedKind[];
-const NAMES = KINDS.join('|');
+const NAMES = KIND_NAMES.join('|');
 
 export class FeedRequest {
   /** The `id` of the last element that the client has processed. If absent, the feed starts from the beginning. */
@@ -29,7 +28,7 @@ export class FeedRequest {
    */
   @IsOptional()
   @Matches(new RegExp(`^(?:${NAMES})(?:,(?:${NAMES}))*$`), {
-    message: `types must be one or more of ${KINDS.join(', ')}, separated by commas`,
+    message: `types must be one or more of ${KIND_NAMES.join(', ')}, separated by commas`,
   })
   types?: string;
 

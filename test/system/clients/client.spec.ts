@@ -105,7 +105,7 @@ describe('A client that is generated from the reference', () => {
       headers: { Prefer: 'wait=10' },
       body: { content: 'https://metamask-login.example' },
     });
-    expect([data?.status, data?.source, data?.sources[0]?.match]).toEqual(['BLOCKED', 'own', 'metamask-login.example']);
+    expect([data?.status, data?.source, data?.sources[1]?.match]).toEqual(['BLOCKED', 'own', 'metamask-login.example']);
     const many = await client.POST('/v2/asset/check/bulk', {
       body: { contents: ['metamask-login.example', 'example.org'] },
     });
@@ -116,7 +116,7 @@ describe('A client that is generated from the reference', () => {
   it('reads the history of an asset', async () => {
     const { data } = await client.POST('/v2/asset/history', { body: { content: 'https://metamask-login.example' } });
     expect(data?.statuses).toMatchObject([{ status: 'BLOCKED', from: '2026-03-01T12:01:00.000Z' }]);
-    expect(data?.lists.map(({ source }) => source)).toEqual(['house-list']);
+    expect(data?.lists.map(({ source }) => source)).toEqual(['metamask']);
   });
 
   it('creates, fills, lists, renames and deletes a group, and repeats a request safely', async () => {

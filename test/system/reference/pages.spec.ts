@@ -8,7 +8,7 @@ import { limitsPage, REJECTING } from './limits.js';
 import { settingsPage } from './settings.js';
 
 const root = join(import.meta.dirname, '../../..');
-const IS_RECORDING = process.env['RECORD_EXAMPLES'] === '1';
+const IS_RECORDING = process.env['RECORD_PAGES'] === '1';
 
 describe('The generated pages of docs/reference', () => {
   it.each([
