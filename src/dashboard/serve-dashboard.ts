@@ -31,9 +31,6 @@ const keepFile = async (path: string): Promise<KeptAnswer> => keepAnswer(TYPES[e
 /** Chart.js's browser build, next to the file that its package exports. */
 const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
-/** Shared with the reference. */
-const THEME = join(import.meta.dirname, '../http/reference/page/theme.css');
-
 interface Dashboard {
   readonly page: KeptAnswer;
   /** A hash of the files, part of their URLs. */
@@ -47,11 +44,7 @@ const readDashboard = async (): Promise<Dashboard> => {
     .filter((entry) => entry.isFile() && entry.name !== PAGE)
     .map(({ parentPath, name }) => relative(FOLDER, join(parentPath, name)).replaceAll(sep, '/'))
     .sort();
-  const paths = [
-    ['chart.js', chartJs()] as const,
-    ['theme.css', THEME] as const,
-    ...names.map((name) => [name, join(FOLDER, name)] as const),
-  ];
+  const paths = [['chart.js', chartJs()] as const, ...names.map((name) => [name, join(FOLDER, name)] as const)];
   const files = new Map(await Promise.all(paths.map(async ([name, path]) => [name, await keepFile(path)] as const)));
   const version = createHash('sha256')
     .update([...files.values()].map(({ tag }) => tag).join())

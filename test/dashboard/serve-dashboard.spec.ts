@@ -63,9 +63,7 @@ describe('GET /dashboard', () => {
     const files = readdirSync('src/dashboard/page', { recursive: true, encoding: 'utf8' }).filter((name) =>
       extname(name),
     );
-    expect([...named].sort()).toEqual(
-      ['chart.js', 'theme.css', ...files.filter((name) => name !== 'index.html')].sort(),
-    );
+    expect([...named].sort()).toEqual(['chart.js', ...files.filter((name) => name !== 'index.html')].sort());
   });
 
   it('is asked for again each time, its files never: their address is their version', async () => {

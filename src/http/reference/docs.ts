@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type KeptAnswer, keepAnswer, onceMade, sendKept } from './kept-answer.js';
 import { pageHeaders } from './page-headers.js';
@@ -19,8 +18,7 @@ const page = (folder: string): string => `<!doctype html>
   <title>Threat protection</title>
   <link rel="icon" href="data:,">
   <link rel="stylesheet" href="${folder}/swagger-ui.css">
-  <link rel="stylesheet" href="${folder}/theme.css">
-  <link rel="stylesheet" href="${folder}/page.css">
+  <link rel="stylesheet" href="${folder}/index.css">
 </head>
 <body>
   <div id="swagger-ui"></div>
@@ -28,6 +26,15 @@ const page = (folder: string): string => `<!doctype html>
   <script src="${folder}/start.js"></script>
 </body>
 </html>
+`;
+
+/** A file of its own, because the page may have no inline script. Its URLs also work under a proxy's path. */
+const START = `SwaggerUIBundle({
+  url: new URL('../openapi.json', document.currentScript.src).href,
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  tryItOutEnabled: true,
+});
 `;
 
 const HTML = 'text/html; charset=utf-8';
@@ -40,15 +47,12 @@ const swaggerUi = (file: string): Promise<Buffer> => {
   return readFile(resolve(`swagger-ui-dist/${file}`));
 };
 
-const ours = (file: string): Promise<Buffer> => readFile(join(import.meta.dirname, 'page', file));
-
 /** The files under `/docs`. */
 const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
   '/docs': () => keepAnswer(HTML, page('docs')),
   '/docs/': () => keepAnswer(HTML, page('.')),
-  '/docs/start.js': async () => keepAnswer(SCRIPT, await ours('start.js')),
-  '/docs/theme.css': async () => keepAnswer(STYLE, await ours('theme.css')),
-  '/docs/page.css': async () => keepAnswer(STYLE, await ours('page.css')),
+  '/docs/start.js': () => keepAnswer(SCRIPT, START),
+  '/docs/index.css': async () => keepAnswer(STYLE, await swaggerUi('index.css')),
   '/docs/swagger-ui.css': async () => keepAnswer(STYLE, await swaggerUi('swagger-ui.css')),
   '/docs/swagger-ui-bundle.js': async () => keepAnswer(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
 };
