@@ -31,34 +31,34 @@ export class ComparedMetrics {
 
 /** Each metric of the window divided by the metric of the earlier window. Null if the earlier metric is 0. */
 export class Ratios implements Record<keyof Totals, number | null> {
-  /** @example 1.25 */
+  /** @example 0.95 */
   reports!: number | null;
-  /** @example 0.8 */
+  /** @example 0.9901 */
   newThreats!: number | null;
-  /** @example 1.1 */
+  /** @example 0.9118 */
   threatsWatchlisted!: number | null;
-  /** @example 1 */
+  /** @example 0.9739 */
   takedownsFiled!: number | null;
-  /** @example 0.5 */
+  /** @example 0.9703 */
   takedownsCompleted!: number | null;
-  /** @example 0.75 */
+  /** @example 0.9973 */
   domainThreats!: number | null;
-  /** @example 2 */
+  /** @example 0.9524 */
   twitterThreats!: number | null;
-  /** @example 1.5 */
+  /** @example 0.9302 */
   telegramThreats!: number | null;
-  /** @example 0 */
+  /** @example 0.5714 */
   otherThreats!: number | null;
 }
 
 /** Unlike a count, a difference may be negative. */
-const ApiDifference = (): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example: -3 });
+const ApiDifference = (example = -3): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example });
 
 /** Each metric of the window minus the metric of the earlier window. */
 export class Differences implements Record<keyof Totals, number> {
   @ApiDifference()
   reports!: number;
-  @ApiDifference()
+  @ApiDifference(-12)
   newThreats!: number;
   @ApiDifference()
   threatsWatchlisted!: number;
@@ -82,7 +82,10 @@ export class Comparison {
   with!: ComparisonWindow;
   /** The requested window. */
   current!: ComparedMetrics;
-  /** The window that the requested window is compared with. */
+  /**
+   * The window that the requested window is compared with.
+   * @example {"window": {"startDate": "2025-12-01T00:00:00.000Z", "endDate": "2025-12-31T23:59:59.999Z"}, "metrics": {"reports": 60, "newThreats": 1216, "threatsWatchlisted": 34, "takedownsFiled": 115, "takedownsCompleted": 101, "domainThreats": 1103, "twitterThreats": 63, "telegramThreats": 43, "otherThreats": 7}}
+   */
   earlier!: ComparedMetrics;
   /** Each metric of the window minus the metric of the earlier window. */
   difference!: Differences;

@@ -20,9 +20,9 @@ export class Window {
 }
 
 export class TimelinePoint {
-  /** The first instant of the interval, or of the window if that is later. @example '2026-01-05T00:00:00.000Z' */
+  /** The first instant of the interval, or of the window if that is later. @example '2026-01-01T00:00:00.000Z' */
   start!: string;
-  /** The last instant of the interval, or of the window if that is earlier. @example '2026-01-11T23:59:59.999Z' */
+  /** The last instant of the interval, or of the window if that is earlier. @example '2026-01-04T23:59:59.999Z' */
   end!: string;
   /** Reports filed. @example 57 */
   reports!: number;
