@@ -35,7 +35,7 @@ export const filled = (bench: Bench, facts: number, organizations = ORGANIZATION
 export const askService = ({ pool }: Database) => {
   const handler = new GetMetricsHandler(new MetricsQueries(pool));
   return async (range: Range, organization = LARGEST): Promise<Metrics> =>
-    (await handler.execute(new GetMetrics(organization, range, undefined))).answer;
+    (await handler.execute(new GetMetrics(organization, range, undefined))).result;
 };
 
 /** How it is done without a rollup: one pass over the covering index; what it finds is grouped again, twice. */

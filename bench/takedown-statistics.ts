@@ -95,7 +95,7 @@ const askPlain = async ({ pool }: Database, { from, to }: Asked): Promise<Plain>
 
 const askService = async ({ pool }: Database, range: Asked): Promise<TakedownStatistics> => {
   const handler = new GetTakedownStatisticsHandler(new MetricsQueries(pool));
-  return (await handler.execute(new GetTakedownStatistics(LARGEST, range, undefined))).answer;
+  return (await handler.execute(new GetTakedownStatistics(LARGEST, range, undefined))).result;
 };
 
 const timesOf = ({ median, p90, p99, longest }: TakedownStatistics['timeToTakedown']['byType'][number]) => [

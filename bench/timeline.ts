@@ -15,7 +15,7 @@ import { oneAfterAnother } from './paired.js';
 
 const ask = async ({ pool }: Database, range: Range, interval: Interval): Promise<Timeline> => {
   const handler = new GetTimelineHandler(new MetricsQueries(pool), new TimeSlices());
-  return (await handler.execute(new GetTimeline(LARGEST, range, undefined, interval))).answer;
+  return (await handler.execute(new GetTimeline(LARGEST, range, undefined, interval))).result;
 };
 
 /** One pass over the covering index, grouped by day; the days are then grouped by interval. */

@@ -14,7 +14,7 @@ import { PipelinedWriter } from './pipelined-writer.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
-import { chunksYielding } from '../../src/flow/yielder.js';
+import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
 import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 import { inSpan, tracing } from '../../src/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
@@ -169,7 +169,7 @@ export const dispatchBatch = async (
 ): Promise<ProjectionBatch[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
-  for await (const few of chunksYielding(batch.events))
+  for await (const few of yieldingChunks(batch.events))
     for (const recorded of few) decoded.push({ recorded, result: decodeEvent(recorded) });
   const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;

@@ -6,7 +6,7 @@ import { CountChanges } from './counts.js';
 import { type Fact, factsOf, factsWithout } from '../../src/events/facts.js';
 import { DELETE_FACTS, INSERT_NEW_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
-import { chunksYielding } from '../../src/flow/yielder.js';
+import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
 
 export type MetricEvent = EventOf<(typeof COUNTED_TYPES)[number]>;
 
@@ -21,7 +21,7 @@ interface NewState extends RecordState {
  */
 const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
-  for await (const few of chunksYielding(events))
+  for await (const few of yieldingChunks(events))
     for (const { id, event } of few) {
       const record = recordOf(event);
       const state = { ...record, eventId: id, facts: factsOf(event) };
@@ -78,7 +78,7 @@ const recordsOf = (states: readonly NewState[]) => ({
 const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
   const countChanges = new CountChanges();
-  for await (const few of chunksYielding(states)) for (const { facts } of few) countChanges.add(facts, 1);
+  for await (const few of yieldingChunks(states)) for (const { facts } of few) countChanges.add(facts, 1);
   const records = recordsOf(states);
   return ({ connection }) => write(states, records, countChanges, connection);
 };

@@ -1,7 +1,7 @@
 import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import type { PoolClient } from 'pg';
-import { chunksYielding } from '../../src/flow/yielder.js';
+import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
@@ -19,7 +19,7 @@ const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is Proj
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
-  for await (const few of chunksYielding(events))
+  for await (const few of yieldingChunks(events))
     for (const event of few) {
       if (isEntryEvent(event)) {
         states.push(entryStateOf(event));

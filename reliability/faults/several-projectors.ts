@@ -130,7 +130,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   for (let n = 0; n < 40; n += 1) {
     const query = randomQuery(queries);
     const answered = await handler.execute(new GetMetrics(query.organization, query, query.brand)).then(
-      ({ answer }) => answer,
+      ({ result }) => result,
       (error: Error) => error.message,
     );
     const due = naiveCount(states, query);

@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
-import { MergedRows } from '../flow/background/merged-rows.js';
+import { UpsertBuffer } from '../flow/background/upsert-buffer.js';
 import { type KeyUse, storeKeyUses } from '../read-models/key-uses.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { WatchPool } from '../read-models/pools.js';
@@ -11,19 +11,19 @@ const MINUTE_MS = 60_000;
 /** Records when keys were last used, to the minute. The table is written once a minute. */
 @Injectable()
 export class KeyUses implements BeforeApplicationShutdown {
-  private readonly rows: MergedRows<KeyUse>;
+  private readonly rows: UpsertBuffer<KeyUse>;
 
   constructor(
     private readonly pool: WatchPool,
     registry: Registry = new Registry(),
     private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
-    this.rows = new MergedRows<KeyUse>({
+    this.rows = new UpsertBuffer<KeyUse>({
       keyOf: ({ keyId }) => keyId,
       merge: (known, { lastUsedAt }) => ({ ...known, lastUsedAt }),
       write: (uses) => storeKeyUses(this.pool, uses),
-      maximum: 10_000,
-      everyMs: MINUTE_MS,
+      maxRows: 10_000,
+      flushIntervalMs: MINUTE_MS,
       report: reportFailures('write key uses', registry),
     });
   }

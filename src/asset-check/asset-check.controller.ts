@@ -2,7 +2,7 @@ import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
+import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
@@ -22,12 +22,18 @@ import { GetAssetHistory } from './get-asset-history.js';
 
 const READS = ['asset-statuses'] as const;
 /** A bulk check keeps 1 to 2 MB in memory until its response is sent, and may wait for lookups meanwhile. */
-const BULK_CHECKS: TurnLimits = { name: 'bulk checks', running: 4, waiting: 12, patience: 5_000, rest: 0 };
+const BULK_CHECKS: ConcurrencyLimits = {
+  name: 'bulk checks',
+  maxRunning: 4,
+  maxWaiting: 12,
+  waitTimeoutMs: 5_000,
+  cooldownMs: 0,
+};
 
 @ApiTags('Asset check')
 @Controller('v2/asset')
 export class AssetCheckController {
-  private readonly bulkChecks = new OrganizationTurns(BULK_CHECKS);
+  private readonly bulkChecks = new ConcurrencyLimit(BULK_CHECKS);
 
   constructor(
     private readonly queries: QueryBus,
@@ -74,7 +80,7 @@ export class AssetCheckController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string> {
-    return this.bulkChecks.runInTurn(organization, undefined, async () => {
+    return this.bulkChecks.run(organization, undefined, async () => {
       const check = new CheckAssets(contents, organization, minPosition);
       const answer = await this.tokens.addTo(reply, await this.queries.execute(check));
       return this.slices.run(organization, bulkJson(answer));

@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
 import { formatInstant } from '../events/instant.js';
-import { RequestTurns } from '../read-models/request-turns.js';
+import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
@@ -28,7 +28,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   constructor(
     private readonly refresh: SourceRefresh,
     private readonly entries: StatusEntries,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /**
@@ -41,7 +41,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
     // One additional row tells whether there are more.
-    const entries = await this.turns.runInTurn(organization, `history ${reading.keys.join(' ')}`, () =>
+    const entries = await this.concurrency.run(organization, `history ${reading.keys.join(' ')}`, () =>
       this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1),
     );
     return {

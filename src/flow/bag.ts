@@ -1,15 +1,15 @@
-/** What a bag knows of a member: its index. */
-export interface Placed {
-  place: number;
+/** A bag stores in each member the index of the member. */
+export interface BagMember {
+  bagIndex: number;
 }
 
 /**
- * Members that come and go with every request, in no order. A `Map` or `Set` would not do: V8 replaces its table as
- * entries come and go, and each replaced table refers to the next. Once one of them is in the old space, the garbage
- * collector promotes all later ones with everything their entries refer to, which costs a busy route a quarter of its
- * speed. An array forgets a member when it leaves.
+ * An unordered collection whose members are added and deleted with every request. A `Map` or a `Set` is unsuitable: V8
+ * replaces its internal table as entries are added and deleted, and each replaced table refers to the next one. Once one
+ * table is in the old generation, the garbage collector promotes all later tables together with everything that their
+ * entries refer to. This costs a busy route a quarter of its throughput. An array keeps no reference to deleted members.
  */
-export class Bag<Member extends Placed> {
+export class Bag<Member extends BagMember> {
   private readonly members: Member[] = [];
 
   get size(): number {
@@ -17,27 +17,27 @@ export class Bag<Member extends Placed> {
   }
 
   add(member: Member): void {
-    member.place = this.members.length;
+    member.bagIndex = this.members.length;
     this.members.push(member);
   }
 
-  /** @returns whether it was in the bag */
+  /** @returns whether the member was in the bag */
   delete(member: Member): boolean {
     if (!this.has(member)) return false;
     const last = this.members.pop()!;
     if (last !== member) {
-      last.place = member.place;
-      this.members[member.place] = last;
+      last.bagIndex = member.bagIndex;
+      this.members[member.bagIndex] = last;
     }
     return true;
   }
 
-  /** Each member once; members that are deleted meanwhile are left out, and those that are added. */
+  /** Yields each member once, without members that are added or deleted during the iteration. */
   *[Symbol.iterator](): Generator<Member> {
     for (const member of this.members.slice()) if (this.has(member)) yield member;
   }
 
   private has(member: Member): boolean {
-    return this.members[member.place] === member;
+    return this.members[member.bagIndex] === member;
   }
 }

@@ -2,22 +2,23 @@ import { TooManyRequests, Unavailable } from '../errors.js';
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** All in bytes. */
+/** All limits are in bytes. */
 export interface ByteLimits {
-  /** What holds the bytes, in the plural, as messages to clients name it: `request bodies`. */
+  /** The kind of item, in the plural, as error messages name it: `request bodies`. */
   readonly name: string;
-  /** Of one organization, or of a key that has none. */
-  readonly each: number;
-  readonly all: number;
-  /** What counts as small. */
-  readonly small: number;
-  /** The part of `all` that is left to small ones. */
-  readonly keptForSmall: number;
+  /** The limit of one organization, or of a key without an organization. */
+  readonly perOwner: number;
+  readonly total: number;
+  /** Items up to this size count as small. */
+  readonly smallSize: number;
+  /** The part of `total` that only small items may use. */
+  readonly reservedForSmall: number;
 }
 
 /**
- * Bytes held in memory, per owner and in total. An owner is charged for what it announces, the total for what has arrived:
- * announcing alone keeps nobody else out. What is larger than a limit is let in alone.
+ * Limits the bytes held in memory, per owner and in total. An owner is charged for the announced bytes, the total only
+ * for the bytes that have arrived, so that an announcement alone does not exclude other owners. An item that exceeds a
+ * limit is accepted if no other item is held.
  */
 export class ByteBudget {
   private held = 0;
@@ -26,35 +27,35 @@ export class ByteBudget {
 
   constructor(private readonly limits: ByteLimits) {}
 
-  /** Bytes that have arrived and are not released. */
+  /** Bytes that have arrived and have not been released. */
   get total(): number {
     return this.held;
   }
 
   get isOverHalf(): boolean {
-    return this.held > this.limits.all / 2;
+    return this.held > this.limits.total / 2;
   }
 
   /** @throws TooManyRequests if the owner would exceed its limit */
   reserve(owner: string, bytes: number): void {
-    const { each, name } = this.limits;
+    const { perOwner, name } = this.limits;
     const ofOwner = this.owners.get(owner) ?? 0;
-    if (ofOwner > 0 && ofOwner + bytes > each)
+    if (ofOwner > 0 && ofOwner + bytes > perOwner)
       throw new TooManyRequests(
         RETRY_AFTER_SECONDS,
-        `Concurrent ${name} of this organization exceed ${each} bytes; try again`,
+        `Concurrent ${name} of this organization exceed ${perOwner} bytes; try again`,
       );
     this.owners.set(owner, ofOwner + bytes);
   }
 
   /**
-   * @param bytes that are to arrive
-   * @param size of all that they are part of
-   * @throws Unavailable if they would exceed the total
+   * @param bytes number of bytes that are about to arrive
+   * @param size size of the whole item that the bytes belong to
+   * @throws Unavailable if the bytes would exceed the total
    */
   check(bytes: number, size: number): void {
-    const { all, small, keptForSmall, name } = this.limits;
-    if (this.held > 0 && this.held + bytes > (size > small ? all - keptForSmall : all))
+    const { total, smallSize, reservedForSmall, name } = this.limits;
+    if (this.held > 0 && this.held + bytes > (size > smallSize ? total - reservedForSmall : total))
       throw new Unavailable(`Too many large ${name} at once; try again`, RETRY_AFTER_SECONDS);
   }
 
@@ -70,7 +71,7 @@ export class ByteBudget {
   }
 }
 
-/** The bytes charged for one request body or one answer, until they are released. */
+/** The bytes charged for one request body or one response, until they are released. */
 export class Charge {
   private reserved = 0;
   private arrived = 0;
@@ -81,7 +82,7 @@ export class Charge {
   ) {}
 
   /**
-   * Called before any of them arrive.
+   * Reserves bytes before they arrive.
    * @throws TooManyRequests, Unavailable
    */
   announce(bytes: number): void {

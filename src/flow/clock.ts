@@ -1,10 +1,10 @@
 import { pause } from './retry.js';
 
-/** The time that something waits by. Specs pass a clock of their own. */
+/** The source of time for code that waits. Specs replace it. */
 export interface Clock {
-  /** Milliseconds since some moment; never goes back. */
+  /** Milliseconds since an arbitrary moment; never decreases. */
   now(): number;
-  /** Resolves after this time, or as soon as `signal` aborts. */
+  /** Resolves after `ms` milliseconds, or as soon as `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Waits for work, but not longer than this. The work continues; the timer keeps no process alive.
- * @returns whether it finished in time; rejects if it failed in time
+ * Waits for work for at most `ms` milliseconds. The work continues after the timeout. The timer does not keep the process
+ * running.
+ * @returns whether the work finished in time; rejects if the work failed in time
  */
 export const finishesWithin = async (work: Promise<unknown>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined;

@@ -1,20 +1,20 @@
-/** How far behind the others an owner is put that had nothing to do: enough to be next. ms */
+/** An owner that was idle starts this much below the least used time, in ms, so that the owner is next. */
 const HEAD_START_MS = 1;
 
 interface Owner<Job> {
   readonly jobs: Job[];
-  /** Time it has used, on the clock that all owners share. ms */
+  /** Processor time that the owner has used, in ms. */
   used: number;
 }
 
 /**
- * The jobs of owners that share one processor: the next is of the owner that has used the least time, so that one that
- * asks for little hardly waits for those that ask for much. Having had nothing to do saves up no time.
+ * Queues the jobs of owners that share one processor. The next job belongs to the owner that has used the least time, so
+ * that an owner with few jobs hardly waits for owners with many jobs. An idle owner accumulates no credit.
  */
 export class FairQueue<Job> {
-  /** Those with jobs, and those that used more than the others before they ran out of them. */
+  /** Owners with queued jobs, and owners without jobs that have used more time than the others. */
   private readonly owners = new Map<string, Owner<Job>>();
-  /** The least that an owner with jobs has used. It never goes back. ms */
+  /** The least time that an owner with jobs has used, in ms. Never decreases. */
   private least = 0;
   private waiting = 0;
 
@@ -23,15 +23,15 @@ export class FairQueue<Job> {
   }
 
   add(name: string, job: Job): void {
-    const newcomer = this.least - HEAD_START_MS;
+    const initial = this.least - HEAD_START_MS;
     let owner = this.owners.get(name);
-    if (owner === undefined) this.owners.set(name, (owner = { jobs: [], used: newcomer }));
-    else if (owner.jobs.length === 0) owner.used = Math.max(owner.used, newcomer);
+    if (owner === undefined) this.owners.set(name, (owner = { jobs: [], used: initial }));
+    else if (owner.jobs.length === 0) owner.used = Math.max(owner.used, initial);
     owner.jobs.push(job);
     this.waiting += 1;
   }
 
-  /** @returns the next job and a function that takes the ms it took; undefined if the queue is empty */
+  /** @returns the next job and a function that charges its duration in ms to the owner; undefined if the queue is empty */
   take(): { readonly name: string; readonly job: Job; readonly spend: (ms: number) => void } | undefined {
     let next: [string, Owner<Job>] | undefined;
     for (const entry of this.owners) {

@@ -4,9 +4,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** One queue per organization: its batches run one after another, concurrently with other organizations'. */
+/** One queue per organization. The batches of an organization run one after another, concurrently with those of others. */
 export class OrganizationQueues<One extends Waiting> {
-  /** Organizations with a batch under way, and what waits behind it. */
+  /** Organizations with a running batch, and the items that wait behind the batch. */
   private readonly waiting = new Map<string, One[]>();
 
   /**
@@ -18,6 +18,7 @@ export class OrganizationQueues<One extends Waiting> {
     private readonly processBatch: (organization: string, batch: readonly One[]) => Promise<void>,
   ) {}
 
+  /** The items that wait behind the running batch. */
   behind(organization: string): readonly One[] {
     return this.waiting.get(organization) ?? [];
   }
@@ -36,7 +37,7 @@ export class OrganizationQueues<One extends Waiting> {
       try {
         await this.processBatch(organization, batch);
       } catch (error) {
-        // If a dependency is unavailable, the items behind the batch have waited long enough too.
+        // If a dependency is unavailable, the items behind the batch are rejected too, because they have waited as long.
         const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
         for (const { reject } of failed) reject(error);
       }

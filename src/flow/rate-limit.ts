@@ -1,6 +1,6 @@
 const WINDOW_MS = 60_000;
 
-/** What a key has left in the current minute. */
+/** The remaining requests of a key in the current minute. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;
@@ -16,8 +16,8 @@ interface Counts {
 }
 
 /**
- * A fixed window of one minute per key, in this process. All windows end together, so that one sweep clears them;
- * across a boundary a key can therefore send up to twice the limit.
+ * Limits requests with a fixed window of one minute per key, in this process. The windows of all keys end at the same
+ * time, so that one sweep clears them. Across the end of a window, a key can therefore send up to twice the limit.
  */
 export class RateLimit {
   private windowEnds = 0;
@@ -32,7 +32,7 @@ export class RateLimit {
     private readonly used: Counts = new Map<string, number>(),
   ) {}
 
-  /** Counts one request of a key; undefined if there is no limit. */
+  /** Counts one request of a key. Returns undefined if there is no limit. */
   take(keyId: string): Allowance | undefined {
     if (this.limit === 0) return undefined;
     const now = this.now();

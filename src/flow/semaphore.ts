@@ -1,17 +1,17 @@
-/** Limits how many run at a time; the others wait in turn, and can be rejected together. */
+/** Limits how many jobs run at the same time. Further jobs wait in order, and can be rejected together. */
 export class Semaphore {
   private running = 0;
-  private readonly waiting: { readonly enter: () => void; readonly refuse: (error: unknown) => void }[] = [];
+  private readonly waiting: { readonly enter: () => void; readonly reject: (error: unknown) => void }[] = [];
 
   constructor(readonly max: number) {}
 
-  /** @returns undefined if nothing has to be awaited */
+  /** @returns undefined if the job may run immediately; otherwise a promise to await */
   acquire(): Promise<void> | undefined {
     if (this.running < this.max) {
       this.running++;
       return undefined;
     }
-    return new Promise<void>((enter, refuse) => this.waiting.push({ enter, refuse }));
+    return new Promise<void>((enter, reject) => this.waiting.push({ enter, reject }));
   }
 
   release(): void {
@@ -20,7 +20,8 @@ export class Semaphore {
     else this.running--;
   }
 
+  /** Rejects all waiting jobs. */
   rejectQueued(error: unknown): void {
-    for (const { refuse } of this.waiting.splice(0)) refuse(error);
+    for (const { reject } of this.waiting.splice(0)) reject(error);
   }
 }

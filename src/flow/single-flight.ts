@@ -1,4 +1,4 @@
-/** Single flight: calls during a run share it. A failure is shared too; the next call runs again. */
+/** Calls during a run share the run and its failure. The next call after the run starts a new one. */
 export const singleFlight = <Result>(run: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined;
   return () => (running ??= run().finally(() => (running = undefined)));

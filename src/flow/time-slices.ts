@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { FairQueue } from './fair-queue.js';
 
-/** Work in steps: it yields where it may pause. */
+/** Work in steps. The generator yields wherever the work may be paused. */
 export type Work<Result> = Generator<undefined, Result, undefined>;
 
 /** Runs short work without pausing. */
@@ -12,40 +12,40 @@ export const finish = <Result>(work: Work<Result>): Result => {
   }
 };
 
-/** How long one turn of the event loop may work here while nothing waits. ms */
+/** The longest work in one turn of the event loop while no other job waits, in ms. */
 const MAX_TURN_MS = 3;
 /**
- * The same while something waits. Short, because Node accepts one connection a turn: behind long turns a new client
- * waits for as many of them as there are connections before its own.
+ * The longest work in one turn of the event loop while other jobs wait, in ms. Node accepts one connection per turn, so
+ * a new client waits for one turn for each connection before its own.
  */
 const MAX_BUSY_TURN_MS = 1;
-/** Turns left to new connections in a row: with them some five are accepted in the time of two turns. */
-const MAX_TURNS_LEFT = 4;
-/** How long one job may work before the next. ms */
+/** The most consecutive turns without work while new connections arrive. About five connections are then accepted. */
+const MAX_IDLE_TURNS = 4;
+/** The longest time that one job may work before the next job, in ms. */
 const MAX_SHARE_MS = 1;
 
-/** @returns whether the job has ended */
+/** @returns whether the job is complete */
 type Job = () => boolean;
 
 /**
- * Shares the event loop fairly among owners, with bounded time per turn. However much one caller requests, another that
- * requests little waits for a slice or two.
+ * Shares the event loop fairly among owners, with a bounded working time per turn. A caller with few requests waits for
+ * one or two slices, however many requests another caller sends.
  */
 @Injectable()
 export class TimeSlices {
   private readonly queue = new FairQueue<Job>();
-  private turnBegan = 0;
+  private turnStartedAt = 0;
   private isScheduled = false;
   private hasAccepted = false;
-  private turnsLeft = 0;
+  private idleTurns = 0;
 
   /** Whether this turn of the event loop has used up its time. */
   isOver(): boolean {
     if (!this.isScheduled) this.schedule();
-    return performance.now() - this.turnBegan >= (this.queue.isEmpty ? MAX_TURN_MS : MAX_BUSY_TURN_MS);
+    return performance.now() - this.turnStartedAt >= (this.queue.isEmpty ? MAX_TURN_MS : MAX_BUSY_TURN_MS);
   }
 
-  /** Runs a short job: at once if nothing waits and this turn has time left, which is nearly always. */
+  /** Runs a short job, immediately if no other job waits and this turn has time left, which is nearly always the case. */
   begin(owner: string, job: () => void): void {
     if (!this.isOver() && this.queue.isEmpty) return job();
     this.add(owner, () => {
@@ -76,7 +76,7 @@ export class TimeSlices {
     });
   }
 
-  /** Called when a connection is accepted: more may be queued, so the next turns are left to them. */
+  /** Called when a connection is accepted. More connections may be queued, so the next turns do no work. */
   accepted(): void {
     this.hasAccepted = true;
   }
@@ -88,7 +88,7 @@ export class TimeSlices {
 
   private schedule(): void {
     this.isScheduled = true;
-    this.turnBegan = performance.now();
+    this.turnStartedAt = performance.now();
     setImmediate(this.turn);
   }
 
@@ -96,22 +96,22 @@ export class TimeSlices {
     this.isScheduled = false;
     if (this.queue.isEmpty) return;
     this.schedule();
-    const leave = this.hasAccepted && this.turnsLeft < MAX_TURNS_LEFT;
-    this.turnsLeft = leave ? this.turnsLeft + 1 : 0;
+    const isIdle = this.hasAccepted && this.idleTurns < MAX_IDLE_TURNS;
+    this.idleTurns = isIdle ? this.idleTurns + 1 : 0;
     this.hasAccepted = false;
-    if (!leave) this.next();
+    if (!isIdle) this.next();
   };
 
-  /** In a microtask each, so that what a job has left to microtasks, which is most of a request, counts as well. */
+  /** Ends each job in a microtask, so that the job's own microtasks, which are most of a request, are measured too. */
   private readonly next = (): void => {
     if (this.isOver()) return;
     const next = this.queue.take();
     if (next === undefined) return;
     const { name, job, spend } = next;
-    const began = performance.now();
+    const startedAt = performance.now();
     if (!job()) this.queue.add(name, job);
     queueMicrotask(() => {
-      spend(performance.now() - began);
+      spend(performance.now() - startedAt);
       this.next();
     });
   };

@@ -4,19 +4,19 @@ const MAX_OF_ORGANIZATION = 64;
 const MAX_IN_ALL = 2_000;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Limits how many requests of one organization, and of all of them, wait in this process for something to happen. */
+/** Limits how many requests wait in this process for new events or for a position of the log, per organization and in total. */
 export class WaitingRequests {
   private readonly byOrganization = new Map<string, number>();
   private total = 0;
 
-  /** Requests that are waiting now. */
+  /** The number of requests that are waiting now. */
   get size(): number {
     return this.total;
   }
 
   /**
    * Counts a request as waiting while `wait` runs.
-   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if 2,000 are in all
+   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if 2,000 requests are waiting in total
    */
   async run<Result>(organization: string, wait: () => Promise<Result>): Promise<Result> {
     const count = this.byOrganization.get(organization) ?? 0;

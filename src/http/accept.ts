@@ -10,7 +10,7 @@ const readAccepted = (range: string): Accepted => {
   return { type, weight: weight >= 0 && weight <= 1 ? weight : 0 };
 };
 
-/** A media type's weight: that of the most specific range that matches it. */
+/** Returns the weight of a media type, which is the weight of the most specific range that matches. */
 const weightOf = (type: string, accepted: readonly Accepted[]): number => {
   const ranges = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
   for (const range of ranges) {
@@ -21,10 +21,10 @@ const weightOf = (type: string, accepted: readonly Accepted[]): number => {
 };
 
 /**
- * The offered media type that the client prefers (RFC 9110, 12.5.1). The first one on a tie, without a preference, and
- * if it accepts none of them: a readable answer is better than a refusal.
- * @param accept the request's `Accept`
- * @param offered without parameters
+ * Returns the offered media type that the client prefers (RFC 9110, 12.5.1). Returns the first type on a tie, without
+ * an `Accept` header, and if the client accepts none of the types: a readable response is better than a 406.
+ * @param accept the header `Accept` of the request
+ * @param offered media types without parameters
  */
 export const preferredType = (accept: string | undefined, offered: readonly [string, ...string[]]): string => {
   if (accept === undefined) return offered[0];
@@ -33,8 +33,8 @@ export const preferredType = (accept: string | undefined, offered: readonly [str
   return offered[weights.indexOf(Math.max(...weights))]!;
 };
 
-/** @param encodings the request's `Accept-Encoding` */
-export const takesGzip = (encodings: string): boolean =>
+/** @param encodings the header `Accept-Encoding` of the request */
+export const acceptsGzip = (encodings: string): boolean =>
   encodings.split(',').some((encoding) => {
     const { type, weight } = readAccepted(encoding);
     return type === 'gzip' && weight > 0;

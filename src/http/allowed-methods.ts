@@ -1,15 +1,15 @@
-/** The methods of each path, recorded as routes are added because Fastify's router does not tell. */
+/** The methods of each path, recorded when routes are added, because Fastify's router does not expose them. */
 export class AllowedMethods {
   private readonly routes = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>();
 
-  /** @param url in the router's syntax: `/v2/groups/:id`, `/docs/*` */
+  /** @param url a path in the syntax of the router: `/v2/groups/:id`, `/docs/*` */
   add(url: string, methods: readonly string[]): void {
     const route = this.routes.get(url) ?? { path: patternOf(url), methods: new Set() };
     for (const method of methods) route.methods.add(method);
     this.routes.set(url, route);
   }
 
-  /** A path's methods in the form of `Allow`; undefined if there is no such path. */
+  /** Returns the methods of a path in the format of the header `Allow`; undefined if the path is unknown. */
   of(path: string): string | undefined {
     const methods = [...this.routes.values()].filter((route) => route.path.test(path)).flatMap((r) => [...r.methods]);
     return methods.length > 0 ? [...new Set(methods)].sort().join(', ') : undefined;

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Invalid } from '../errors.js';
-import { hasLastAnswer } from './errors/early-answer.js';
+import { hasLastResponse } from './errors/early-response.js';
 import type { Readiness } from '../ops/readiness.js';
 
-/** Answers are private to the key and must not be sniffed. A route may override this. */
-export const ANSWER_HEADERS = {
+/** Headers of every response. Responses depend on the key, and must not be cached or sniffed. A route may override them. */
+export const DEFAULT_HEADERS = {
   'cache-control': 'private, no-store',
   'x-content-type-options': 'nosniff',
   vary: 'X-API-KEY',
@@ -21,8 +21,8 @@ const hasSeveralHosts = (rawHeaders: readonly string[]): boolean => {
 };
 
 /**
- * Why a server in front of this one could interpret the request differently: whom it is for, or where it ends. Node
- * uses the first Host, and does not decode codings before `chunked`.
+ * Returns why a proxy could interpret the target or the end of the request differently than this server; undefined if
+ * the request is unambiguous. Node uses the first Host header, and does not decode transfer codings before `chunked`.
  */
 const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined => {
   // Rejected here because Node's own rejection has no body.
@@ -35,23 +35,23 @@ const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): str
 };
 
 /**
- * Applied to every request, on either port.
- * @param refuse answers a request to an unknown route, or one that is ambiguous, with the error
+ * Registers the hook for every request: sets the default headers, and rejects ambiguous requests and unknown routes.
+ * @param reject sends the error for an ambiguous request, or for an unknown route if `ambiguity` is undefined
  */
 export const onEveryRequest = (
   instance: FastifyInstance,
   readiness: Readiness,
-  refuse: (request: FastifyRequest, reply: FastifyReply, ambiguity?: Invalid) => void,
+  reject: (request: FastifyRequest, reply: FastifyReply, ambiguity?: Invalid) => void,
 ): void => {
   instance.addHook('onRequest', (request, reply, done) => {
-    // Bytes that look like a request behind a rejected body are not processed: their answer would never arrive.
+    // Bytes behind a rejected body are not processed as a request, because no response could be sent.
     const { socket } = request.raw;
-    if (socket.destroyed || hasLastAnswer(socket)) return;
-    void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
+    if (socket.destroyed || hasLastResponse(socket)) return;
+    void reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS);
     if (readiness.stopping) void reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);
-    if (ambiguity === undefined) return request.is404 ? refuse(request, reply) : done();
+    if (ambiguity === undefined) return request.is404 ? reject(request, reply) : done();
     void reply.header('connection', 'close');
-    refuse(request, reply, new Invalid(ambiguity));
+    reject(request, reply, new Invalid(ambiguity));
   });
 };

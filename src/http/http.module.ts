@@ -17,8 +17,8 @@ import { readJsonBodies } from './body/json-body.js';
 import { onEveryRequest } from './every-request.js';
 import { guardConnections } from './connections/guard-connections.js';
 import { ApiKeyVerifier } from './access/api-key-verifier.js';
-import { createPacker } from './answers/packed-answer.js';
-import { UnreadAnswers } from './answers/unread-answers.js';
+import { createCompressor } from './responses/compressed-response.js';
+import { UnreadResponses } from './responses/unread-responses.js';
 import { AccessLog } from './ops/access-log.js';
 import { ProjectionLags } from '../ops/projection-lag.js';
 import { PrometheusController } from './ops/prometheus.controller.js';
@@ -33,11 +33,11 @@ import { beginSpan, endSpan, withinSpan } from './request-span.js';
 import { tracing } from '../tracing/tracing.js';
 import { pathOf } from './request-line.js';
 
-const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
+const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 
 /**
- * What every route shares. Hooked into Fastify rather than Nest's guards, which run after the body has been read. The
- * order: unknown path or method, URL too long, key, rate limit, scope, then the body.
+ * Registers the hooks that every route shares. They are hooks of Fastify, because Nest's guards run after the body has been
+ * read. The order of the checks: unknown path or method, URL length, key, rate limit, scope, body.
  */
 @Module({
   imports: [ConsistencyModule, EventLogModule, ReadModelsModule, OpsModule],
@@ -48,7 +48,7 @@ export class HttpModule {
   private readonly allowed = new AllowedMethods();
 
   /**
-   * With an operators' port, Prometheus is served there only.
+   * If `OPS_PORT` is set, metrics are served on that port only.
    * @param keys the module that exports the `ApiKeyVerifier`
    */
   static with({ opsPort }: Config, keys: Type): DynamicModule {
@@ -71,16 +71,16 @@ export class HttpModule {
     const limit = new RateLimit(config.rateLimitPerMinute);
     const addressLimit = new AddressRateLimit(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance, slices);
-    const pack = createPacker();
-    const unread = new UnreadAnswers();
-    // One hook for all three: each costs every request.
+    const compress = createCompressor();
+    const unread = new UnreadResponses();
+    // One hook, because each hook slows down every request.
     instance.addHook('onSend', (request, reply, payload, done) => {
-      // Processing the body ends with its answer, even if the client has left; the request lives until that is read.
+      // The body is not needed after the response is complete; the request object lives until the response has been read.
       request.bodyCharge?.release();
       request.body = undefined;
-      pack(request, reply, payload, (_, packed = payload) => {
+      compress(request, reply, payload, (_, compressed = payload) => {
         try {
-          done(null, unread.charge(request, reply, packed, request.caller === null && Buffer.isBuffer(payload)));
+          done(null, unread.charge(request, reply, compressed, request.caller === null && Buffer.isBuffer(payload)));
         } catch (error) {
           done(error as Error);
         }
@@ -92,9 +92,9 @@ export class HttpModule {
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
-      sendError(addressLimit.takeUnlessKeyed(request) ?? error, request, reply);
+      sendError(addressLimit.takeWithoutKey(request) ?? error, request, reply);
     });
-    instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnread(status, id));
+    instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnparsed(status, id));
     guardConnections(instance.server, config, registry, () => unread.isOverHalf);
     instance.server.on('connection', () => slices.accepted());
   }
@@ -106,14 +106,14 @@ export class HttpModule {
     const access = route.config?.access;
     if (access === undefined) {
       if (route.url.startsWith('/v2')) throw new Error(`${methods.join()} ${route.url} has no @Access`);
-      // Probes and Prometheus must always be answered, and cost almost nothing.
-      const isAlwaysAnswered = ALWAYS_ANSWERED.test(route.url);
+      // Health checks and Prometheus are never limited, and cost almost nothing.
+      const isNeverLimited = NEVER_LIMITED.test(route.url);
       route.onRequest = (request, reply, done) => {
         whenEnded(request, reply, count);
-        if (isAlwaysAnswered) return done();
+        if (isNeverLimited) return done();
         this.slices.begin('', () => {
           if (request.raw.socket.destroyed) return;
-          const tooMany = addressLimit.takeUnlessKeyed(request);
+          const tooMany = addressLimit.takeWithoutKey(request);
           if (tooMany === undefined) done();
           else sendError(tooMany, request, reply);
         });
@@ -130,7 +130,7 @@ export class HttpModule {
         if (!request.raw.socket.destroyed) sendError(error, request, reply);
       });
     };
-    // One hook, not two: each costs every request.
+    // One hook, because each hook slows down every request.
     route.onRequest = (request, reply, done) => {
       if (tracer === undefined) {
         whenEnded(request, reply, count);

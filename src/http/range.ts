@@ -1,23 +1,23 @@
 import { Invalid } from '../errors.js';
 import { EARLIEST, instantOf, LATEST, MS_PER_DAY } from '../events/instant.js';
 
-/** Inclusive at both ends, in ms. */
+/** A range of time in ms, inclusive at both ends. */
 export interface Range {
   readonly from: number;
   readonly to: number;
-  /** Dates that were not given: `from` is the earliest instant, and without either `to` is the latest. */
+  /** Which dates were absent: `start` means that `from` is the earliest instant; `both` that `to` is also the latest. */
   readonly open?: 'start' | 'both';
 }
 
 export const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-// A blank is a plus sign that was not escaped in the query.
+// A space is a plus sign that the client did not escape in the query.
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\- ])(\d\d):(\d\d))?$/;
 
 /**
- * The first and last millisecond that an ISO 8601 string names: of the day for a date, of the instant for a date-time.
- * Undefined if it is neither.
+ * Returns the first and the last millisecond of an ISO 8601 string: of the day for a date, of the instant for a date-time.
+ * Undefined if the string is neither.
  */
 const readSpan = (text: string): Range | undefined => {
   const date = DATE.exec(text);
@@ -28,7 +28,7 @@ const readSpan = (text: string): Range | undefined => {
 
 /**
  * Reads a date or date-time of a request.
- * @throws Invalid, with the field's name
+ * @throws Invalid, with the name of the field
  */
 export const readDate = (name: string, value: unknown): Range => {
   const span = typeof value === 'string' ? readSpan(value) : undefined;
@@ -37,17 +37,17 @@ export const readDate = (name: string, value: unknown): Range => {
 };
 
 /** A range as requested. */
-export interface AskedRange extends Omit<Range, 'to'> {
-  /** Absent: now, at the time of the query. */
+export interface RequestedRange extends Omit<Range, 'to'> {
+  /** Undefined: the time of the query. */
   readonly to?: number;
 }
 
 /**
- * Reads a request's range. Neither date: everything, including records dated in the future. No start: from the
- * beginning. A start without an end: until now.
- * @throws Invalid for an invalid date, or a start after the end
+ * Reads the range of a request. Without dates, the range is everything, including records dated in the future. Without a
+ * start, the range begins at the earliest instant. With a start and no end, the range ends now.
+ * @throws Invalid if a date is invalid, or the start is after the end
  */
-export const readRange = (startDate: unknown, endDate: unknown): AskedRange => {
+export const readRange = (startDate: unknown, endDate: unknown): RequestedRange => {
   const start = startDate === undefined ? undefined : readDate('startDate', startDate);
   const end = endDate === undefined ? undefined : readDate('endDate', endDate);
   if (start && !end) return { from: start.from };
@@ -57,5 +57,5 @@ export const readRange = (startDate: unknown, endDate: unknown): AskedRange => {
   return { from: start.from, to: end.to };
 };
 
-/** @param now ms */
-export const rangeAt = (range: AskedRange, now: number): Range => ({ ...range, to: range.to ?? now });
+/** Ends an open range now. @param now ms */
+export const rangeAt = (range: RequestedRange, now: number): Range => ({ ...range, to: range.to ?? now });

@@ -1,9 +1,9 @@
 import { throttle } from '../flow/background/throttle.js';
 
-/** A URL without its query, into which somebody may have put a key. */
+/** Returns the path of a URL. The query is left out of logs, because it may contain a key. */
 export const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
 
-/** What the log says of a request: one line, whatever was sent. */
+/** Describes a request in one log line. Control characters in the path are removed. */
 export const requestLine = (
   { method, url }: { readonly method: string; readonly url: string },
   outcome: string,
@@ -14,6 +14,6 @@ export const requestLine = (
   return `${method} ${path} ${outcome}, request ${id}: ${why}`;
 };
 
-/** Writes one line a second, with the number of those left out before it. */
+/** Writes at most one line per second, with the number of lines left out before it. */
 export const throttled = (write: (line: string) => void): ((line: string) => void) =>
   throttle((line, count) => write(count === 1 ? line : `${line} (and ${count - 1} more before it)`));

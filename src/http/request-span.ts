@@ -5,20 +5,21 @@ import { pathOf } from './request-line.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What is traced of it; null if nothing is. */
+    /** The span of the request; null if the request is not traced. */
     span: Span | null;
   }
 }
 
-/** Where a request is in its trace: as this process traces it, else as the caller said. */
-export const placeOf = ({ span, headers }: Pick<FastifyRequest, 'span' | 'headers'>): string | undefined =>
+/** Returns the traceparent of the request: of its span if this process traces it, otherwise of the caller. */
+export const currentTraceparent = ({ span, headers }: Pick<FastifyRequest, 'span' | 'headers'>): string | undefined =>
   span?.traceparent ?? traceparentOf(headers['traceparent']);
 
 /**
- * Begins to trace a request whose caller may call: whoever has no key does not make the collector work.
+ * Starts the span of a request after authentication, so that requests without a valid key cause no work for the trace
+ * collector.
  * @param name method and pattern of the route
- * @param route the pattern
- * @param since when the request came, by `performance.now()`
+ * @param route pattern of the route
+ * @param since arrival of the request, in ms of `performance.now()`
  */
 export const beginSpan = (
   tracer: Tracing,
@@ -44,17 +45,17 @@ export const beginSpan = (
   if (span !== undefined) request.span = span;
 };
 
-/** @param status as it is logged: 499 for a client that left */
+/** @param status the logged status: 499 if the client closed the connection before the response */
 export const endSpan = ({ span }: FastifyRequest, status: number): void => {
   if (span === null) return;
   span.set({ 'http.response.status_code': status });
-  // By the conventions a client's mistake is no error of a server.
+  // By OpenTelemetry's conventions, a 4xx is not an error of the server.
   span.end(status >= 500 ? String(status) : undefined);
 };
 
 /**
- * A handler that works within its request's span. Not a hook, which would cost every request; and not earlier, because a
- * body is read by its connection, which knows of no request.
+ * Returns a handler that runs within the span of its request. Not a hook, because each hook slows down every request. The
+ * body is read before, outside of the span, because the connection reads it without the context of the request.
  */
 export const withinSpan = (tracer: Tracing, handler: RouteHandlerMethod): RouteHandlerMethod =>
   function (request, reply) {

@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 
-/** Bytes of one block. */
+/** The size of one block in bytes. */
 export const BLOCK_BYTES = 16;
 
-/** Base64 writes 3 bytes as 4 characters: with this padding, all blocks are encoded in one call. */
+/** Base64 encodes 3 bytes as 4 characters. Blocks are padded to a multiple of 3 bytes, so that one call encodes all. */
 const PADDED_BYTES = 18;
 const PADDED_CHARACTERS = 24;
 const BLOCK_CHARACTERS = 22;
@@ -12,24 +12,24 @@ const FORM = /^([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]{22})$/;
 const CIPHER = 'aes-128-ecb';
 const MARK_BYTES = 6;
 
-/** What to throw for a text that cannot be opened. */
-interface Refusals {
+/** Errors for texts that cannot be opened. */
+interface OpenErrors {
   readonly malformed: () => Error;
   /** The text was sealed for another purpose, such as another log. */
   readonly foreign: () => Error;
 }
 
 /**
- * Texts that hold one encrypted block each. Every instance can read them, because the key follows from the purpose, and
- * clients cannot: nobody builds on what is in them.
+ * Writes and reads texts that contain one encrypted block each. Every instance derives the same key from the purpose.
+ * Clients cannot read the block, so that they do not depend on its content.
  */
 export class SealedBlocks {
   private readonly mark: string;
-  /** Blocks are not chained, so that one object serves all of them. */
+  /** Blocks are not chained, so that one object encrypts all blocks. */
   private readonly cipher: ReturnType<typeof createCipheriv>;
   private readonly decipher: ReturnType<typeof createDecipheriv>;
 
-  /** @param purpose what is sealed, and of which log */
+  /** @param purpose a name for the kind of content and the id of the log */
   constructor(purpose: string) {
     const digest = createHash('sha256').update(purpose).digest();
     const key = digest.subarray(0, BLOCK_BYTES);
@@ -39,8 +39,8 @@ export class SealedBlocks {
   }
 
   /**
-   * Seals many blocks at once, which costs little more than one.
-   * @param blocks one after the other
+   * Encrypts many blocks in one call, which takes little more time than one block.
+   * @param blocks the concatenated blocks
    */
   seal(blocks: Buffer): string[] {
     const sealed = this.cipher.update(blocks);
@@ -55,11 +55,11 @@ export class SealedBlocks {
     });
   }
 
-  /** @returns the block; random bytes if nobody has sealed the text */
-  open(text: string, { malformed, foreign }: Refusals): Buffer {
-    const [, mark, packed] = FORM.exec(text) ?? [];
-    const block = Buffer.from(packed ?? '', 'base64url');
-    if (mark === undefined || block.toString('base64url') !== packed) throw malformed();
+  /** @returns the block; random bytes if this service did not seal the text */
+  open(text: string, { malformed, foreign }: OpenErrors): Buffer {
+    const [, mark, sealed] = FORM.exec(text) ?? [];
+    const block = Buffer.from(sealed ?? '', 'base64url');
+    if (mark === undefined || block.toString('base64url') !== sealed) throw malformed();
     if (mark !== this.mark) throw foreign();
     return this.decipher.update(block);
   }

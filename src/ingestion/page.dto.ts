@@ -1,4 +1,4 @@
-import { IsFromAnswer, IsLimit } from '../http/parameters.js';
+import { IsOpaqueText, IsLimit } from '../http/parameters.js';
 
 const DEFAULT_LIMIT = 50;
 export const CURSOR_RULE = 'cursor must be the nextCursor of the previous page';
@@ -13,7 +13,7 @@ export class PageRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page. Absent for the first page. */
-  @IsFromAnswer(CURSOR_RULE)
+  @IsOpaqueText(CURSOR_RULE)
   cursor?: string;
 }
 

@@ -5,16 +5,22 @@ import { checkBrand } from '../http/access/check-brand.js';
 import type { Connection } from '../postgres/statement.js';
 import { isStatementTimeout } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
-import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
-import { type AskedRange, type Range, rangeAt } from '../http/range.js';
+import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
+import { type RequestedRange, type Range, rangeAt } from '../http/range.js';
 
 /** Together with the timeouts of connection and statement, a query takes at most 5 s. */
-const TURNS: TurnLimits = { name: 'metrics queries', running: 2, waiting: 32, patience: 1_000, rest: 500 };
+const CONCURRENCY: ConcurrencyLimits = {
+  name: 'metrics queries',
+  maxRunning: 2,
+  maxWaiting: 32,
+  waitTimeoutMs: 1_000,
+  cooldownMs: 500,
+};
 
 /** The parameters of every metrics query. */
 export interface MetricsQuery {
   readonly organization: string;
-  readonly range: AskedRange;
+  readonly range: RequestedRange;
   /** Undefined counts the whole organization. */
   readonly brand: string | undefined;
   /** The position of the log that the result must include. */
@@ -24,7 +30,7 @@ export interface MetricsQuery {
 /** Runs metrics queries, with a limit of concurrent queries for each organization. */
 @Injectable()
 export class MetricsQueries {
-  private readonly turns = new OrganizationTurns(TURNS);
+  private readonly concurrency = new ConcurrencyLimit(CONCURRENCY);
 
   constructor(
     private readonly pool: MetricsPool,
@@ -45,7 +51,7 @@ export class MetricsQueries {
     answer: (connection: Connection, range: Range, now: number) => Promise<Answer>,
   ): Promise<Answer> {
     const { organization, brand, minPosition } = query;
-    return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
+    return this.concurrency.run(organization, query.constructor.name + JSON.stringify(query), async () => {
       // Read when the query runs, so that the range covers all requests that share the result.
       const now = Date.now();
       try {

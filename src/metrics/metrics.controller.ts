@@ -9,17 +9,17 @@ import { preferredType } from '../http/accept.js';
 import { MinPosition } from '../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
-import { ApiCounted } from '../http/answers/api-counted.js';
+import { ApiSnapshot } from '../http/responses/api-snapshot.js';
 import { CompareMetrics } from './comparison/compare-metrics.js';
 import { Comparison, ComparisonRequest } from './comparison/comparison.dto.js';
 import { MAX_DAYS, MAX_TYPES } from './totals/count-sql.js';
-import { CSV } from '../http/answers/csv.js';
+import { CSV } from '../http/responses/csv.js';
 import { GetMetrics } from './totals/get-metrics.js';
 import { GetTakedownStatistics } from './takedowns/get-takedown-statistics.js';
 import { GetTimeline } from './timeline/get-timeline.js';
 import { Metrics, MetricsRequest } from './totals/metrics.dto.js';
 import { readRange } from '../http/range.js';
-import { type AsOf, JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
+import { type AsOf, JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
 import { TakedownStatistics } from './takedowns/takedown-statistics.dto.js';
 import { timelineCsv } from './timeline/timeline-csv.js';
 import { timelineJson } from './timeline/timeline-json.js';
@@ -50,7 +50,7 @@ export class MetricsController {
       'Returns reports, blocked threats, watchlisted threats and takedowns, counted at the time of the request. The range ' +
       'is exact to the millisecond; days are UTC days.',
   })
-  @ApiCounted(Metrics)
+  @ApiSnapshot(Metrics)
   @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
   getMetrics(
     @Organization() organization: string,
@@ -59,7 +59,7 @@ export class MetricsController {
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     const query = new GetMetrics(organization, readRange(startDate, endDate), brandSlug, minPosition);
-    return this.answer(query, reply);
+    return this.send(query, reply);
   }
 
   @Get('metrics/timeline')
@@ -70,7 +70,7 @@ export class MetricsController {
       `The points add up to the metrics of the same range. A request for more than ${MAX_POINTS} points returns 400. With ` +
       '`Accept: text/csv` the response is the table of `metrics/timeline.csv`.',
   })
-  @ApiCounted(Timeline)
+  @ApiSnapshot(Timeline)
   @ApiFailure(422, TOO_MANY_COUNTS)
   getTimeline(
     @Organization() organization: string,
@@ -91,7 +91,7 @@ export class MetricsController {
     description:
       'The response is RFC 4180 CSV, with one line per point and one column `byType.TYPE` per asset type with a blocked threat.',
   })
-  @ApiCounted(undefined, { 'text/csv': CSV_EXAMPLE })
+  @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE })
   @ApiFailure(422, TOO_MANY_COUNTS)
   getTimelineTable(
     @Organization() organization: string,
@@ -109,7 +109,7 @@ export class MetricsController {
     description:
       'Both windows are from one snapshot and exact to the millisecond. Returns the difference and the ratio of each metric.',
   })
-  @ApiCounted(Comparison)
+  @ApiSnapshot(Comparison)
   compareMetrics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug, with: earlier = 'previous' }: ComparisonRequest,
@@ -117,7 +117,7 @@ export class MetricsController {
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier, minPosition);
-    return this.answer(query, reply);
+    return this.send(query, reply);
   }
 
   @Get('takedowns/statistics')
@@ -128,7 +128,7 @@ export class MetricsController {
       'The outcomes cover the takedowns that were filed in the window (`takedownsFiled` in the metrics). The durations ' +
       'cover the takedowns that were completed in the window.',
   })
-  @ApiCounted(TakedownStatistics)
+  @ApiSnapshot(TakedownStatistics)
   @ApiFailure(422, `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`)
   getTakedownStatistics(
     @Organization() organization: string,
@@ -137,7 +137,7 @@ export class MetricsController {
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug, minPosition);
-    return this.answer(query, reply);
+    return this.send(query, reply);
   }
 
   private async answerTimeline(
@@ -148,13 +148,13 @@ export class MetricsController {
     minPosition: number | undefined,
   ): Promise<string | undefined> {
     const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval, minPosition);
-    const { answer: timeline, ...moment } = await this.queries.execute(query);
+    const { result: timeline, ...moment } = await this.queries.execute(query);
     const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
-    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, this.tokens, reply);
+    return sendSnapshot({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, this.tokens, reply);
   }
 
-  private async answer(query: MetricsQuery<AsOf<object>>, reply: FastifyReply): Promise<string | undefined> {
-    const { answer, ...moment } = await this.queries.execute(query);
-    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(answer), ...moment }, this.tokens, reply);
+  private async send(query: MetricsQuery<AsOf<object>>, reply: FastifyReply): Promise<string | undefined> {
+    const { result, ...moment } = await this.queries.execute(query);
+    return sendSnapshot({ type: JSON_TYPE, text: JSON.stringify(result), ...moment }, this.tokens, reply);
   }
 }

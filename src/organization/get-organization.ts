@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '../runtime/config.js';
 import { dayOf } from '../events/instant.js';
 import { DatabaseClock } from '../postgres/clock.js';
-import { RequestTurns } from '../read-models/request-turns.js';
+import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import { readQuotaLeft } from '../quotas/usage.js';
 import type { DailyQuotaDto, IngestLimits, OrganizationResponse } from './organization.dto.js';
 import { READ_FLAGS } from './statements.js';
@@ -30,7 +30,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   constructor(
     private readonly pool: Pool,
     private readonly config: Config,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
     private readonly clock: DatabaseClock,
   ) {}
 
@@ -39,7 +39,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
    * @throws Unavailable if the database is unavailable
    */
   execute({ organization }: GetOrganization): Promise<OrganizationState> {
-    return this.turns.runInTurn(organization, 'organization', async () => {
+    return this.concurrency.run(organization, 'organization', async () => {
       const rows = await READ_FLAGS.run(this.pool, { organization, limit: MAX_FLAGS });
       const quota = await readQuotaLeft(this.pool, this.config, organization, dayOf(this.clock.now()));
       return {

@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { RequestTurns } from '../read-models/request-turns.js';
+import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import type { OwnBrandsResponse } from './organization.dto.js';
 import { READ_BRANDS } from './statements.js';
 
@@ -17,7 +17,7 @@ export const MAX_BRANDS = 10_000;
 export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
   constructor(
     private readonly pool: Pool,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /**
@@ -25,7 +25,7 @@ export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
    * @throws Unavailable if the database is unavailable
    */
   execute({ organization }: ListOwnBrands): Promise<OwnBrandsResponse> {
-    return this.turns.runInTurn(organization, 'brands', async () => {
+    return this.concurrency.run(organization, 'brands', async () => {
       const rows = await READ_BRANDS.run(this.pool, { organization, limit: MAX_BRANDS });
       const brands = rows.map(({ brand, name, available }) => ({
         slug: brand,

@@ -6,7 +6,7 @@ import { WaitingRequests } from '../flow/waiting-requests.js';
 import { Checkpoints } from './checkpoints/checkpoints.js';
 import { Config } from '../runtime/config.js';
 import { Replicas } from './replicas/replicas.js';
-import { RequestTurns } from './request-turns.js';
+import { RequestConcurrency } from './request-concurrency.js';
 import {
   createExportPool,
   createMetricsPool,
@@ -33,7 +33,7 @@ const provided = (
     { provide: DatabaseClock, inject: [WatchPool], useFactory: (pool: WatchPool) => new DatabaseClock(pool).begin() },
     WaitingRequests,
     Checkpoints,
-    RequestTurns,
+    RequestConcurrency,
     provided(Pool, createRequestPool),
     provided(MetricsPool, createMetricsPool),
     provided(RecordsPool, createRecordsPool),
@@ -51,7 +51,7 @@ const provided = (
         ),
     },
   ],
-  exports: [DatabaseClock, Checkpoints, Replicas, ...POOLS, RequestTurns, WaitingRequests],
+  exports: [DatabaseClock, Checkpoints, Replicas, ...POOLS, RequestConcurrency, WaitingRequests],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(private readonly module: ModuleRef) {}

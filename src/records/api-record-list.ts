@@ -7,7 +7,7 @@ import {
   ApiUnprocessableEntityResponse,
 } from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
-import { ApiCounted, AS_OF } from '../http/answers/api-counted.js';
+import { ApiSnapshot, AS_OF } from '../http/responses/api-snapshot.js';
 import { exampleItem, isFilteredBy, type ListedKind } from '../events/kinds.js';
 import { MAX_ROWS } from './export-records.js';
 import { headerOf, lineOf } from './records-csv.js';
@@ -38,7 +38,7 @@ export const ApiRecordList = (kind: ListedKind, description: string): MethodDeco
         'read is on exactly one page; a record that changes in the meantime is on at most one page, and may be missing. ' +
         `With \`Accept: text/csv\` the response is the table of \`${kind}s.csv\`.`,
     }),
-    ApiCounted(`${capitalized(kind)}Page`, {}, brandFilterOf(kind)),
+    ApiSnapshot(`${capitalized(kind)}Page`, {}, brandFilterOf(kind)),
     ApiTooManyRows(),
   );
 
@@ -50,7 +50,7 @@ export const ApiRecord = (kind: ListedKind, id: string, description: string): Me
   applyDecorators(
     ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `Get one ${kind}`, description }),
     ApiParam({ name: 'id', description: 'The id that upstream assigned.', schema: { type: 'string', example: id } }),
-    ApiCounted(`${capitalized(kind)}Item`, {}, kind),
+    ApiSnapshot(`${capitalized(kind)}Item`, {}, kind),
   );
 
 /** Documents the CSV export of a list. */

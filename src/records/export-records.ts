@@ -5,7 +5,7 @@ import { TooManyRequests, Unavailable, Unprocessable } from '../errors.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
-import type { AsOf } from '../http/answers/send-counted.js';
+import type { AsOf } from '../http/responses/send-snapshot.js';
 import { kindOf } from '../events/kinds.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
@@ -97,7 +97,7 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
         close();
         release();
       });
-      return { answer: table, asOf: first.asOf, position: first.position };
+      return { result: table, asOf: first.asOf, position: first.position };
     } catch (error) {
       close();
       throw error;

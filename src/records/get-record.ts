@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { NotFound } from '../errors.js';
-import { type AsOf, momentOf } from '../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { LISTED_KIND, type ListedKind } from '../events/kinds.js';
 import type { RowOf } from '../postgres/statement.js';
 import { type AnswerFrom, RecordQueries } from './record-queries.js';
@@ -41,7 +41,7 @@ export class GetRecordHandler implements IQueryHandler<GetRecord> {
       const found = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: key });
       const [row] = await send<RowOf<typeof FIND_RECORD>>(found);
       if (row!.item === null) throw new NotFound(`${NAMES[kind]} not found`);
-      return { answer: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
+      return { result: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
     };
     return this.queries.run(organization, `${kind} ${minPosition} ${id}`, read, minPosition);
   }

@@ -2,8 +2,8 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../event-log/event-log.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
-import { PageCursors } from '../http/answers/page-cursor.js';
-import { type AsOf, momentOf } from '../http/answers/send-counted.js';
+import { PageCursors } from '../http/responses/page-cursor.js';
+import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
 import { NO_CURSOR } from './records.dto.js';
 import type { RequestedSelection, Selection } from './selection.js';
@@ -100,7 +100,7 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       const page = { after, upTo: knownUpTo, limit };
       const { rows, end, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
       const nextCursor = end && cursors.write(requested, [range.to, upTo, ...end]);
-      return { answer: { rows, nextCursor }, asOf, position };
+      return { result: { rows, nextCursor }, asOf, position };
     };
     return this.queries.run(organization, key, read, minPosition);
   }

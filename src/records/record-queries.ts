@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
-import { OrganizationTurns } from '../flow/organization-turns.js';
+import { ConcurrencyLimit } from '../flow/concurrency-limit.js';
 import type { Connection } from '../postgres/statement.js';
 import { asUnavailable, isStatementTimeout } from '../postgres/transient-errors.js';
 import { RecordsPool } from '../read-models/pools.js';
@@ -26,20 +26,20 @@ export const requireReached = (isReplica: boolean, upTo: number | null, seen: nu
 /** Runs the queries of lists and of the feed, with limits per organization. */
 @Injectable()
 export class RecordQueries {
-  private readonly turns = new OrganizationTurns({
+  private readonly concurrency = new ConcurrencyLimit({
     name: 'record queries',
-    running: 2,
-    waiting: 32,
-    patience: 1_000,
-    rest: 0,
+    maxRunning: 2,
+    maxWaiting: 32,
+    waitTimeoutMs: 1_000,
+    cooldownMs: 0,
   });
 
-  private readonly feedTurns = new OrganizationTurns({
+  private readonly feedConcurrency = new ConcurrencyLimit({
     name: 'feed requests',
-    running: 2,
-    waiting: 96,
-    patience: 4_000,
-    rest: 0,
+    maxRunning: 2,
+    maxWaiting: 96,
+    waitTimeoutMs: 4_000,
+    cooldownMs: 0,
   });
 
   constructor(
@@ -53,7 +53,7 @@ export class RecordQueries {
    * once.
    */
   runFeed<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
-    return this.runIn(this.feedTurns, organization, key, read, minPosition);
+    return this.runIn(this.feedConcurrency, organization, key, read, minPosition);
   }
 
   /**
@@ -65,18 +65,18 @@ export class RecordQueries {
    * @throws TooManyRequests if too many of the organization's queries are waiting
    */
   run<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
-    return this.runIn(this.turns, organization, key, read, minPosition);
+    return this.runIn(this.concurrency, organization, key, read, minPosition);
   }
 
   private async runIn<Result>(
-    turns: OrganizationTurns,
+    concurrency: ConcurrencyLimit,
     organization: string,
     key: string,
     read: AnswerFrom<Result>,
     minPosition: number | undefined,
   ): Promise<Result> {
     await this.backfill.requireComplete();
-    return turns.runInTurn(organization, key, async () => {
+    return concurrency.run(organization, key, async () => {
       try {
         const readFrom = (connection: Connection, isReplica: boolean): Promise<Result> =>
           read(

@@ -1,5 +1,5 @@
 import { fieldsOf, KIND_NAMES, type ListedKind } from '../events/kinds.js';
-import { csvLine } from '../http/answers/csv.js';
+import { csvLine } from '../http/responses/csv.js';
 
 /** The path of a column: the name of a field, or of a field and its property. */
 type Path = readonly string[];

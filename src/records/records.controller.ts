@@ -7,8 +7,8 @@ import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
-import { CSV } from '../http/answers/csv.js';
-import { JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
+import { CSV } from '../http/responses/csv.js';
+import { JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
 import { MinPosition } from '../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import type { ListedKind } from '../events/kinds.js';
@@ -55,12 +55,12 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       if (preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
         return this.sendTable(selection, reply);
       const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor, minPosition);
-      const { answer, ...moment } = await this.queries.execute(query);
-      const items = `[${answer.rows.map(({ item }) => item).join(',')}]`;
-      const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;
+      const { result, ...moment } = await this.queries.execute(query);
+      const items = `[${result.rows.map(({ item }) => item).join(',')}]`;
+      const next = result.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(result.nextCursor)}`;
       // The cursor contains the time of the request, so it is not part of the page's content.
       const content = `${items}${next === '' ? '' : ','}`;
-      return sendCounted(
+      return sendSnapshot(
         { type: JSON_TYPE, text: `{"items":${items}${next}}`, content, ...moment },
         this.tokens,
         reply,
@@ -89,12 +89,12 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       @MinPosition() minPosition?: number,
     ): Promise<string | undefined> {
       const query = new GetRecord(organization, kind, id, minPosition);
-      const { answer, ...moment } = await this.queries.execute(query);
-      return sendCounted({ type: JSON_TYPE, text: answer, ...moment }, this.tokens, reply);
+      const { result, ...moment } = await this.queries.execute(query);
+      return sendSnapshot({ type: JSON_TYPE, text: result, ...moment }, this.tokens, reply);
     }
 
     private async sendTable(selection: RequestedSelection, reply: FastifyReply): Promise<Readable> {
-      const { answer: table, asOf, position } = await this.queries.execute(new ExportRecords(selection));
+      const { result: table, asOf, position } = await this.queries.execute(new ExportRecords(selection));
       await this.tokens.add(reply, position);
       void reply.header('x-as-of', formatInstant(asOf)).type(CSV);
       return table;

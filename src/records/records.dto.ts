@@ -1,4 +1,4 @@
-import { IsBrandSlug, IsDateText, IsFromAnswer, IsGivenOnce, IsLimit } from '../http/parameters.js';
+import { IsBrandSlug, IsDateText, IsOpaqueText, IsGivenOnce, IsLimit } from '../http/parameters.js';
 
 export const DEFAULT_LIMIT = 100;
 /** The message for an invalid cursor. */
@@ -62,6 +62,6 @@ export class RecordsRequest extends SelectionRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page, with the same parameters except `limit`. Absent for the first page. */
-  @IsFromAnswer(NO_CURSOR)
+  @IsOpaqueText(NO_CURSOR)
   cursor?: string;
 }

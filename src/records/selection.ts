@@ -3,7 +3,7 @@ import { assetKey, hashOfKey } from '../assets/asset-key.js';
 import { parseContent } from '../assets/parse-content.js';
 import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
-import { type AskedRange, type Range, readRange } from '../http/range.js';
+import { type RequestedRange, type Range, readRange } from '../http/range.js';
 import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/kinds.js';
 
 /** The asset of a filter, parsed as in the asset check. */
@@ -27,7 +27,7 @@ interface Criteria {
 }
 
 export interface RequestedSelection extends Criteria {
-  readonly range: AskedRange;
+  readonly range: RequestedRange;
 }
 
 export interface Selection extends Criteria {

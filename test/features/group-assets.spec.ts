@@ -69,7 +69,7 @@ const missing = { code: 'NOT_FOUND', message: 'Asset group not found' };
 const HOUR = 3_600_000;
 
 describe('GET /v2/organization/asset-groups/{id}', () => {
-  it('returns the group as the list shows it, right after a create, rename, change of members and delete', async () => {
+  it('returns the same group as the list, immediately after each create, rename, membership change and delete', async () => {
     const { call, add } = await newCaller([]);
     await call('POST', '', { name: 'A' });
     const get = async () => {
@@ -121,7 +121,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await members(1)).toEqual(['URL b.example']);
   });
 
-  it('changes nothing when it is repeated, in any spelling and within one request', async () => {
+  it('changes nothing for repeated contents, in any spelling, within a request or across requests', async () => {
     const { organization, add, counts } = await newCaller();
     expect(await add(1, 'a.example', 'HTTPS://A.example./', 'hxxp://a[.]example')).toEqual([
       'added',
@@ -144,7 +144,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await counts()).toEqual([1, 0]);
   });
 
-  it('overrides an upstream whose clock is ahead, and yields to what upstream says later', async () => {
+  it('overrides an upstream event whose clock is ahead, and is overridden by later upstream events', async () => {
     const { organization, add, remove, members } = await newCaller();
     const ahead = Date.now() + 20 * HOUR;
     await report(organization, 'a.example', ahead, 2);
@@ -156,7 +156,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await add(2, 'a.example')).toEqual(['unchanged']);
   });
 
-  it('is stored as upstream would report it, with the key that made it', async () => {
+  it('is stored like an upstream event, with the id of the API key', async () => {
     const { organization, add } = await newCaller();
     await add(1, 'a.example');
     const stream = `groupedAsset-${organization}:${assetHash({ type: 'URL', content: 'a.example' })}`;
@@ -178,7 +178,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await counts()).toEqual([1]);
   });
 
-  it('takes 1,000 contents, of the length the check takes', async () => {
+  it('accepts 1,000 contents of the maximum length of the asset check', async () => {
     const { call, counts } = await newCaller();
     const path = 'x'.repeat(4_000);
     const contents = Array.from({ length: 1_000 }, (_, n) => `https://sites.google.com/view/${n}/${path}`);
@@ -192,7 +192,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     ['empty', { contents: [] }],
     ['no list', { contents: 'a.example' }],
     ['too many', { contents: Array.from({ length: 1_001 }, (_, n) => `${n}.example`) }],
-  ])('is a 400 where the contents are %s', async (_, body) => {
+  ])('returns 400 if the contents are %s', async (_, body) => {
     const { call } = await newCaller();
     for (const path of ['/1/assets', '/1/assets/remove'])
       expect(await call('POST', path, body)).toMatchObject({
@@ -220,21 +220,21 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await members(1)).toEqual(['URL a.example']);
   });
 
-  it('answers 503 while no projector runs, and completes when it is sent again', async () => {
+  it('returns 503 while no projector runs, and completes when the request is repeated', async () => {
     const { call, add, counts } = await newCaller();
     await add(1, 'a.example');
-    const model = app.app.get(MembershipQueue) as unknown as { patience: number };
-    const { patience } = model;
+    const model = app.app.get(MembershipQueue) as unknown as { projectionTimeoutMs: number };
+    const { projectionTimeoutMs } = model;
     await projecting.stop();
-    model.patience = 50;
+    model.projectionTimeoutMs = 50;
     try {
       const { status, headers } = await call('POST', '/2/assets', { contents: ['a.example', 'b.example'] });
-      // Nothing was behind when it came, so it was stored.
+      // The read model was up to date when the request arrived, so the change was stored.
       expect({ status, again: headers.get('retry-after') }).toEqual({ status: 503, again: '1' });
       expect((await call('POST', '/2/assets', { contents: ['c.example'] })).status).toBe(503);
       expect(await counts()).toEqual([1, 0]);
     } finally {
-      model.patience = patience;
+      model.projectionTimeoutMs = projectionTimeoutMs;
       project();
     }
     expect(await add(2, 'a.example', 'b.example', 'c.example')).toEqual(['unchanged', 'unchanged', 'added']);
@@ -245,7 +245,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     const { organization, call, add, counts } = await newCaller();
     const today = dayOf(Date.now());
     const used = async () => (await readIngestUsage(app.pool, today, organization))[0]?.events;
-    // The groups A and B are two events already, which are written down within a second.
+    // The creation of groups A and B is charged as two events, which are counted within a second.
     await eventuallyPasses(async () => expect(await used()).toBe(2));
     await addIngestUsage(app.pool, today, [{ organization, events: app.config.ingestEventsPerDay - 5, bytes: 0 }]);
     await add(1, 'a.example', 'b.example', 'b.example');
@@ -261,7 +261,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     await eventuallyPasses(async () => expect(await used()).toBe(app.config.ingestEventsPerDay));
   });
 
-  it('refuses an organization with too many changes waiting, and completes the others', async () => {
+  it('returns 429 once too many changes of the organization are waiting, and completes the waiting ones', async () => {
     const { organization, counts } = await newCaller();
     const contents = Array.from({ length: 1_000 }, (_, n) => readContent(`${n % 20}.example`));
     const queue = app.app.get(MembershipQueue);
@@ -274,7 +274,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
 });
 
 describe('POST /v2/organization/asset-groups/{id}/assets/remove', () => {
-  it('removes assets from the group, and leaves those of other groups alone', async () => {
+  it('removes assets from the group, but not from other groups', async () => {
     const { call, add, counts } = await newCaller();
     await add(1, 'a.example', 'b.example');
     await add(2, 'c.example');
@@ -298,7 +298,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets/remove', () => {
 });
 
 describe('The routes of a group', () => {
-  it('answer 404 for a group that is deleted, belongs to another organization or has no numeric id', async () => {
+  it('return 404 for a deleted group, a group of another organization and a non-numeric id', async () => {
     const [a, b] = [await newCaller(), await newCaller([])];
     await a.add(1, 'a.example');
     await a.call('DELETE', '/2');
@@ -321,7 +321,7 @@ describe('The routes of a group', () => {
     expect(await a.members(1)).toEqual(['URL a.example']);
   });
 
-  it('answer 404 if the group is deleted before its changes are counted', async () => {
+  it('return 404 if the group is deleted before the membership change takes effect', async () => {
     const { call } = await newCaller();
     expect(await app.app.get(Checkpoints).reached(['asset-groups'], await app.log.head(), 10_000)).toBe(true);
     const head = await app.log.head();
@@ -346,7 +346,7 @@ describe('The routes of a group', () => {
 });
 
 describe('GET /v2/organization/asset-groups/{id}/assets', () => {
-  it('describes each asset and since when it is in the group', async () => {
+  it('returns each asset with the time since which it is in the group', async () => {
     const { organization, call, add } = await newCaller();
     const before = Date.now();
     await add(1, 'https://bücher.example/x');
@@ -360,7 +360,7 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     ]);
   });
 
-  it('lists each asset that stays in the group exactly once, while others come and go', async () => {
+  it('lists each asset that stays in the group exactly once, while other assets are added and removed', async () => {
     const { call, add, remove } = await newCaller();
     const staying = Array.from({ length: 40 }, (_, n) => `stays-${n}.example`);
     const leaving = Array.from({ length: 40 }, (_, n) => `leaves-${n}.example`);
@@ -379,7 +379,7 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
-  it('has 100 assets a page by default, and up to 1,000', async () => {
+  it('returns 100 assets per page by default, and up to 1,000', async () => {
     const { call, add } = await newCaller();
     await add(1, ...Array.from({ length: 101 }, (_, n) => `${n}.example`));
     const lengthOf = async (query: string) => (await call('GET', `/1/assets${query}`)).body.assets.length;
@@ -387,10 +387,10 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     expect((await call('GET', '/1/assets?limit=101')).body).not.toHaveProperty('nextCursor');
   });
 
-  it('ends a page at 256 KiB, and the pages together are the group', async () => {
+  it('limits a page to 256 KiB, and all pages together contain the whole group', async () => {
     const { organization, call } = await newCaller();
     const updatedAt = '2026-03-01T12:00:00Z';
-    // As long in JSON as contents get: in bytes, and by what has to be escaped.
+    // The longest contents in JSON: many bytes, or many characters to escape.
     const contents = Array.from({ length: 150 }, (_, n) => `${n}${(n % 2 ? '\u{1f600}' : '\u0001').repeat(3_900)}`);
     const events = contents.map((content) =>
       stored(sent('AssetGrouped', { organization, groupId: 1, asset: { type: 'NOTE', content }, updatedAt })),
@@ -411,7 +411,7 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     expect(new Set(seen)).toEqual(new Set(contents));
   });
 
-  it.each(['0', '1001', '-1', '1.5', '01', 'ten', '', '1&limit=2'])('is a 400 with the limit %j', async (limit) => {
+  it.each(['0', '1001', '-1', '1.5', '01', 'ten', '', '1&limit=2'])('returns 400 for the limit %j', async (limit) => {
     const { call } = await newCaller();
     expect(await call('GET', `/1/assets?limit=${limit}`)).toMatchObject({
       status: 400,
@@ -419,7 +419,7 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     });
   });
 
-  it('accepts only cursors that it issued for the group', async () => {
+  it('accepts only cursors that were issued for the same group', async () => {
     const [a, b] = [await newCaller(), await newCaller()];
     for (const { add } of [a, b])
       for (const id of [1, 2]) await add(id, ...Array.from({ length: 3 }, (_, n) => `${id}-${n}.example`));
@@ -435,7 +435,7 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     expect(await b.members(1)).toEqual(expect.arrayContaining(theirs));
   });
 
-  it('fills in from the log what rows of an earlier version lack', async () => {
+  it('reads from the log the contents that rows of an earlier version lack', async () => {
     const { organization, add, call } = await newCaller();
     await add(1, 'a.example', 'b.example', '@handle');
     const before = (await call('GET', '/1/assets')).body;

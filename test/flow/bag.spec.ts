@@ -3,16 +3,16 @@ import { setFlagsFromString, getHeapSpaceStatistics } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { CallWatchdog } from '../../src/event-log/eventstoredb/call-watchdog.js';
-import { Bag, type Placed } from '../../src/flow/bag.js';
+import { Bag, type BagMember } from '../../src/flow/bag.js';
 import { FairQueue } from '../../src/flow/fair-queue.js';
 import { OrganizationQueues } from '../../src/flow/organization-queues.js';
-import { OrganizationTurns } from '../../src/flow/organization-turns.js';
+import { ConcurrencyLimit } from '../../src/flow/concurrency-limit.js';
 import { UnfinishedBodies } from '../../src/http/body/unfinished-bodies.js';
 
 describe('A bag', () => {
-  it('has the members that a set would have after any additions and deletions', () => {
-    const [bag, set] = [new Bag<Placed>(), new Set<Placed>()];
-    const all = Array.from({ length: 20 }, () => ({ place: 0 }));
+  it('has the same members as a Set after any additions and deletions', () => {
+    const [bag, set] = [new Bag<BagMember>(), new Set<BagMember>()];
+    const all = Array.from({ length: 20 }, () => ({ bagIndex: 0 }));
     let random = 1;
     const differences: string[] = [];
     for (let step = 0; step < 2_000; step += 1) {
@@ -29,23 +29,23 @@ describe('A bag', () => {
     expect(differences).toEqual([]);
   });
 
-  it('iterates over each member once, without those that are deleted meanwhile', () => {
-    const bag = new Bag<Placed & { readonly name: string }>();
-    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => ({ name, place: 0 }));
+  it('yields each member once, without members deleted or added during the iteration', () => {
+    const bag = new Bag<BagMember & { readonly name: string }>();
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => ({ name, bagIndex: 0 }));
     for (const member of [a!, b!, c!, d!]) bag.add(member);
     const seen: string[] = [];
     for (const member of bag) {
       seen.push(member.name);
       bag.delete(member);
       bag.delete(c!);
-      if (member === a) bag.add({ name: 'e', place: 0 });
+      if (member === a) bag.add({ name: 'e', bagIndex: 0 });
     }
     expect(seen).toEqual(['a', 'b', 'd']);
     expect([...bag].map(({ name }) => name)).toEqual(['e']);
   });
 });
 
-/** How a request is kept: as long as the returned function is not called. It is kept with what it refers to. */
+/** Each function holds a request, with everything it refers to, until the returned function is called. */
 const KEPT: readonly (readonly [string, () => (request: unknown) => () => unknown])[] = [
   [
     'bodies that are still arriving',
@@ -74,11 +74,17 @@ const KEPT: readonly (readonly [string, () => (request: unknown) => () => unknow
   [
     'jobs that wait for their turn',
     () => {
-      const turns = new OrganizationTurns({ name: 'jobs', running: 1, waiting: 1_000, patience: 60_000, rest: 0 });
+      const limit = new ConcurrencyLimit({
+        name: 'jobs',
+        maxRunning: 1,
+        maxWaiting: 1_000,
+        waitTimeoutMs: 60_000,
+        cooldownMs: 0,
+      });
       return (request) => {
         let end!: () => void;
         const ended = new Promise<void>((resolve) => (end = resolve));
-        void turns.runInTurn('one', undefined, async () => {
+        void limit.run('one', undefined, async () => {
           await ended;
           return (request as unknown[]).length;
         });
@@ -134,8 +140,8 @@ const ROUNDS = 24;
 const REQUESTS = 1_000;
 const WORDS = 1_000;
 
-describe('What is kept of each request', () => {
-  it.each(KEPT)('is not promoted by the garbage collector once it is over: %s', async (_, create) => {
+describe('Memory held during a request', () => {
+  it.each(KEPT)('is not promoted to the old generation after the request: %s', async (_, create) => {
     const keep = create();
     const ends: (() => unknown)[] = [];
     const promoted: number[] = [];
@@ -151,7 +157,7 @@ describe('What is kept of each request', () => {
       promoted.push(oldBytes() - before);
     }
     for (const end of ends) end();
-    // The median, because a full collection may run in between. Those under way are promoted: 64 of each 1,000, more on a busy machine.
+    // The median, because a full collection may run in between. Requests in flight are promoted: 64 of each 1,000, more on a busy machine.
     const median = promoted.sort((a, b) => a - b)[ROUNDS / 2];
     expect(median).toBeLessThan((REQUESTS * WORDS * 8) / 4);
   });

@@ -2,12 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import { TooManyRequests, Unavailable } from '../../src/errors.js';
 import { ByteBudget, Charge } from '../../src/flow/byte-budget.js';
 
-const budgetOf = (limits: { each: number; all: number; small?: number; keptForSmall?: number }): ByteBudget =>
-  new ByteBudget({ name: 'request bodies', small: 0, keptForSmall: 0, ...limits });
+const budgetOf = (limits: {
+  perOwner: number;
+  total: number;
+  smallSize?: number;
+  reservedForSmall?: number;
+}): ByteBudget => new ByteBudget({ name: 'request bodies', smallSize: 0, reservedForSmall: 0, ...limits });
 
 describe('A byte budget', () => {
-  it('counts for a lane what is announced, for all what has arrived', () => {
-    const budget = budgetOf({ each: 10, all: 15 });
+  it('charges an owner for announced bytes, and the total for bytes that have arrived', () => {
+    const budget = budgetOf({ perOwner: 10, total: 15 });
     const [one, two, three] = [new Charge(budget, 'a'), new Charge(budget, 'a'), new Charge(budget, 'b')];
     one.announce(6);
     expect(() => two.announce(5)).toThrow(TooManyRequests);
@@ -25,21 +29,21 @@ describe('A byte budget', () => {
     three.announce(10);
   });
 
-  it('keeps the last part of the total for small ones', () => {
-    const budget = budgetOf({ each: 100, all: 100, small: 5, keptForSmall: 20 });
+  it('reserves the last part of the total for small items', () => {
+    const budget = budgetOf({ perOwner: 100, total: 100, smallSize: 5, reservedForSmall: 20 });
     new Charge(budget, 'a').add(80);
     expect(() => new Charge(budget, 'b').add(6)).toThrow(Unavailable);
     expect(() => new Charge(budget, 'b').announce(6)).toThrow(Unavailable);
     const grown = new Charge(budget, 'b');
     grown.add(5);
     expect(() => grown.add(1)).toThrow(Unavailable);
-    for (const lane of ['c', 'd', 'e']) new Charge(budget, lane).add(5);
+    for (const owner of ['c', 'd', 'e']) new Charge(budget, owner).add(5);
     expect(budget.total).toBe(100);
     expect(() => new Charge(budget, 'f').add(1)).toThrow(Unavailable);
   });
 
-  it('lets in alone what is larger than a limit', () => {
-    const budget = budgetOf({ each: 10, all: 15 });
+  it('accepts an item over a limit only while no other item is held', () => {
+    const budget = budgetOf({ perOwner: 10, total: 15 });
     const large = new Charge(budget, 'a');
     large.add(20);
     expect(() => new Charge(budget, 'a').announce(1)).toThrow(Unavailable);
@@ -49,8 +53,8 @@ describe('A byte budget', () => {
     expect(() => large.add(15)).toThrow(Unavailable);
   });
 
-  it('says when over half of it is held', () => {
-    const budget = budgetOf({ each: 10, all: 10 });
+  it('reports when more than half of the total is held', () => {
+    const budget = budgetOf({ perOwner: 10, total: 10 });
     const charge = new Charge(budget, 'a');
     charge.announce(10);
     charge.add(5);

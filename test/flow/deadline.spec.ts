@@ -3,13 +3,13 @@ import { finishesWithin } from '../../src/flow/deadline.js';
 
 const never = new Promise<void>(() => {});
 
-describe('A deadline', () => {
-  it('says whether work finished in time', async () => {
+describe('finishesWithin', () => {
+  it('returns whether work finished in time', async () => {
     expect(await finishesWithin(Promise.resolve(), 60_000)).toBe(true);
     expect(await finishesWithin(never, 1)).toBe(false);
   });
 
-  it('passes on a failure that came in time, and swallows none', async () => {
+  it('rejects if the work failed in time', async () => {
     await expect(finishesWithin(Promise.reject(new Error('failed')), 60_000)).rejects.toThrow('failed');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { FairQueue } from '../../src/flow/fair-queue.js';
 
-/** Takes jobs that last as given, ms, until none is left or as many were taken. @returns their owners, in order */
+/** Takes at most `most` jobs, each of which lasts `job` ms. @returns the owners of the jobs, in order */
 const drain = (queue: FairQueue<number>, most = Infinity): string[] => {
   const order: string[] = [];
   while (order.length < most) {
@@ -16,8 +16,8 @@ const add = (queue: FairQueue<number>, name: string, jobs: number, ms: number): 
   for (let n = 0; n < jobs; n += 1) queue.add(name, ms);
 };
 
-describe('The next job', () => {
-  it('is of the owner that has used the least time, however many jobs the others have', () => {
+describe('A fair queue', () => {
+  it('takes the next job from the owner that has used the least time, however many jobs others have', () => {
     const queue = new FairQueue<number>();
     add(queue, 'long', 100, 4);
     add(queue, 'short', 100, 1);
@@ -26,26 +26,26 @@ describe('The next job', () => {
     expect(queue.isEmpty).toBe(false);
   });
 
-  it('is of an owner that had nothing to do, before those that were at it', () => {
+  it('takes the job of an owner that was idle before the jobs of busy owners', () => {
     const queue = new FairQueue<number>();
     for (const name of ['a', 'b', 'c', 'd']) add(queue, name, 100, 1);
     drain(queue, 42);
-    add(queue, 'light', 1, 0.1);
-    expect(drain(queue, 1)).toEqual(['light']);
+    add(queue, 'idle', 1, 0.1);
+    expect(drain(queue, 1)).toEqual(['idle']);
   });
 
-  it('is not of one that always comes anew', () => {
+  it('gives no advantage to an owner that always queues a single job', () => {
     const queue = new FairQueue<number>();
-    add(queue, 'patient', 100, 1);
+    add(queue, 'many', 100, 1);
     const order: string[] = [];
     for (let n = 0; n < 100; n += 1) {
-      if (n === 0 || order.at(-1) === 'sly') add(queue, 'sly', 1, 1);
+      if (n === 0 || order.at(-1) === 'single') add(queue, 'single', 1, 1);
       order.push(...drain(queue, 1));
     }
-    expect(order.filter((name) => name === 'patient').length).toBeGreaterThanOrEqual(49);
+    expect(order.filter((name) => name === 'many').length).toBeGreaterThanOrEqual(49);
   });
 
-  it('is none when all are taken, and nothing is kept of anybody', () => {
+  it('returns no job and keeps no owner after all jobs have been taken', () => {
     const queue = new FairQueue<number>();
     for (let n = 0; n < 1_000; n += 1) add(queue, `organization-${n}`, 1, n);
     expect(drain(queue)).toHaveLength(1_000);

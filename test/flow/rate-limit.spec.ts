@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit } from '../../src/flow/rate-limit.js';
 
-describe('The limit on requests', () => {
-  it('counts down, refuses, and starts over with the next minute', () => {
+describe('The rate limit', () => {
+  it('counts down, reports when it is exceeded, and starts over with the next minute', () => {
     let now = 1_000_000;
     const limit = new RateLimit(2, () => now);
     expect(limit.take('a')).toEqual({ limit: 2, remaining: 1, resetSeconds: 60, exceeded: false });
@@ -14,7 +14,7 @@ describe('The limit on requests', () => {
     expect(limit.take('a')).toEqual({ limit: 2, remaining: 1, resetSeconds: 60, exceeded: false });
   });
 
-  it('does not wait forever if the clock was set back', () => {
+  it('starts a new window if the clock is set back', () => {
     let now = 10_000_000;
     const limit = new RateLimit(1, () => now);
     limit.take('a');
@@ -22,7 +22,7 @@ describe('The limit on requests', () => {
     expect(limit.take('a')?.exceeded).toBe(false);
   });
 
-  it('is none at 0', () => {
+  it('does not limit requests if it is 0', () => {
     expect(new RateLimit(0).take('a')).toBeUndefined();
   });
 });

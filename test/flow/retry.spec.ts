@@ -3,8 +3,8 @@ import { Backoff, pause } from '../../src/flow/retry.js';
 
 const pauses = (backoff: Backoff, times: number): number[] => Array.from({ length: times }, () => backoff.next());
 
-describe('the pause before another attempt', () => {
-  it('doubles up to its cap, however often it failed', () => {
+describe('The back-off before a retry', () => {
+  it('doubles up to its maximum, however many attempts fail', () => {
     const random = jest.spyOn(Math, 'random').mockReturnValue(0);
     const backoff = new Backoff(50, 1_000);
     expect(pauses(backoff, 7)).toEqual([50, 100, 200, 400, 800, 1_000, 1_000]);
@@ -13,7 +13,7 @@ describe('the pause before another attempt', () => {
     random.mockRestore();
   });
 
-  it('begins with the first one after a success', () => {
+  it('starts with the first pause again after a success', () => {
     const random = jest.spyOn(Math, 'random').mockReturnValue(0);
     const backoff = new Backoff(50, 1_000);
     pauses(backoff, 3);
@@ -22,14 +22,14 @@ describe('the pause before another attempt', () => {
     random.mockRestore();
   });
 
-  it('is not the same for all who failed together, and at least half of the whole', () => {
+  it('is random between half of the pause and the whole pause', () => {
     const all = Array.from({ length: 200 }, () => new Backoff(1_000, 1_000).next());
     expect(new Set(all).size).toBeGreaterThan(50);
     expect(Math.min(...all)).toBeGreaterThan(500);
     expect(Math.max(...all)).toBeLessThanOrEqual(1_000);
   });
 
-  it('ends at once when it is aborted, without an error', async () => {
+  it('ends immediately and without an error when the signal aborts', async () => {
     const stop = new AbortController();
     const waiting = pause(60_000, stop.signal);
     stop.abort();

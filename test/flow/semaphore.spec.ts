@@ -15,7 +15,7 @@ describe('A semaphore', () => {
     await nextTurn();
     expect(entered).toEqual([1, 2]);
     semaphore.release();
-    // The slot is that of the one who waited longest, even before it has noticed.
+    // The released slot belongs to the job that has waited longest, even before its promise resolves.
     void enter(5);
     await nextTurn();
     expect(entered).toEqual([1, 2, 3]);
@@ -25,7 +25,7 @@ describe('A semaphore', () => {
     expect(entered).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('is free again once all have left', () => {
+  it('admits a job immediately once all earlier jobs have been released', () => {
     const semaphore = new Semaphore(1);
     expect(semaphore.acquire()).toBeUndefined();
     semaphore.release();
@@ -33,7 +33,7 @@ describe('A semaphore', () => {
     expect(semaphore.acquire()).toBeInstanceOf(Promise);
   });
 
-  it('rejects all who wait, together, and keeps the places of those inside', async () => {
+  it('rejects all waiting jobs together, and keeps the slots of running jobs', async () => {
     const semaphore = new Semaphore(1);
     await semaphore.acquire();
     const waiting = [semaphore.acquire(), semaphore.acquire()];

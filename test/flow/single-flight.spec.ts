@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { singleFlight } from '../../src/flow/single-flight.js';
 
-describe('A single flight', () => {
-  it('is shared by calls during a run, and runs again afterwards', async () => {
+describe('singleFlight', () => {
+  it('shares a run among calls during the run, and starts a new run afterwards', async () => {
     let runs = 0;
     const call = singleFlight(async () => (runs += 1));
     expect(await Promise.all([call(), call(), call()])).toEqual([1, 1, 1]);
     expect(await call()).toBe(2);
   });
 
-  it('fails for all who share it, and the next call tries again', async () => {
+  it('rejects all calls that share a failed run, and the next call runs again', async () => {
     let runs = 0;
     const call = singleFlight(async () => {
       runs += 1;

@@ -10,8 +10,8 @@ function* busy<Result>(steps: number, result: Result): Work<Result> {
   return result;
 }
 
-describe('Long work', () => {
-  it('gives way to the event loop again and again', async () => {
+describe('Time slices', () => {
+  it('long work yields to the event loop repeatedly', async () => {
     let turns = 0;
     let isWorking = true;
     const count = (): void => {
@@ -22,20 +22,20 @@ describe('Long work', () => {
     const results = await Promise.all(Array.from({ length: 5 }, (_, n) => new TimeSlices().run('', busy(1, n))));
     turns = 0;
     const slices = new TimeSlices();
-    expect(await Promise.all(Array.from({ length: 10 }, (_, n) => slices.run(`lane-${n}`, busy(20, n))))).toHaveLength(
+    expect(await Promise.all(Array.from({ length: 10 }, (_, n) => slices.run(`owner-${n}`, busy(20, n))))).toHaveLength(
       10,
     );
     isWorking = false;
     expect(results).toEqual([0, 1, 2, 3, 4]);
-    // 200 ms of work at about 10 ms a turn; fewer turns would be longer ones.
+    // 200 ms of work take at least 10 turns; fewer turns would mean longer turns.
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 
-  it('of one lane, however many pieces, keeps the next short work of another waiting for one round', async () => {
+  it('short work waits for one slice of another owner, however much work that owner has', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     const turn = new Promise<void>((resolve) => {
-      // The turn is used up, so that all of them queue.
+      // The time of the turn is used up, so that all jobs are queued.
       for (const end = performance.now() + 5; !slices.isOver() || performance.now() < end;);
       for (let n = 0; n < 500; n += 1) slices.begin('noisy', () => order.push('noisy'));
       void slices.run('noisy', busy(20, undefined)).then(() => order.push('long'));
@@ -49,7 +49,7 @@ describe('Long work', () => {
     expect(order).toEqual(['noisy', 'calm', 'last']);
   });
 
-  it('that is short begins at once while nothing waits and the turn has time left', () => {
+  it('short work starts immediately while no other work waits and the turn has time left', () => {
     const slices = new TimeSlices();
     let begun = 0;
     slices.begin('a', () => (begun += 1));
@@ -59,7 +59,7 @@ describe('Long work', () => {
     expect(begun).toBe(1);
   });
 
-  it('leaves four turns in a row to connections that keep coming, and no more', async () => {
+  it('new connections postpone work by at most four consecutive turns', async () => {
     const slices = new TimeSlices();
     const turnsOf = async (keepsComing: boolean): Promise<number> => {
       let isDone = false;
@@ -76,7 +76,7 @@ describe('Long work', () => {
     expect([await turnsOf(true), await turnsOf(false), await turnsOf(true)]).toEqual([5, 1, 5]);
   });
 
-  it('does not hold up short work that comes after it', async () => {
+  it('long work does not delay later short work', async () => {
     const slices = new TimeSlices();
     const ended: string[] = [];
     const run = (name: string, steps: number) => slices.run(name, busy(steps, name)).then((each) => ended.push(each));
@@ -84,7 +84,7 @@ describe('Long work', () => {
     expect(ended).toEqual(['short', 'long']);
   });
 
-  it('fails alone', async () => {
+  it('an error in one job does not affect other jobs', async () => {
     const slices = new TimeSlices();
     const failing = function* (): Work<never> {
       yield;
@@ -98,7 +98,7 @@ describe('Long work', () => {
     expect(await slices.run('a', busy(1, 'later'))).toBe('later');
   });
 
-  it('can be finished at once', () => {
+  it('finish() runs work without pausing', () => {
     expect(finish(busy(3, 'done'))).toBe('done');
   });
 });

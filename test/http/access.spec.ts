@@ -19,14 +19,14 @@ class OpenController {
 @Module({})
 class WithOpenRoute {}
 
-describe('Who may call a route', () => {
+describe('Access to a route', () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startApp();
   });
   afterAll(() => app?.close());
 
-  it('must be declared for every route under /v2, or the start fails', async () => {
+  it('must be declared for every route under /v2, otherwise the service does not start', async () => {
     const module = {
       module: WithOpenRoute,
       imports: [AppModule.with(app.config)],
@@ -49,7 +49,7 @@ describe('Who may call a route', () => {
     expect((await head({ 'x-api-key': key })).status).toBe(200);
   });
 
-  it('is not checked for health, Prometheus and the reference', async () => {
+  it('is not checked for health checks, Prometheus metrics and the API reference', async () => {
     for (const path of [
       '/health/live',
       '/health/ready',
@@ -62,7 +62,7 @@ describe('Who may call a route', () => {
       expect([path, (await fetch(app.url + path)).status]).toEqual([path, 200]);
   });
 
-  it('does not depend on how the header is written', async () => {
+  it('accepts the key header in any case', async () => {
     const key = await app.issueKey({ organization: 'acme' });
     for (const name of ['X-API-KEY', 'x-api-key', 'X-Api-Key'])
       expect((await fetch(app.url + METRICS, { headers: { [name]: ` ${key} ` } })).status).toBe(200);
@@ -72,7 +72,7 @@ describe('Who may call a route', () => {
 describe('Trusted proxies', () => {
   const create = (TRUST_PROXY: string): unknown => createServer(readConfig({ TRUST_PROXY }));
 
-  it('are addresses and networks; anything else stops the start and is named in the message', () => {
+  it('are addresses and networks; the service does not start with another value, and names it', () => {
     for (const good of ['', '10.0.0.1', '10.0.0.0/8, 192.168.1.1', '::1', 'fd00::/8'])
       expect(() => create(good)).not.toThrow();
     for (const odd of ['proxy.example', '10.0.0.0/33', '10.0.0', '1'])

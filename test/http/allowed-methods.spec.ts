@@ -10,22 +10,22 @@ describe('The methods of a path', () => {
   allowed.add('/docs/*', ['GET']);
   allowed.add('/a.b', ['GET']);
 
-  it('are all that were added for it, once each, in order', () => {
+  it('are all methods added for the path, once each and sorted', () => {
     expect(allowed.of('/v2/groups')).toBe('GET, HEAD, POST');
   });
 
-  it('are found through a parameter, which is one whole segment', () => {
+  it('match a parameter with exactly one segment', () => {
     expect(allowed.of('/v2/groups/17')).toBe('PATCH');
     expect(allowed.of('/v2/groups/newest')).toBe('GET, PATCH');
     expect(allowed.of('/v2/groups/')).toBeUndefined();
     expect(allowed.of('/v2/groups/1/2')).toBeUndefined();
   });
 
-  it('are found below a wildcard', () => {
+  it('match a wildcard with any number of segments', () => {
     expect(allowed.of('/docs/a/b.css')).toBe('GET');
   });
 
-  it('are none if there is no such path, whatever characters it holds', () => {
+  it('are undefined for an unknown path, whatever characters it contains', () => {
     expect(allowed.of('/v2')).toBeUndefined();
     expect(allowed.of('/a-b')).toBeUndefined();
   });

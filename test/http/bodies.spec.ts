@@ -61,7 +61,7 @@ it.each(['gzip', 'x-gzip', 'X-GZIP', ' x-gzip '])(
 );
 
 describe('The body of a bulk check', () => {
-  it('is rejected at the first byte that cannot be valid, before the rest is sent', async () => {
+  it('is rejected at the first invalid byte, before the client has sent the rest', async () => {
     const cases = [
       ['['.repeat(1_000), 'The body nests deeper than 32 levels'],
       [`{"odd":${'['.repeat(1_000)}`, 'The body nests deeper than 32 levels'],
@@ -78,7 +78,7 @@ describe('The body of a bulk check', () => {
     }
   });
 
-  it('of 5 MiB, whatever it holds, does not delay other requests', async () => {
+  it('of 5 MiB does not delay other requests, whatever its content', async () => {
     const half = '['.repeat(2.4 * MiB);
     const bodies = [
       half + half.replaceAll('[', ']'),
@@ -99,7 +99,7 @@ describe('The body of a bulk check', () => {
       }, 1);
       expect([200, 400]).toContain((await post(BULK, body)).status);
       clearInterval(timer);
-      // Brackets took seconds; this process is client and service at once.
+      // This process is both client and service, so the limit is generous.
       expect(longest).toBeLessThan(1_000);
     }
   });
@@ -120,7 +120,7 @@ it('64 KiB of brackets on any other route are harmless', async () => {
   expect((cpuMs() - before) / 20).toBeLessThan(200);
 });
 
-describe('The bounds of a JSON text', () => {
+describe('The structural limits of JSON', () => {
   const watch = (text: string, pieces = 1, bounds = { depth: 2, values: 5 }): void => {
     const json = new JsonBoundsChecker(bounds);
     const bytes = Buffer.from(text);
@@ -128,7 +128,7 @@ describe('The bounds of a JSON text', () => {
     for (let start = 0; start < bytes.length; start += size) json.watch(bytes.subarray(start, start + size));
   };
 
-  it('count levels and values wherever chunks are cut, and ignore strings', () => {
+  it('count levels and values across chunks, and ignore strings', () => {
     for (const pieces of [1, 2, 3, 1_000]) {
       expect(() => watch('{"a":["[[[{,,,::\\"[[,,,\\\\"]}', pieces)).not.toThrow();
       expect(() => watch('[[],[],[]]', pieces, { depth: 2, values: 7 })).not.toThrow();
@@ -140,7 +140,7 @@ describe('The bounds of a JSON text', () => {
 });
 
 describe('The bodies of an organization', () => {
-  it('are bounded across its keys: 429 before the body is sent, and no other organization is affected', async () => {
+  it('are limited across all its keys: a request gets 429 before the body is sent, and other organizations are not affected', async () => {
     const second = await app.issueKey({ organization: 'acme' });
     const held = [key, second, key].map((as) => open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': as }));
     for (const { socket } of held) socket.write('{');
@@ -155,7 +155,7 @@ describe('The bodies of an organization', () => {
     await eventuallyPasses(async () => expect((await post(BULK, large)).status).toBe(200));
   });
 
-  it('are released however a request ends', async () => {
+  it('are released from the limit however the request ends', async () => {
     const large = JSON.stringify({ contents: ['a.example'] }).padEnd(5 * MiB);
     expect((await post(BULK, large)).status).toBe(200);
     expect((await post(BULK, large.replace('{', '['))).status).toBe(400);
@@ -166,7 +166,7 @@ describe('The bodies of an organization', () => {
     const queued = open(BULK, { 'Content-Length': 5 * MiB });
     queued.socket.end(large);
     await new Promise((resolve) => queued.socket.on('close', resolve));
-    // Were the bytes of any of them kept, three of these at once would be too many.
+    // If the bytes of any request were still charged, three of these requests would exceed the limit.
     await eventuallyPasses(async () => {
       const answers = await Promise.all([post(BULK, large), post(BULK, large), post(BULK, large)]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -205,33 +205,33 @@ describe('A gzip-compressed body', () => {
     });
   });
 
-  it('answers 413 as soon as more is sent, or comes out of it, than the route accepts', async () => {
+  it('gets 413 as soon as its compressed or uncompressed size exceeds the limit of the route', async () => {
     expect((await post(GROUPS, gzipSync(' '.repeat(64 * 1024 + 1)), gzip)).status).toBe(413);
     expect((await post(BULK, gzipSync(Buffer.alloc(20 * MiB)), gzip)).status).toBe(413);
     const { socket, until } = open(GROUPS, { 'Content-Encoding': 'gzip', 'Transfer-Encoding': 'chunked' });
-    // Members that hold nothing: no byte ever comes out.
+    // Empty gzip members, which decompress to nothing.
     const nothing = Buffer.concat(Array.from({ length: 4_000 }, () => gzipSync('')));
     socket.write(Buffer.concat([Buffer.from(`${nothing.length.toString(16)}\r\n`), nothing]));
     expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 413 /);
     socket.destroy();
   });
 
-  it('answers 400 as soon as it is larger than its contents', async () => {
-    // Empty blocks with a dynamic Huffman code: what costs the most time to unpack, and comes to nothing.
+  it('gets 400 as soon as it is larger than its content', async () => {
+    // Empty blocks with a dynamic Huffman code take the most time to decompress, and decompress to nothing.
     const { socket, until } = open(BULK, { 'Content-Encoding': 'gzip', 'Content-Length': 4 * MiB });
     socket.write(emptyBlocks(256 * 1024));
     expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 400 (.*\r\n)*.*larger compressed than uncompressed/);
     socket.destroy();
   });
 
-  it('may be slightly larger than its contents, as gzip makes data that it cannot shrink', async () => {
+  it('may be slightly larger than its content, as gzip output for incompressible data is', async () => {
     const body = JSON.stringify({ contents: ['a.example'] }).padEnd(4 * MiB);
     const stored = gzipSync(body, { level: 0 });
     expect(stored.length).toBeGreaterThan(body.length);
     expect((await post(BULK, stored, gzip)).status).toBe(200);
   });
 
-  it('answers 400 if it is not gzip, or ends too early', async () => {
+  it('gets 400 if it is not gzip or is truncated', async () => {
     const whole = gzipSync(`{"name":"${'n'.repeat(200)}"}`);
     for (const broken of [Buffer.from('{"name":"x"}'), whole.subarray(0, 20), whole.subarray(0, whole.length - 1)])
       expect(await post(GROUPS, new Uint8Array(broken), gzip)).toMatchObject({
@@ -244,7 +244,7 @@ describe('A gzip-compressed body', () => {
 describe('A client that waits for 100 Continue', () => {
   const expecting = { Expect: '100-continue' };
 
-  it('gets it if its body will be read', async () => {
+  it('gets it if the request passes the checks before the body', async () => {
     const body = '{"content":"a.example"}';
     const { socket, until } = open(CHECK, { ...expecting, 'Content-Length': body.length });
     await until(/^HTTP\/1\.1 100 Continue\r\n\r\n$/);
@@ -258,7 +258,7 @@ describe('A client that waits for 100 Continue', () => {
     ['413', { 'Content-Length': 70_000 }],
     ['415', { 'Content-Type': 'text/plain', 'Content-Length': 10 }],
     ['415', { 'Content-Encoding': 'br', 'Content-Length': 10 }],
-  ])('gets %s instead where it will not', async (status, headers) => {
+  ])('gets %s instead if the request is rejected before its body', async (status, headers) => {
     const { socket, until } = open(CHECK, { ...expecting, ...headers });
     const answer = await until(/\}$/);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));

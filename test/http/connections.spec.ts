@@ -4,7 +4,12 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { limitConnections } from '../../src/http/connections/connections-per-address.js';
 import { limitPipelining } from '../../src/http/connections/pipelined-requests.js';
-import { cutSlowReaders, HURRIED_RATE, type ReadingRate, USUAL_RATE } from '../../src/http/connections/slow-readers.js';
+import {
+  closeSlowReaders,
+  LOW_MEMORY_RATE,
+  type ReadingRate,
+  NORMAL_RATE,
+} from '../../src/http/connections/slow-readers.js';
 import { startApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 
@@ -43,7 +48,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     return { app, all };
   };
 
-  it('are closed and counted, and a new one is accepted when one of them ends', async () => {
+  it('are closed and counted, and a new connection is accepted once another one has closed', async () => {
     const { app, all } = await open({}, LIMIT + 3);
     expect(all.filter(isAnswered)).toHaveLength(LIMIT);
     expect(all.filter(({ seen }) => seen.isClosed && seen.answer === '')).toHaveLength(3);
@@ -64,7 +69,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     await app.close();
   });
 
-  it('are accepted if the limit is 0, and behind a proxy, from whose address all come', async () => {
+  it('are accepted if the limit is 0, or if trusted proxies are configured', async () => {
     for (const env of [{ MAX_CONNECTIONS_PER_ADDRESS: '0' }, { TRUST_PROXY: '127.0.0.1' }]) {
       const { app, all } = await open(env, LIMIT + 3);
       expect(all.filter(isAnswered)).toHaveLength(LIMIT + 3);
@@ -113,7 +118,7 @@ describe('Pipelined requests', () => {
     expect({ cut: wasCut(), isClosed: seen.isClosed }).toEqual({ cut: 0, isClosed: false });
   });
 
-  it('close the connection beyond it, once', async () => {
+  it('close the connection beyond the limit, and are counted once', async () => {
     const { seen, ask, held, wasCut } = await serve(3);
     for (let n = 0; n < 50; n += 1) ask();
     await eventually('the connection is cut', () => seen.isClosed);
@@ -138,7 +143,7 @@ describe('A client that reads too slowly', () => {
       sweeps += 1;
       return rate();
     };
-    cutSlowReaders(server, () => cut.count++, onSweep, WINDOW_MS / 4);
+    closeSlowReaders(server, () => cut.count++, onSweep, WINDOW_MS / 4);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut, sweeps: () => sweeps };
@@ -160,7 +165,7 @@ describe('A client that reads too slowly', () => {
     }
   };
 
-  it('is cut off if it reads nothing, even while it keeps sending requests', async () => {
+  it('is disconnected if it reads nothing, even if it keeps sending requests', async () => {
     const { url, cut } = await serve(1);
     const silent = [connection(url), connection(url)];
     for (const { socket } of silent) socket.pause();
@@ -172,14 +177,14 @@ describe('A client that reads too slowly', () => {
     for (const { seen } of silent) expect(seen.read).toBeLessThan(LARGE.length);
   });
 
-  it('is cut off if it reads a little now and then', async () => {
+  it('is disconnected if it reads slower than the minimum rate', async () => {
     const { url, cut, sweeps } = await serve(1_000_000_000);
     const slow = connection(url);
     await readSlowly(slow, 6, sweeps);
     expect({ cut: cut.count, isClosed: slow.seen.isClosed }).toEqual({ cut: 1, isClosed: true });
   });
 
-  it('is left alone if it reads fast enough', async () => {
+  it('stays connected if it reads fast enough', async () => {
     const { url, cut, sweeps } = await serve(1_000);
     const slow = connection(url);
     await readSlowly(slow, 3, sweeps);
@@ -188,7 +193,7 @@ describe('A client that reads too slowly', () => {
     await eventually('it has read all', () => slow.seen.read >= LARGE.length);
   });
 
-  it('gets less time as soon as memory is short', async () => {
+  it('must read faster while memory is low', async () => {
     let isShort = false;
     const rate = (): ReadingRate => ({ windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 });
     const { url, cut, sweeps } = await serve(0, rate);
@@ -202,8 +207,8 @@ describe('A client that reads too slowly', () => {
     await eventually('it is cut', () => cut.count === 1);
   });
 
-  it('has half a minute for 240 KiB, and 5 s for 320 KiB while memory is short', () => {
-    expect(USUAL_RATE).toEqual({ windowMs: 30_000, bytesPerSecond: 8_192 });
-    expect(HURRIED_RATE).toEqual({ windowMs: 5_000, bytesPerSecond: 65_536 });
+  it('must read 240 KiB in 30 s, and 320 KiB in 5 s while memory is low', () => {
+    expect(NORMAL_RATE).toEqual({ windowMs: 30_000, bytesPerSecond: 8_192 });
+    expect(LOW_MEMORY_RATE).toEqual({ windowMs: 5_000, bytesPerSecond: 65_536 });
   });
 });

@@ -22,7 +22,7 @@ const askAndLeave = (path: string): Promise<void> =>
     const { hostname, port } = new URL(app.url);
     const socket = connect(Number(port), hostname, () => {
       socket.pause();
-      // Nothing tells when the server has begun the requests whose answers wait behind one that nobody reads.
+      // No event shows when the server has started the requests whose responses wait behind an unread response.
       socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS), () =>
         setTimeout(() => socket.resetAndDestroy(), 500),
       );
@@ -30,7 +30,7 @@ const askAndLeave = (path: string): Promise<void> =>
     socket.on('error', () => {}).on('close', () => resolve());
   });
 
-describe('The files of the reference', () => {
+describe('The files of the API reference', () => {
   const files = ['/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/docs', '/openapi.json'];
 
   (HAS_PROC ? it : it.skip)('keep no descriptor open for a client that asks a thousand times and leaves', async () => {
@@ -41,7 +41,7 @@ describe('The files of the reference', () => {
     expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
   });
 
-  it('let no script into the page, and the page into no frame', async () => {
+  it('forbid foreign scripts and framing with a content security policy', async () => {
     const response = await fetch(`${app.url}/docs`);
     const policy = response.headers.get('content-security-policy')!;
     expect(policy).toContain("default-src 'none'; script-src 'self';");

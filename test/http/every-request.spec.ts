@@ -14,8 +14,8 @@ afterAll(() => app?.close());
 
 const get = (path: string): Promise<Response> => fetch(app.url + path, { headers: { 'x-api-key': key } });
 
-describe('Every answer', () => {
-  it('is not cached, not sniffed, and varies with the key', async () => {
+describe('Every response', () => {
+  it('forbids caching and sniffing, and varies with the key', async () => {
     for (const path of ['/v2/organization/asset-groups', '/health/live', '/nothing', '/%', '/metrics']) {
       const { headers } = await get(path);
       expect([path, headers.get('cache-control')]).toEqual([path, 'private, no-store']);
@@ -24,7 +24,7 @@ describe('Every answer', () => {
     }
   });
 
-  it('has its id and its time, those that Node gives itself included', async () => {
+  it('has a request id and a date, even if Node itself rejects the request', async () => {
     const refused: readonly (readonly [status: number, bytes: string])[] = [
       [400, 'nonsense\r\n\r\n'],
       [414, `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
@@ -50,7 +50,7 @@ describe('Every answer', () => {
   });
 });
 
-describe('What another server may read in another way', () => {
+describe('An ambiguous request', () => {
   const post = `POST /v2/organization/asset-groups HTTP/1.1\r\nX-Api-Key: ${'KEY'}\r\nContent-Type: application/json\r\n`;
   const chunks = '\r\n5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n';
 
@@ -65,7 +65,7 @@ describe('What another server may read in another way', () => {
       `${post}Host: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n`,
       chunks,
     ],
-  ])('is refused, and the connection closed: %s', async (_, head, rest) => {
+  ])('gets 400, and its connection is closed: %s', async (_, head, rest) => {
     const { answer, isClosed } = await sendRaw(app.url, head.replace('KEY', key) + rest);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
@@ -73,7 +73,7 @@ describe('What another server may read in another way', () => {
     expect(isClosed).toBe(true);
   });
 
-  it('is not a body in chunks, however that is written', async () => {
+  it('does not include a chunked body, whatever the case of the coding', async () => {
     for (const written of ['chunked', 'Chunked', ' CHUNKED ']) {
       const head = `${post.replace('KEY', key)}Host: a\r\nConnection: close\r\nTransfer-Encoding:${written}\r\n`;
       const { answer } = await sendRaw(app.url, head + chunks);

@@ -11,18 +11,18 @@ const read = (start?: unknown, end?: unknown): string[] => {
   return [iso(from), iso(to)];
 };
 
-describe('a range', () => {
-  it('is everything without dates, records of the future included', () => {
+describe('A date range', () => {
+  it('includes everything without dates, even records in the future', () => {
     expect(at()).toEqual({ from: EARLIEST, to: LATEST, open: 'both' });
   });
 
-  it('says which dates were not given, even if the others are the first and the last possible', () => {
+  it('states which dates are absent, even if the given dates are the earliest and the latest possible', () => {
     expect(at(undefined, '9999-12-31')).toEqual({ from: EARLIEST, to: LATEST, open: 'start' });
     expect(at('0001-01-01', '9999-12-31')).toEqual({ from: EARLIEST, to: LATEST });
     expect(at('0001-01-01')).toEqual({ from: EARLIEST, to: NOW });
   });
 
-  it('ends now if only a start is given, and begins with time itself if only an end is', () => {
+  it('ends now if only a start is given, and begins at the earliest instant if only an end is given', () => {
     expect(read('2026-11-01', undefined)).toEqual(['2026-11-01T00:00:00.000Z', iso(NOW)]);
     expect(read(undefined, '2026-11-01')).toEqual([iso(EARLIEST), '2026-11-01T23:59:59.999Z']);
   });
@@ -40,11 +40,11 @@ describe('a range', () => {
     ['2026-03-01T00:00:00+05:30', '2026-03-01T00:00:00-08:00', '2026-02-28T18:30:00.000Z', '2026-03-01T08:00:00.000Z'],
     ['2026-03-01T00:00:00 05:30', '2026-03-02', '2026-02-28T18:30:00.000Z', '2026-03-02T23:59:59.999Z'],
     ['0001-01-01', '9999-12-31', '0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'],
-  ])('%s to %s is %s to %s', (start, end, from, to) => {
+  ])('from %s to %s is %s to %s', (start, end, from, to) => {
     expect(read(start, end)).toEqual([from, to]);
   });
 
-  // Which days, times and offsets there are, instant.spec.ts says.
+  // instant.spec.ts tests days, times and offsets in detail.
   it.each([
     '2026-02-30',
     '2026-03',
@@ -71,7 +71,7 @@ describe('a range', () => {
     20260301,
     null,
     ['2026-03-01', '2026-03-02'],
-  ])('%j is no date', (value) => {
+  ])('rejects %j as a date', (value) => {
     for (const dates of [
       [value, undefined],
       [undefined, value],
@@ -79,7 +79,7 @@ describe('a range', () => {
       expect(() => readRange(dates[0], dates[1])).toThrow(new Invalid('Invalid date format, use ISO 8601 format'));
   });
 
-  it('does not start after a given end', () => {
+  it('is rejected if it starts after its end', () => {
     expect(() => read('2026-03-02', '2026-03-01')).toThrow(Invalid);
     expect(read('2026-03-01T00:00:00.001Z', '2026-03-01T00:00:00.001Z')[0]).toBe('2026-03-01T00:00:00.001Z');
   });

@@ -13,7 +13,7 @@ let key: string;
 const said: string[] = [];
 beforeAll(async () => {
   app = await startApp();
-  // What their values are, errors.spec.ts says.
+  // errors.spec.ts tests the real values.
   Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 1_000, requestTimeout: 1_000 });
   key = await app.issueKey({ organization: 'acme' });
 });
@@ -32,21 +32,21 @@ const counted = async (status: number): Promise<boolean> =>
     await (await fetch(`${app.url}/metrics`)).text(),
   );
 
-describe('A request that ends without its answer', () => {
-  it('is logged and counted as 499 if the client left', async () => {
+describe('A request that ends without a complete response', () => {
+  it('is logged and counted as 499 if the client closed the connection', async () => {
     const { asked, release } = holdQuery();
     const { socket } = send('GET /v2/organization/metrics?secret=1');
     await asked;
     socket.destroy();
     await eventually('it is logged', () => said.length > 0);
     expect(said).toEqual([
-      'GET "/v2/organization/metrics" ended 499, request mine-1: the client left before it got an answer',
+      'GET "/v2/organization/metrics" ended 499, request mine-1: the client closed the connection before the response',
     ]);
     await eventually('it is counted', () => counted(499));
     release();
   });
 
-  it('is logged and counted as the 408 that it got if its body stalled, under the same id', async () => {
+  it('is logged and counted as 408, with the request id of the response, if its body did not arrive in time', async () => {
     const { heard } = send(`POST ${GROUPS}`, 'Content-Type: application/json\r\nContent-Length: 50\r\n');
     await eventually('it is answered', () => heard.answer !== '');
     expect(heard.answer).toMatch(/^HTTP\/1\.1 408 /);
@@ -56,7 +56,7 @@ describe('A request that ends without its answer', () => {
     await eventually('it is counted', () => counted(408));
   });
 
-  it('is not one that was answered', async () => {
+  it('does not include a request with a complete response', async () => {
     for (const path of [GROUPS, '/docs', '/nothing'])
       await (await fetch(app.url + path, { headers: { 'x-api-key': key, connection: 'close' } })).text();
     await fetch(app.url + GROUPS, { method: 'POST', body: '{}' });

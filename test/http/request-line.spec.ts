@@ -1,14 +1,14 @@
 import { expect, it, jest } from '@jest/globals';
 import { requestLine, throttled } from '../../src/http/request-line.js';
 
-it('A line about a request is one line without the query', () => {
+it('A log line about a request is a single line without the query', () => {
   const request = { method: 'GET', url: '/v2/a\u0085b?apiKey=tp_secret#c' };
   expect(requestLine(request, 'ended 499', 'r1', 'the client left')).toBe(
     'GET "/v2/a b" ended 499, request r1: the client left',
   );
 });
 
-it('A throttled log writes a line a second, and says how many it left out', () => {
+it('A throttled log writes one line per second, and the number of lines left out', () => {
   jest.useFakeTimers({ now: 5_000 });
   const lines: string[] = [];
   const write = throttled((line) => lines.push(line));

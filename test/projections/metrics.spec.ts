@@ -62,7 +62,7 @@ describe('The projections of the metrics', () => {
 
   const ask = async ({ organization, brand, from, to }: Query) => {
     const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).answer;
+    return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).result;
   };
 
   /** Undefined if the timeline would have too many points. */
@@ -72,7 +72,7 @@ describe('The projections of the metrics', () => {
   ): Promise<Timeline | undefined> => {
     const handler = new GetTimelineHandler(new MetricsQueries(database.pool), new TimeSlices());
     try {
-      return (await handler.execute(new GetTimeline(organization, range, brand, interval))).answer;
+      return (await handler.execute(new GetTimeline(organization, range, brand, interval))).result;
     } catch (error) {
       if (error instanceof Invalid) return undefined;
       throw error;
@@ -81,12 +81,12 @@ describe('The projections of the metrics', () => {
 
   const compare = async ({ organization, brand, from, to }: Query, earlier: 'previous' | 'year') => {
     const handler = new CompareMetricsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).answer;
+    return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).result;
   };
 
   const askTakedowns = async ({ organization, brand, from, to }: Query) => {
     const handler = new GetTakedownStatisticsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).answer;
+    return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).result;
   };
 
   const randomQuery = (random: Random): Asked => {

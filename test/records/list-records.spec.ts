@@ -137,10 +137,10 @@ const wholeList = async (handler: ListRecordsHandler, asked: Asked, limit: () =>
   const selection = selectionOf(asked);
   const items: unknown[] = [];
   for (let cursor: string | undefined; ;) {
-    const { answer } = await handler.execute(new ListRecords(selection, limit(), cursor));
-    items.push(...answer.rows.map(({ item }) => JSON.parse(item)));
-    if (answer.nextCursor === undefined) return items;
-    cursor = answer.nextCursor;
+    const { result } = await handler.execute(new ListRecords(selection, limit(), cursor));
+    items.push(...result.rows.map(({ item }) => JSON.parse(item)));
+    if (result.nextCursor === undefined) return items;
+    cursor = result.nextCursor;
   }
 };
 
@@ -177,7 +177,7 @@ describe('A list of records', () => {
     for (let round = 0; round < 60; round += 1) {
       const { organization, from, to } = randomQuery(random);
       const brand = random.chance(0.5) ? random.pick(BRANDS) : undefined;
-      const { answer } = await counting.execute(new GetMetrics(organization, { from, to }, brand));
+      const { result } = await counting.execute(new GetMetrics(organization, { from, to }, brand));
       const of = (kind: Kind, ...statuses: string[]): Asked => ({
         kind,
         organization,
@@ -199,15 +199,15 @@ describe('A list of records', () => {
       }).toEqual({
         organization,
         brand,
-        reports: answer.metrics.reports,
-        newThreats: answer.metrics.newThreats,
-        takedownsFiled: answer.metrics.takedownsFiled,
-        takedownsCompleted: answer.metrics.takedownsCompleted,
-        threatsWatchlisted: answer.metrics.threatsWatchlisted,
+        reports: result.metrics.reports,
+        newThreats: result.metrics.newThreats,
+        takedownsFiled: result.metrics.takedownsFiled,
+        takedownsCompleted: result.metrics.takedownsCompleted,
+        threatsWatchlisted: result.metrics.threatsWatchlisted,
       });
-      for (const { type, count } of answer.blockedByType)
+      for (const { type, count } of result.blockedByType)
         expect([type, await length({ ...threats, types: [type] })]).toEqual([type, count]);
-      for (const { date, count } of answer.blockedByDay.slice(0, 3)) {
+      for (const { date, count } of result.blockedByDay.slice(0, 3)) {
         const [first, last] = [`${date}T00:00:00.000Z`, `${date}T23:59:59.999Z`].map(Date.parse) as [number, number];
         const day = { ...threats, from: Math.max(from, first), to: Math.min(to, last) };
         expect([date, await length(day)]).toEqual([date, count]);
@@ -280,10 +280,10 @@ describe('A page of a list', () => {
       const handler = lists(log);
       const ids: string[] = [];
       for (let cursor: string | undefined; ;) {
-        const { answer } = await handler.execute(new ListRecords(selectionOf(asked), 20, cursor));
-        ids.push(...answer.rows.map(({ id }) => id));
-        if (answer.nextCursor === undefined) break;
-        cursor = answer.nextCursor;
+        const { result } = await handler.execute(new ListRecords(selectionOf(asked), 20, cursor));
+        ids.push(...result.rows.map(({ id }) => id));
+        if (result.nextCursor === undefined) break;
+        cursor = result.nextCursor;
         written = Math.min(events.length, written + 15);
         await database.pool.query(`update read.checkpoints set log_id = 'in-memory-log'`);
         await project(await logs.holding(events.slice(0, written)));
@@ -303,8 +303,8 @@ describe('A page of a list', () => {
     await project(log);
     const handler = lists(log);
     const ask = (asked: Asked, cursor?: string) => handler.execute(new ListRecords(selectionOf(asked), 3, cursor));
-    const cursor = (await ask(all)).answer.nextCursor!;
-    expect((await ask(all, cursor)).answer.rows.map(({ id }) => id)).toEqual(['t-6', 't-5', 't-4']);
+    const cursor = (await ask(all)).result.nextCursor!;
+    expect((await ask(all, cursor)).result.rows.map(({ id }) => id)).toEqual(['t-6', 't-5', 't-4']);
     const others: Asked[] = [
       { ...all, organization: 'b' },
       { ...all, kind: 'takedown' },
@@ -323,7 +323,7 @@ describe('A page of a list', () => {
     await project(log);
     const handler = lists(log);
     const next = async () =>
-      (await handler.execute(new ListRecords(selectionOf(all), 3, undefined))).answer.nextCursor!;
+      (await handler.execute(new ListRecords(selectionOf(all), 3, undefined))).result.nextCursor!;
     const [one, other] = [await next(), await next()];
     expect([one === other, one.length]).toEqual([false, other.length]);
     for (const text of [one, Buffer.from(one, 'base64url').toString('latin1')]) expect(text).not.toMatch(/t-7|:9:/);

@@ -1,4 +1,4 @@
-import { Yielder } from '../../flow/yielder.js';
+import { CooperativeYield } from '../../flow/cooperative-yield.js';
 import { SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
@@ -19,7 +19,7 @@ const MAX_EXAMPLE_LENGTH = 120;
 /** Collects the entries of a list, and counts rejected entries by reason. */
 export class Collector {
   readonly builder: HostTableBuilder;
-  readonly turns = new Yielder();
+  readonly cooperativeYield = new CooperativeYield();
   /** Number of entries that are a page, a profile or IPFS content. */
   pages = 0;
   private readonly rejections = new Map<Rejection, { count: number; readonly examples: string[] }>();

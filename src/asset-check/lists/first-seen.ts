@@ -1,6 +1,6 @@
 import { hash, randomInt } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
-import { Yielder } from '../../flow/yielder.js';
+import { CooperativeYield } from '../../flow/cooperative-yield.js';
 import type { HostTable } from './host-table.js';
 import { replaceFile } from './list-copy.js';
 import { hashOf } from './suffix-hashes.js';
@@ -67,7 +67,7 @@ export class FirstSeen {
     const otherSeed = (words[HEADER_WORD.otherSeed] = stored?.[HEADER_WORD.otherSeed] ?? randomInt(TWO_TO_32));
     words[HEADER_WORD.watchedSince] = stored?.[HEADER_WORD.watchedSince] ?? now;
     words[HEADER_WORD.capacity] = capacity;
-    const turns = new Yielder();
+    const cooperativeYield = new CooperativeYield();
     let updated = 0;
     for (const [texts, start, end] of table.entries()) {
       const slotHash = hashOf(texts, start, end, seed);
@@ -77,7 +77,7 @@ export class FirstSeen {
       words[slot] = entryHash;
       words[slot + 1] = before === 0 ? now : before;
       updated += 1;
-      if (updated % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
+      if (updated % CHECK_EVERY === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
     }
     free(stored);
     await replaceFile(this.path, new Uint8Array(words.buffer));

@@ -1,5 +1,5 @@
 import { hashOf } from './suffix-hashes.js';
-import { Yielder } from '../../flow/yielder.js';
+import { CooperativeYield } from '../../flow/cooperative-yield.js';
 
 export const BLOCKED = 1;
 export const ALLOWED = 2;
@@ -152,7 +152,7 @@ export class HostTableBuilder {
   }
 
   /** Builds the table. Equal entries become one entry with the flags of all of them. */
-  async build(turns = new Yielder()): Promise<HostTable> {
+  async build(cooperativeYield = new CooperativeYield()): Promise<HostTable> {
     const texts = this.texts.subarray(0, this.end);
     const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));
     const slots = new Uint32Array(capacity);
@@ -176,7 +176,7 @@ export class HostTableBuilder {
         texts[slots[slot]! + 1]! |= texts[at + 1]! & STATUS;
       }
       added += 1;
-      if (added % ENTRIES_PER_CHECK === 0 && turns.isOver()) await turns.pass();
+      if (added % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
     }
     return new HostTable(texts, slots, fingerprints, filter, distinct);
   }

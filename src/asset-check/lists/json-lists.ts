@@ -36,7 +36,7 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
       isFirst = false;
       for (let start = begin; start < chunk.length; start += SLICE) {
         parser.write(chunk.subarray(start, start + SLICE));
-        if (collector.turns.isOver()) await collector.turns.pass();
+        if (collector.cooperativeYield.isDue()) await collector.cooperativeYield.yieldNow();
       }
     }
   } catch (error) {

@@ -53,7 +53,7 @@ export const forEachEntry = async (
   for await (const chunk of body.chunks) {
     for (let start = 0; start < chunk.length; start += BYTES_PER_SLICE) {
       read(decoder.decode(chunk.subarray(start, start + BYTES_PER_SLICE), { stream: true }));
-      if (collector.turns.isOver()) await collector.turns.pass();
+      if (collector.cooperativeYield.isDue()) await collector.cooperativeYield.yieldNow();
     }
   }
   read(`${decoder.decode()}\n`);

@@ -50,7 +50,7 @@ export const parseList = async (
   else if (format === 'json') await readArray(body, collector, flags);
   else if (format === 'metamask') fuzzy = await readMetamask(body, collector);
   else await readObjectOfLists(body, collector, { deny: BLOCKED, denySub: BLOCKED, allow: ALLOWED }, ['deny']);
-  const table = await collector.builder.build(collector.turns);
+  const table = await collector.builder.build(collector.cooperativeYield);
   if (table.size === 0) throw new InvalidList('The list has no usable entries');
   return { table, fuzzy, pages: collector.pages, rejected: collector.rejected };
 };

@@ -9,7 +9,7 @@ import { hashesAbove } from '../lists/suffix-hashes.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
 import type { EventLog, RecordedEvent } from '../../event-log/event-log.js';
 import { Unavailable } from '../../errors.js';
-import { coalesce } from '../../flow/trailing-flight.js';
+import { coalesce } from '../../flow/coalesce.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
 

@@ -36,8 +36,8 @@ export interface IdempotentResponse {
 }
 
 /**
- * The state of an organization's groups. It may be partial: a decision looks only at the groups, names and requests
- * that its command names, and at the last id.
+ * The state of an organization's groups. The state may be partial: a decision reads only the groups, names and requests
+ * that its command names, and the last id.
  */
 export interface AssetGroups {
   /** The highest id ever assigned; 0 before the first. */
@@ -56,7 +56,7 @@ export const noGroups = (): AssetGroups => ({
   responses: new Map(),
 });
 
-/** Applies an event in place, because a tail can be long. */
+/** Applies an event to `groups` in place, because copying the state for each event of a long stream would be slow. */
 export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: IdempotentRequest): void => {
   switch (event.type) {
     case 'AssetGroupCreated':
@@ -74,10 +74,10 @@ export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: Id
   }
 };
 
-/** Sets a group's name, undefined if it was deleted, and frees the previous one. */
+/** Sets the name of a group, or undefined if the group was deleted, and releases the previous name. */
 export const setName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
-  const before = groups.nameById.get(groupId);
-  if (before !== undefined && groups.idByName.get(before) === groupId) groups.idByName.delete(before);
+  const previous = groups.nameById.get(groupId);
+  if (previous !== undefined && groups.idByName.get(previous) === groupId) groups.idByName.delete(previous);
   groups.nameById.set(groupId, name);
   if (name !== undefined) groups.idByName.set(name, groupId);
   groups.lastGroupId = Math.max(groups.lastGroupId, groupId);
@@ -92,18 +92,18 @@ const rememberResponse = (
   if (request) groups.responses.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
 };
 
-/** The outcome of a command: events to append, and the group concerned or a refusal. */
+/** The outcome of a command: events to append, and either the group concerned or the error. */
 export type Decision =
   | {
       readonly events: readonly AssetGroupEvent[];
       readonly groupId: number;
-      /** A repeated first response to an `Idempotency-Key`. */
+      /** Set if this repeats the first response to an `Idempotency-Key`. */
       readonly replayed?: true;
       readonly refusal?: undefined;
     }
   | { readonly events: readonly AssetGroupEvent[]; readonly refusal: Error };
 
-/** @param now ms */
+/** Decides a command without I/O. @param now ms */
 export const decide = (groups: AssetGroups, command: AssetGroupCommand, now: number): Decision => {
   switch (command.type) {
     case 'CreateAssetGroup':

@@ -14,7 +14,7 @@ export class CreateAssetGroup extends Command<AtPosition<CreatedAssetGroup>> {
   constructor(
     readonly organization: string,
     readonly name: string,
-    /** As sent; absent if the client sent none. */
+    /** As sent; undefined if the client sent no key. */
     readonly idempotencyKey: string | undefined,
     readonly origin: Origin = {},
   ) {

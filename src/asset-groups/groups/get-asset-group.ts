@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import type { ListedAssetGroupDto } from './asset-groups.dto.js';
 import { groupNotFound } from './group-id.js';
 import { loadGroups } from './load-groups.js';
@@ -16,7 +16,7 @@ export class GetAssetGroup extends Query<ListedAssetGroupDto> {
   }
 }
 
-/** Groups as they are now, on every instance. */
+/** Reads the current state of groups, including all earlier changes on every instance. */
 @Injectable()
 export class GroupFinder {
   constructor(
@@ -31,7 +31,7 @@ export class GroupFinder {
     return group;
   }
 
-  /** @returns those of these groups that the organization has */
+  /** @returns the groups with these ids, without those that the organization does not have */
   async find(organization: string, ids: readonly number[]): Promise<ListedAssetGroupDto[]> {
     const { groups, assets } = await loadGroups(this.pool, this.log, organization, { ids });
     return ids.flatMap((id) => {
@@ -45,10 +45,10 @@ export class GroupFinder {
 export class GetAssetGroupHandler implements IQueryHandler<GetAssetGroup> {
   constructor(
     private readonly groups: GroupFinder,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   execute({ organization, groupId }: GetAssetGroup): Promise<ListedAssetGroupDto> {
-    return this.turns.runInTurn(organization, `group ${groupId}`, () => this.groups.get(organization, groupId));
+    return this.concurrency.run(organization, `group ${groupId}`, () => this.groups.get(organization, groupId));
   }
 }

@@ -18,15 +18,15 @@ export interface CommandResult {
   readonly replayed: boolean;
 }
 
-/** Commands per append: with the longest names, a third of the log's limit. */
+/** Commands per append. With the longest names, they take a third of the log's size limit. */
 const MAX_COMMANDS = 200;
-/** Commands of one organization that may wait in this process: with the longest names, some 5 MB. */
+/** Commands of one organization that may wait in this process. With the longest names, they take about 5 MB. */
 const MAX_WAITING = 5_000;
 
 const requestOf = (command: AssetGroupCommand): IdempotentRequest | undefined =>
   command.type === 'CreateAssetGroup' ? command.request : undefined;
 
-/** Decides and stores the commands about groups. */
+/** Decides commands about groups, and appends their events. */
 @Injectable()
 export class GroupCommands {
   private readonly commands: CommandQueue<AssetGroupCommand, LoadedGroups, Decision>;
@@ -49,7 +49,7 @@ export class GroupCommands {
   }
 
   /**
-   * @throws Conflict, NotFound or Unprocessable if the command is refused
+   * @throws Conflict, NotFound or Unprocessable if the command is rejected
    * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
    * @throws Unavailable if the outcome is unknown or nothing was done
    */
@@ -60,7 +60,7 @@ export class GroupCommands {
   }
 }
 
-/** What the decisions on these commands look at. */
+/** Returns the part of the state that these commands need. */
 const neededBy = (commands: readonly AssetGroupCommand[]): NeededGroups => ({
   names: commands.flatMap((command) => (command.type === 'DeleteAssetGroup' ? [] : [command.name])),
   ids: commands.flatMap((command) => (command.type === 'CreateAssetGroup' ? [] : [command.groupId])),

@@ -10,8 +10,8 @@ export const GROUP_ID = {
 export const groupNotFound = (): Error => new NotFound('Asset group not found');
 
 /**
- * Parses a group id from the URL; anything else names no group.
- * @throws NotFound
+ * Parses a group id from the URL.
+ * @throws NotFound if the text is not a group id
  */
 export const groupIdOf = (text: string): number => {
   const id = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;

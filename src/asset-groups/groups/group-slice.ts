@@ -5,21 +5,21 @@ import { TimeSlices, type Work } from '../../flow/time-slices.js';
 import { READ_COUNTS, READ_GROUPS } from './statements.js';
 import { readTail } from './stream-tail.js';
 
-/** Groups in order of id, at one moment. */
+/** Groups in order of id, from one snapshot. */
 export interface GroupSlice {
-  /** The items of a JSON array, without its brackets; empty if there are none. */
+  /** The items of a JSON array without its brackets; empty without groups. */
   readonly json: string;
-  /** The id after which the next slice begins; undefined if this is the last. */
+  /** The id after which the next slice begins; undefined for the last slice. */
   readonly next: number | undefined;
 }
 
-export interface AskedSlice {
+export interface SliceRequest {
   readonly organization: string;
   /** The slice begins after this id. */
   readonly after: number;
-  /** About the most that it holds, in bytes. */
+  /** The approximate size limit of the slice, in bytes. */
   readonly maxBytes: number;
-  /** Rows to look at: more than fit cost time, fewer make the slice short. */
+  /** Rows to read. Rows that do not fit are read for nothing; with too few rows, the slice is shorter than `maxBytes`. */
   readonly maxRows: number;
 }
 
@@ -30,10 +30,10 @@ interface Group {
 }
 
 const TIME_LIMIT_MS = 2_500;
-/** Groups between two checks of the time. */
-const AT_A_TIME = 50;
+/** Groups written between two points where the work may be paused. */
+const GROUPS_PER_STEP = 50;
 
-/** Reads an organization's groups slice by slice: the read model's rows, overruled by the stream's tail after them. */
+/** Reads an organization's groups in slices: the rows of the read model, with the later events of the stream applied. */
 @Injectable()
 export class GroupSlices {
   constructor(
@@ -43,20 +43,20 @@ export class GroupSlices {
   ) {}
 
   /** @throws Unavailable if the read model is too far behind, or the log is unavailable */
-  async read({ organization, after, maxBytes, maxRows }: AskedSlice): Promise<GroupSlice> {
+  async read({ organization, after, maxBytes, maxRows }: SliceRequest): Promise<GroupSlice> {
     const rows = await READ_GROUPS.run(this.pool, { organization, after, maxRows, maxBytes }, TIME_LIMIT_MS);
     const model = rows.flatMap(({ id, name, n }) => (id === null ? [] : [{ id, name: name!, assetCount: n ?? 0 }]));
     const last = rows.at(-1)!;
-    const isCut = model.length === maxRows || (last.bytes ?? 0) >= maxBytes;
-    const end = isCut ? last.id! : Number.POSITIVE_INFINITY;
+    const isTruncated = model.length === maxRows || (last.bytes ?? 0) >= maxBytes;
+    const end = isTruncated ? last.id! : Number.POSITIVE_INFINITY;
     const tail = await readTail(this.log, organization, BigInt(last.revision ?? -1));
     const changes = [...tail.groups.nameById].filter(([id]) => id > after && id <= end);
-    const groups = changes.length === 0 ? model : await this.overrule(organization, model, changes);
-    return this.slices.run(organization, write(groups, maxBytes, isCut ? end : undefined));
+    const groups = changes.length === 0 ? model : await this.applyChanges(organization, model, changes);
+    return this.slices.run(organization, write(groups, maxBytes, isTruncated ? end : undefined));
   }
 
-  /** @param changes by id; undefined if the group was deleted */
-  private async overrule(
+  /** @param changes the new names by id; undefined if the group was deleted */
+  private async applyChanges(
     organization: string,
     model: readonly Group[],
     changes: readonly (readonly [id: number, name: string | undefined])[],
@@ -72,14 +72,14 @@ export class GroupSlices {
   }
 }
 
-/** @param next the id after which the model goes on, if it does */
+/** @param next the id after which the read model has more groups; undefined if it has no more */
 function* write(groups: readonly Group[], maxBytes: number, next: number | undefined): Work<GroupSlice> {
   let json = '';
   for (const [index, { id, name, assetCount }] of groups.entries()) {
-    // UTF-16 units are at most as many as bytes; what is longer than its name says is escaped.
+    // The length in UTF-16 units is at most the length in bytes, and escapes only make the text longer.
     if (json.length >= maxBytes) return { json, next: groups[index - 1]!.id };
     json += `${index === 0 ? '' : ','}{"id":${id},"name":${JSON.stringify(name)},"assetCount":${assetCount}}`;
-    if (index % AT_A_TIME === 0) yield;
+    if (index % GROUPS_PER_STEP === 0) yield;
   }
   return { json, next };
 }

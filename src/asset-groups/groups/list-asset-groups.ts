@@ -2,15 +2,15 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Logger } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { OrganizationTurns } from '../../flow/organization-turns.js';
+import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import { Semaphore } from '../../flow/semaphore.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { type GroupSlice, GroupSlices } from './group-slice.js';
 
 /**
  * All groups of an organization in order of id, as JSON: `{ groups: [{ id, name, assetCount }] }`. A long list is a
- * stream that reads as its client takes it.
+ * stream that reads the next groups when the client has read the previous ones.
  */
 export class ListAssetGroups extends Query<string | Readable> {
   constructor(readonly organization: string) {
@@ -18,63 +18,66 @@ export class ListAssetGroups extends Query<string | Readable> {
   }
 }
 
-/** A list up to this is read at one moment and answered whole: some 15,000 groups with ordinary names. Bytes. */
+/** Lists up to this size, in bytes, are read in one snapshot and sent at once: about 15,000 groups with ordinary names. */
 export const MAX_WHOLE = 1_024 * 1_024;
-/** What is held of a longer one: with the last group beyond it, what a stream is charged (`http/body`). Bytes. */
+/** Longer lists are read in slices of this size, in bytes. A slice and one more group fit into the charge of a stream. */
 const MAX_SLICE = 120 * 1_024;
-/** More groups are longer than that, whatever their names. */
+/** More groups than this exceed `MAX_WHOLE`, even with the shortest names. */
 const MAX_ROWS = 20_000;
-/** Rows to look at for a slice: fewer would cut it short if names are ordinary, more cost time if they are long. */
+/** Rows to read for a slice. Fewer rows would not fill a slice with ordinary names; more rows cost time with long names. */
 const SLICE_ROWS = 1_200;
-/** Long lists whose next slice is being read, in this process; the connections they use. */
-const MAX_READING = 2;
-/** Long lists of an organization. ms */
-const TURNS = { name: 'long group lists', running: 1, waiting: 4, patience: 4_000, rest: 0 };
-/** A client that takes longer is cut off. ms */
-const MAX_SENDING = 120_000;
-/** How long the reading of a slice is retried. ms */
-const RETRY_WITHIN = 5_000;
-const FIRST_BACK_OFF = 100;
-const MAX_BACK_OFF = 1_000;
+/** How many slices are read at the same time in this process, each on one connection. */
+const MAX_CONCURRENT_READS = 2;
+/** The limit for long lists of one organization. */
+const CONCURRENCY = { name: 'long group lists', maxRunning: 1, maxWaiting: 4, waitTimeoutMs: 4_000, cooldownMs: 0 };
+/** How long sending a list may take before the connection is closed, in ms. */
+const MAX_SENDING_MS = 120_000;
+/** How long a failed read of a slice is retried, in ms. */
+const RETRY_FOR_MS = 5_000;
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 1_000;
 
 @QueryHandler(ListAssetGroups)
 export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   private readonly logger = new Logger('asset-groups');
-  private readonly longLists = new OrganizationTurns(TURNS);
-  private readonly reading = new Semaphore(MAX_READING);
+  private readonly longLists = new ConcurrencyLimit(CONCURRENCY);
+  private readonly reads = new Semaphore(MAX_CONCURRENT_READS);
 
   constructor(
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
     private readonly slices: GroupSlices,
   ) {}
 
   /**
    * @throws TooManyRequests if too many requests of the organization are waiting
-   * @throws Unavailable if the log or the database is unavailable, or another long list of the organization is being
-   * sent for too long
+   * @throws Unavailable if the log or the database is unavailable, or an earlier long list of the
+   * organization is still being sent after the wait timeout
    */
   async execute({ organization }: ListAssetGroups): Promise<string | Readable> {
-    const list = await this.turns.runInTurn(organization, 'groups', () =>
+    const list = await this.concurrency.run(organization, 'groups', () =>
       this.slices.read({ organization, after: 0, maxBytes: MAX_WHOLE, maxRows: MAX_ROWS }),
     );
     return list.next === undefined ? `{"groups":[${list.json}]}` : this.open(organization);
   }
 
-  /** Resolves once it is this list's turn, which ends with the stream. */
+  /** Waits for a free slot of the organization, which the list occupies until the stream ends. */
   private open(organization: string): Promise<Readable> {
     return new Promise((resolve, reject) => {
       const send = async (): Promise<void> => {
         const stream = Readable.from(this.read(organization), { objectMode: false });
-        const late = setTimeout(() => stream.destroy(new Error('its client took too long')), MAX_SENDING).unref();
+        const timeout = setTimeout(
+          () => stream.destroy(new Error('the client read too slowly')),
+          MAX_SENDING_MS,
+        ).unref();
         resolve(stream);
         await finished(stream).catch((error: NodeJS.ErrnoException) => {
-          // That a client has left is said with its request.
+          // A client that closes the connection is logged with its request.
           if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-          this.logger.warn(`A list of the groups of ${organization} was cut off: ${error.message}`);
+          this.logger.warn(`A list of the groups of ${organization} was aborted: ${error.message}`);
         });
-        clearTimeout(late);
+        clearTimeout(timeout);
       };
-      this.longLists.runInTurn(organization, undefined, send).catch(reject);
+      this.longLists.run(organization, undefined, send).catch(reject);
     });
   }
 
@@ -92,18 +95,18 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
     yield ']}';
   }
 
-  /** An answer that has begun cannot become an error, so a short outage is waited for. */
+  /** Retries during a short outage, because a response that has started cannot become an error. */
   private async readSlice(organization: string, after: number): Promise<GroupSlice> {
-    const retryUntil = performance.now() + RETRY_WITHIN;
-    const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
+    const retryUntil = performance.now() + RETRY_FOR_MS;
+    const backoff = new Backoff(FIRST_BACKOFF_MS, MAX_BACKOFF_MS);
     for (;;) {
-      await this.reading.acquire();
+      await this.reads.acquire();
       try {
         return await this.slices.read({ organization, after, maxBytes: MAX_SLICE, maxRows: SLICE_ROWS });
       } catch (error) {
         if (performance.now() > retryUntil) throw error;
       } finally {
-        this.reading.release();
+        this.reads.release();
       }
       await pause(backoff.next());
     }

@@ -6,7 +6,7 @@ import { type AssetGroups, noGroups, setName } from './asset-group.js';
 import { KNOWN_GROUPS } from './statements.js';
 import { readTail } from './stream-tail.js';
 
-/** The part of an organization's groups that somebody needs. */
+/** The part of an organization's groups that a command or a query needs. */
 export interface NeededGroups {
   readonly names?: readonly string[];
   readonly ids?: readonly number[];
@@ -16,18 +16,18 @@ export interface NeededGroups {
 
 export interface LoadedGroups extends Loaded {
   readonly groups: AssetGroups;
-  /** Asset counts of the groups asked for by id. */
+  /** Asset counts of the groups requested by id. */
   readonly assets: ReadonlyMap<number, number>;
 }
 
-/** The read model's part, in one snapshot. */
+/** The state of the read model in one snapshot. */
 type Row = RowOf<typeof KNOWN_GROUPS>;
 
 const TIME_LIMIT_MS = 2_500;
 
 /**
- * Loads a part of an organization's groups as it is now, on every instance: the read model, updated by the stream's tail
- * after it.
+ * Loads the current state of a part of an organization's groups, including all earlier changes on every instance: the
+ * read model, with the later events of the stream applied.
  * @throws Unavailable if the read model is too far behind
  */
 export const loadGroups = async (
@@ -58,8 +58,8 @@ const merge = (
     if (holder !== undefined) setName(groups, holder, name);
   }
   for (const key of keys) {
-    const answer = tail.responses.get(key);
-    if (answer) groups.responses.set(key, answer);
+    const response = tail.responses.get(key);
+    if (response) groups.responses.set(key, response);
   }
   groups.lastGroupId = Math.max(model.last_group_id ?? 0, tail.lastGroupId);
   return groups;

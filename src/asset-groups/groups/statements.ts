@@ -1,7 +1,7 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 
-interface KnownAnswer {
+interface KnownResponse {
   readonly keyHash: string;
   readonly bodyHash: string;
   readonly groupId: number | null;
@@ -11,7 +11,7 @@ interface KnownAnswer {
 type AssetCounts = readonly (readonly [groupId: number, n: number])[];
 
 /**
- * The groups with these names or ids, and the answers to requests with these keys. Each part is an index lookup, so the
+ * The groups with these names or ids, and the responses to requests with these keys. Each part is an index lookup, so the
  * cost does not depend on the number of groups.
  */
 export const KNOWN_GROUPS = statement(
@@ -22,7 +22,7 @@ export const KNOWN_GROUPS = statement(
     revision: nullable('bigint'),
     last_group_id: nullable('bigint'),
     groups: nullable(json<readonly { readonly id: number; readonly name: string }[]>()),
-    answers: nullable(json<readonly KnownAnswer[]>()),
+    answers: nullable(json<readonly KnownResponse[]>()),
     assets: nullable(json<AssetCounts>()),
   },
   `
@@ -46,8 +46,8 @@ export const KNOWN_GROUPS = statement(
 );
 
 /**
- * The groups after an id, at one moment: as many as fit into a number of bytes, the last one beyond it, or one row
- * without a group. Each row has the revision that the model has reached.
+ * The groups after an id in one snapshot. The last row is the one that exceeds `maxBytes`. Without groups, the result is one
+ * row with null columns. Each row has the revision that the read model has reached.
  */
 export const READ_GROUPS = statement(
   'asset-groups-read',
@@ -57,7 +57,7 @@ export const READ_GROUPS = statement(
     id: nullable('bigint'),
     name: nullable('text'),
     n: nullable('bigint'),
-    /** Of this row and those before it. */
+    /** The size of this row and all rows before it. */
     bytes: nullable('bigint'),
   },
   `
@@ -79,7 +79,7 @@ export const READ_GROUPS = statement(
     order by g.id`,
 );
 
-/** How many assets each of these groups has; no row for a group without assets. */
+/** The number of assets of each group; groups without assets have no row. */
 export const READ_COUNTS = statement(
   'asset-groups-counts',
   { organization: 'text', ids: 'bigint[]' },

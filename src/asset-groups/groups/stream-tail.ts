@@ -4,6 +4,7 @@ import { idempotentRequestOf } from '../../events/types/asset-groups.js';
 import { assetGroupsStream } from '../../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups } from './asset-group.js';
 
+/** The most events that a request reads. */
 const MAX_TAIL = 20_000;
 
 const TYPES = [
@@ -13,14 +14,14 @@ const TYPES = [
   'AssetGroupRefused',
 ] as const satisfies readonly AssetGroupEvent['type'][];
 
-/** What an organization's stream says after the revision that the read model has reached. */
+/** The groups according to the events after the revision that the read model has reached. */
 export interface StreamTail {
   readonly groups: Readonly<AssetGroups>;
-  /** The revision up to which it was read. */
+  /** The revision up to which the stream was read. */
   readonly revision: bigint;
 }
 
-/** @throws Unavailable if the read model is more events behind than a request may read */
+/** @throws Unavailable if the read model is more than `maxEvents` events behind */
 export const readTail = async (
   log: EventLog,
   organization: string,

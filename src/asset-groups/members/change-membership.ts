@@ -25,9 +25,9 @@ export class ChangeMembershipHandler implements ICommandHandler<ChangeMembership
     private readonly slices: TimeSlices,
   ) {}
 
-  async execute({ origin, ...asked }: ChangeMembership): Promise<AtPosition<readonly MembershipItem[]>> {
-    const contents = await this.slices.run(asked.organization, readAll(asked.contents));
-    return this.queue.execute({ ...asked, contents }, origin);
+  async execute({ origin, ...request }: ChangeMembership): Promise<AtPosition<readonly MembershipItem[]>> {
+    const contents = await this.slices.run(request.organization, readAll(request.contents));
+    return this.queue.execute({ ...request, contents }, origin);
   }
 }
 

@@ -67,8 +67,8 @@ export class GroupAssetsController {
     @Param('id') id: string,
     @Query() { limit, cursor }: GroupAssetsRequest,
   ): Promise<GroupAssetPageDto> {
-    const most = Number(limit ?? DEFAULT_LIMIT);
-    return this.queries.execute(new ListGroupAssets(organization, groupIdOf(id), most, cursor));
+    const pageSize = Number(limit ?? DEFAULT_LIMIT);
+    return this.queries.execute(new ListGroupAssets(organization, groupIdOf(id), pageSize, cursor));
   }
 
   @Post('assets')
@@ -88,10 +88,10 @@ export class GroupAssetsController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AssignmentResponse> {
-    const { results, of } = await this.change('add', organization, id, contents, origin, reply);
+    const { results, count } = await this.change('add', organization, id, contents, origin, reply);
     return {
       results,
-      summary: { added: of('added'), moved: of('moved'), unchanged: of('unchanged'), errored: of('error') },
+      summary: { added: count('added'), moved: count('moved'), unchanged: count('unchanged'), errored: count('error') },
     };
   }
 
@@ -112,8 +112,8 @@ export class GroupAssetsController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RemovalResponse> {
-    const { results, of } = await this.change('remove', organization, id, contents, origin, reply);
-    return { results, summary: { removed: of('removed'), unchanged: of('unchanged'), errored: of('error') } };
+    const { results, count } = await this.change('remove', organization, id, contents, origin, reply);
+    return { results, summary: { removed: count('removed'), unchanged: count('unchanged'), errored: count('error') } };
   }
 
   private async change(
@@ -123,9 +123,9 @@ export class GroupAssetsController {
     contents: readonly unknown[],
     origin: Origin,
     reply: FastifyReply,
-  ): Promise<{ results: readonly MembershipItem[]; of: (result: MembershipResult) => number }> {
+  ): Promise<{ results: readonly MembershipItem[]; count: (result: MembershipResult) => number }> {
     const command = new ChangeMembership(action, organization, groupIdOf(id), contents, origin);
     const results = await this.tokens.addTo(reply, await this.commands.execute(command));
-    return { results, of: (result) => results.filter((item) => item.result === result).length };
+    return { results, count: (result) => results.filter((item) => item.result === result).length };
   }
 }

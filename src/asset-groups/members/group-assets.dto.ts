@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
-import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
+import { IsOpaqueText, IsLimit } from '../../http/parameters.js';
 import {
   MAX_CONTENTS,
   MEMBERSHIP_REASONS,
@@ -23,7 +23,7 @@ export class GroupAssetsRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page. Absent for the first page. */
-  @IsFromAnswer(NO_CURSOR)
+  @IsOpaqueText(NO_CURSOR)
   cursor?: string;
 }
 

@@ -8,9 +8,9 @@ import { timeOf } from '../../events/record.js';
 import { groupedAssetStream } from '../../events/streams.js';
 import { formatInstant } from '../../events/instant.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
-import { PageCursors } from '../../http/answers/page-cursor.js';
+import { PageCursors } from '../../http/responses/page-cursor.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { GroupFinder } from '../groups/get-asset-group.js';
 import { type GroupAssetDto, type GroupAssetPageDto, NO_CURSOR } from './group-assets.dto.js';
 import { READ_MEMBERS } from './statements.js';
@@ -20,23 +20,23 @@ export class ListGroupAssets extends Query<GroupAssetPageDto> {
     readonly organization: string,
     readonly groupId: number,
     readonly limit: number,
-    /** From an earlier page. */
+    /** The cursor of an earlier page. */
     readonly cursor?: string,
   ) {
     super();
   }
 }
 
-/** A page ends at its limit or here. Bytes of JSON; one asset takes at most a tenth of it. */
+/** The largest page in bytes of JSON. One asset takes at most a tenth of a page. */
 const MAX_PAGE = 256 * 1_024;
 
 const TIME_LIMIT_MS = 2_500;
-/** Concurrent stream reads, for rows that do not name the asset. */
-const MAX_STREAMS = 8;
+/** Concurrent reads of streams, for rows that do not contain the asset. */
+const MAX_CONCURRENT_READS = 8;
 
 type Row = RowOf<typeof READ_MEMBERS>;
 
-/** The hash after which a page begins. */
+/** The position before the first asset: the hash after which a page begins. */
 const FIRST: readonly [hash: string] = [''];
 
 @QueryHandler(ListGroupAssets)
@@ -45,12 +45,12 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     private readonly pool: Pool,
     private readonly log: EventLog,
     private readonly groups: GroupFinder,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
     private readonly slices: TimeSlices,
   ) {}
 
   /**
-   * @throws Invalid if the cursor is not of this group
+   * @throws Invalid if the cursor does not belong to this group
    * @throws NotFound if the organization has no such group
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
@@ -58,10 +58,8 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPageDto> {
     const cursors = new PageCursors(await this.log.id(), 'group assets', NO_CURSOR);
     const [after] = cursor === undefined ? FIRST : cursors.read(groupId, cursor, FIRST);
-    const question = JSON.stringify(['assets', groupId, limit, after]);
-    return this.turns.runInTurn(organization, question, () =>
-      this.readPage(organization, groupId, limit, after, cursors),
-    );
+    const key = JSON.stringify(['assets', groupId, limit, after]);
+    return this.concurrency.run(organization, key, () => this.readPage(organization, groupId, limit, after, cursors));
   }
 
   private async readPage(
@@ -72,22 +70,22 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     cursors: PageCursors,
   ): Promise<GroupAssetPageDto> {
     await this.groups.get(organization, groupId);
-    // One extra row says whether there is another page.
+    // The extra row shows whether there is another page.
     const values = { organization, groupId, after, limit: limit + 1, maxBytes: MAX_PAGE };
     const rows = await READ_MEMBERS.run(this.pool, values, TIME_LIMIT_MS);
-    const unsaid = await this.readUnsaid(organization, rows);
-    const assets = await this.slices.run(organization, fill(rows, unsaid, limit));
+    const missing = await this.readMissing(organization, rows);
+    const assets = await this.slices.run(organization, fill(rows, missing, limit));
     const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;
     return hasMore ? { assets, nextCursor: cursors.write(groupId, [rows[assets.length - 1]!.hash]) } : { assets };
   }
 
-  /** The assets missing from rows of an earlier version, read from the log. */
-  private async readUnsaid(organization: string, page: readonly Row[]): Promise<ReadonlyMap<string, Asset>> {
+  /** Reads from the log the assets of rows that an earlier version wrote without them. */
+  private async readMissing(organization: string, page: readonly Row[]): Promise<ReadonlyMap<string, Asset>> {
     const rows = page.filter(({ type }) => type === null);
     const assets = new Map<string, Asset>();
-    for (let start = 0; start < rows.length; start += MAX_STREAMS)
+    for (let start = 0; start < rows.length; start += MAX_CONCURRENT_READS)
       await Promise.all(
-        rows.slice(start, start + MAX_STREAMS).map(async ({ hash, eventId }) => {
+        rows.slice(start, start + MAX_CONCURRENT_READS).map(async ({ hash, eventId }) => {
           const stream = groupedAssetStream(organization, hash);
           const recorded = (await findEvents(this.log, stream, new Set([eventId]))).get(eventId);
           const { event } = parseEvent('AssetGrouped', recorded?.data);
@@ -99,13 +97,13 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   }
 }
 
-/** As many assets as fit into a page, at least one. */
-function* fill(rows: readonly Row[], unsaid: ReadonlyMap<string, Asset>, limit: number): Work<GroupAssetDto[]> {
+/** Returns as many assets as fit into a page, but at least one. */
+function* fill(rows: readonly Row[], missing: ReadonlyMap<string, Asset>, limit: number): Work<GroupAssetDto[]> {
   const assets: GroupAssetDto[] = [];
   let bytes = 0;
   for (const { hash, type, content, version } of rows.slice(0, limit)) {
-    const said = type === null || content === null ? unsaid.get(hash)! : { type, content };
-    const asset = { ...said, since: formatInstant(timeOf(version)) };
+    const stored = type === null || content === null ? missing.get(hash)! : { type, content };
+    const asset = { ...stored, since: formatInstant(timeOf(version)) };
     bytes += Buffer.byteLength(JSON.stringify(asset)) + 1;
     if (bytes > MAX_PAGE && assets.length > 0) break;
     assets.push(asset);

@@ -23,22 +23,23 @@ import { OrganizationQueues } from '../../flow/organization-queues.js';
 
 interface Waiting {
   readonly request: MembershipRequest;
-  /** The caller, stored in the events' metadata. */
+  /** The caller, which is stored in the metadata of the events. */
   readonly origin: Origin;
-  /** `performance.now()` */
+  /** In ms of `performance.now()`. */
   readonly since: number;
   readonly resolve: (changed: AtPosition<readonly MembershipItem[]>) => void;
   readonly reject: (error: unknown) => void;
 }
 
 const SOURCE = 'urn:threat-protection:asset-groups';
-/** Contents of one organization that may wait in this process. */
+/** The most contents of one organization that wait in this process. */
 const MAX_WAITING = 8_000;
-const PATIENCE_MS = 4_000;
-/** The longest wait of a request. ms */
-const MAX_WAIT = 4_000;
-/** Events per append; other organizations' appends run in between. */
-const MAX_AT_ONCE = 250;
+/** How long a request waits for the projector, in ms. A failed projector is replaced within 5 s, before the client retries. */
+const PROJECTION_TIMEOUT_MS = 4_000;
+/** How long a request waits in the queue before it is rejected, in ms. */
+const MAX_WAIT_MS = 4_000;
+/** Events per append. Appends of other organizations run in between. */
+const EVENTS_PER_APPEND = 250;
 const RETRY_AFTER_SECONDS = 1;
 const TIME_LIMIT_MS = 2_500;
 
@@ -49,11 +50,11 @@ const tooMany = (): Error =>
   );
 
 /**
- * Turns membership changes into events. Each organization has a queue, and the requests waiting in it are decided in
- * order and stored together. Before that, the read model catches up with everything reported so far, so that
- * `unchanged` and `moved` are exact and no event is older than the one it follows. A request is answered once the read
- * model has its events, so that every instance lists and counts them. No organization gets more than a batch ahead of
- * the projector. Between instances, and between them and upstream, the last writer wins.
+ * Turns membership changes into events. Each organization has a queue, whose requests are decided in order and stored
+ * together. Before a decision, the queue waits until the read model includes all stored events, so that `unchanged` and
+ * `moved` are exact and each event is newer than the previous event of its asset. The response is sent once the read model
+ * includes the new events, so that every instance lists and counts them. An organization is therefore at most one batch
+ * ahead of the projector. Between instances, and between instances and upstream, the last writer wins.
  */
 @Injectable()
 export class MembershipQueue {
@@ -67,15 +68,14 @@ export class MembershipQueue {
     private readonly groups: GroupFinder,
     private readonly checkpoints: Checkpoints,
     private readonly quota: DailyQuota,
-    /** How long the projector may take: a dead one is replaced within 5 s, and a retry meets the new one. ms */
-    @Optional() private readonly patience: number = PATIENCE_MS,
+    @Optional() private readonly projectionTimeoutMs: number = PROJECTION_TIMEOUT_MS,
   ) {}
 
   /**
    * @returns one item per content, in order
-   * @throws NotFound if the organization has no such group, or it was deleted in between
-   * @throws Unavailable if part of it may be stored; repeating the request completes it
-   * @throws TooManyRequests if too much of the organization is waiting, or its daily quota is used up
+   * @throws NotFound if the organization has no such group, or the group was deleted in between
+   * @throws Unavailable if a part of the change may be stored; repeating the request completes the change
+   * @throws TooManyRequests if too many contents of the organization are waiting, or its daily quota is used up
    */
   execute(request: MembershipRequest, origin: Origin = {}): Promise<AtPosition<readonly MembershipItem[]>> {
     return new Promise((resolve, reject) => {
@@ -90,13 +90,13 @@ export class MembershipQueue {
     const batch = await this.withGroup(organization, all);
     if (batch.length === 0) return;
     let position = await this.log.head();
-    await this.reach(position);
+    await this.waitForProjection(position);
     const placements = await this.readPlacements(organization, batch);
     const now = await databaseTime(this.pool);
     const entries: { stream: string; event: NewEvent }[] = [];
     const eventsLeft = await this.quota.eventsLeft(organization);
     const decided = batch.flatMap((one) => {
-      // A request that exceeds the quota changes nothing that the next one is decided on.
+      // A request that exceeds the quota must not affect the decisions on later requests.
       const after = placementsOf(one.request, placements);
       const { items, events } = decideMembership(one.request, after, now);
       if (entries.length + events.length > eventsLeft) {
@@ -109,8 +109,8 @@ export class MembershipQueue {
     });
     const last = await this.store(organization, entries);
     if (last > position) position = last;
-    if (entries.length > 0) await this.reach(position);
-    // The group may have been deleted in the meantime, and its deletion answered with a count without these.
+    if (entries.length > 0) await this.waitForProjection(position);
+    // The group may have been deleted in the meantime, with an asset count that does not include these assets.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve({ result: items, position });
   }
 
@@ -118,8 +118,8 @@ export class MembershipQueue {
    * Waits until the groups' read model, which all instances share, includes a position of the log.
    * @throws Unavailable if the projector is not running, or too far behind
    */
-  private async reach(position: bigint): Promise<void> {
-    if (!(await this.checkpoints.reached(['asset-groups'], position, this.patience)))
+  private async waitForProjection(position: bigint): Promise<void> {
+    if (!(await this.checkpoints.reached(['asset-groups'], position, this.projectionTimeoutMs)))
       throw new Unavailable('The change may be stored, but has not taken effect yet; repeat the request');
   }
 
@@ -128,23 +128,23 @@ export class MembershipQueue {
     organization: string,
     entries: readonly { readonly stream: string; readonly event: NewEvent }[],
   ): Promise<bigint> {
-    // Charged before anything is awaited, so that no other decision counts on it too.
+    // Charged before the first await, so that no other decision uses the same part of the quota.
     this.quota.charge(organization, { events: entries.length, bytes: 0 });
     let stored = 0;
     let last = BEGINNING;
     try {
-      for (; stored < entries.length; stored += MAX_AT_ONCE)
-        for (const { position } of await this.log.appendAll(entries.slice(stored, stored + MAX_AT_ONCE)))
+      for (; stored < entries.length; stored += EVENTS_PER_APPEND)
+        for (const { position } of await this.log.appendAll(entries.slice(stored, stored + EVENTS_PER_APPEND)))
           if (position > last) last = position;
       return last;
     } catch (error) {
-      // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
+      // An unknown outcome counts as not stored, so that an outage does not use up the quota of clients that retry.
       this.quota.refund(organization, { events: entries.length - stored, bytes: 0 });
       throw error;
     }
   }
 
-  /** The requests whose group exists; the others are rejected. */
+  /** Returns the requests whose group exists, and rejects the others. */
   private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
     const ids = [...new Set(batch.map(({ request }) => request.groupId))];
     const existing = new Set((await this.groups.find(organization, ids)).map(({ id }) => id));
@@ -164,7 +164,7 @@ export class MembershipQueue {
   }
 }
 
-/** The part of the placements that a request may change. */
+/** Copies the placements that a request may change. */
 const placementsOf = (request: MembershipRequest, all: ReadonlyMap<string, Placement>): Map<string, Placement> => {
   const own = new Map<string, Placement>();
   for (const content of request.contents) {
@@ -177,10 +177,10 @@ const placementsOf = (request: MembershipRequest, all: ReadonlyMap<string, Place
 const contentsOf = (queue: readonly Waiting[]): number =>
   queue.reduce((sum, { request }) => sum + request.contents.length, 0);
 
-/** Takes at least one request; rejects those that have waited too long. */
+/** Removes the next batch of at least one request, and rejects requests that have waited too long. */
 const takeBatch = (queue: Waiting[]): Waiting[] => {
-  const late = performance.now() - MAX_WAIT;
-  while (queue[0] && queue[0].since < late) queue.shift()!.reject(tooMany());
+  const latest = performance.now() - MAX_WAIT_MS;
+  while (queue[0] && queue[0].since < latest) queue.shift()!.reject(tooMany());
   let contents = 0;
   const end = queue.findIndex(({ request }, n) => (contents += request.contents.length) > MAX_CONTENTS && n > 0);
   return queue.splice(0, end === -1 ? queue.length : end);

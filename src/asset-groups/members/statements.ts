@@ -1,12 +1,13 @@
 import { nullable, statement } from '../../postgres/statement.js';
 
-/** The size of a row whose asset is only in the log, as it is estimated before the log is read. Bytes. */
+/** The estimated size in bytes of a row whose asset is only in the log. */
 const UNKNOWN_SIZE = 1_024;
 
 /**
- * A page of a group's members. They are ordered by the asset's hash, the only property of a member that no event changes,
- * so that pages fit together whatever is written in between. Rows beyond `maxBytes` of content are not sent: PostgreSQL
- * knows the length of a content without reading it. `bytes`: the content of this row and the rows before it.
+ * A page of the members of a group. Members are ordered by the hash of the asset, the only property of a member that no
+ * event changes, so that consecutive pages are consistent even if the group changes in between. Rows beyond `maxBytes` of
+ * content are not sent; PostgreSQL knows the length of a content without reading the content. `bytes` is the total size of
+ * the contents of this row and all rows before it.
  */
 export const READ_MEMBERS = statement(
   'asset-groups-members',
@@ -35,7 +36,7 @@ export const READ_MEMBERS = statement(
     order by hash`,
 );
 
-/** The group and version of each of these assets that was ever in a group. `groupId` is null if it is in none now. */
+/** The group and the version of each asset that was ever in a group. `groupId` is null if the asset is in no group now. */
 export const READ_PLACEMENTS = statement(
   'asset-groups-placements',
   { organization: 'text', hashes: 'text[]' },

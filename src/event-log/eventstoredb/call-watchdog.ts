@@ -1,4 +1,4 @@
-import { Bag, type Placed } from '../../flow/bag.js';
+import { Bag, type BagMember } from '../../flow/bag.js';
 import { isAnswer, timedOut } from './failures.js';
 
 /** Maximum silence of one call, however active the connection is. */
@@ -23,14 +23,14 @@ export interface Limits {
   readonly repeatMs: number;
 }
 
-type Watched = Placed & Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'repeatAt' | 'limits' | 'make' | 'fail'>;
+type Watched = BagMember & Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'repeatAt' | 'limits' | 'make' | 'fail'>;
 
 /** One call, perhaps made several times: the first answer counts. */
 class Call<T = unknown> {
   readonly startedAt = performance.now();
   heardAt = this.startedAt;
   repeatAt: number;
-  place = 0;
+  bagIndex = 0;
 
   constructor(
     private readonly calls: CallWatchdog,

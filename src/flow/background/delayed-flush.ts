@@ -1,6 +1,6 @@
 /**
- * Flushes data collected in memory after a delay, so that no request waits for it: one flush at a time, retried on
- * failure, and a last one at shutdown.
+ * Flushes data collected in memory after a delay, so that no request waits for the flush. One flush runs at a time. A
+ * failed flush is retried. The last flush runs at shutdown.
  */
 export class DelayedFlush {
   private timer: NodeJS.Timeout | undefined;
@@ -8,8 +8,8 @@ export class DelayedFlush {
   private hasStopped = false;
 
   /**
-   * @param flush rejects if it could not write; it has put back what it could not write
-   * @param onFailure told what it rejected with
+   * @param flush writes the data; if that fails, restores the data and rejects
+   * @param onFailure called with the error of a failed flush
    */
   constructor(
     private readonly delayMs: number,
@@ -35,7 +35,7 @@ export class DelayedFlush {
     return this.flushing;
   }
 
-  /** Flushes for the last time: afterwards nothing is retried, because what would be written to is closed too. */
+  /** Flushes for the last time. A failure is not retried, because the database connection is about to be closed. */
   stop(): Promise<void> {
     this.hasStopped = true;
     return this.now();

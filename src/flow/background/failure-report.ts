@@ -2,14 +2,14 @@ import { Logger } from '@nestjs/common';
 import { Counter, type Registry } from 'prom-client';
 import { throttle } from './throttle.js';
 
-/** How often one task may write a line: while a dependency is away, a task may fail many times a second. ms */
+/** The shortest time between two log lines of one task, in ms. Without a dependency, a task may fail many times a second. */
 const LINE_EVERY_MS = 60_000;
 
-/** Tells the operator of failures that no client is told of: a line a minute, and counters in `/metrics`. */
+/** Reports failures that no client sees to the operator: one log line per minute, and counters in `/metrics`. */
 export interface FailureReport {
-  /** The task failed, and is tried again. */
+  /** Reports that the task failed and will be retried. */
   failed(error: unknown): void;
-  /** Rows were dropped, because too many wait. */
+  /** Reports that rows were dropped because too many were waiting. */
   dropped(rows: number): void;
 }
 
@@ -18,12 +18,12 @@ const counterOf = (registry: Registry, name: string, help: string): Counter<'tas
   new Counter({ name, help, labelNames: ['task'], registers: [registry] });
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-/** For a failure that can only be a defect. */
+/** For failures that can only be defects. */
 export const stackOf = (error: unknown): string => (error instanceof Error ? error.stack! : String(error));
 
 /**
- * @param task what failed, as a label and in the line: `write usage`
- * @param textOf what the line says of the error
+ * @param task the task, as the label of the metrics and in the log line: `write usage`
+ * @param textOf the description of the error in the log line
  */
 export const reportFailures = (
   task: string,
@@ -34,7 +34,7 @@ export const reportFailures = (
   const failures = counterOf(
     registry,
     'threat_protection_background_failures_total',
-    'Failures of tasks in the background, which are tried again, by task',
+    'Failures of background tasks, which are then retried, by task',
   );
   const drops = counterOf(
     registry,
@@ -43,22 +43,22 @@ export const reportFailures = (
   );
   failures.inc({ task }, 0);
   drops.inc({ task }, 0);
-  const sayFailed = throttle(
+  const logFailure = throttle(
     (error: unknown, count) => write(`Failed to ${task} (${count} since the last line): ${textOf(error)}`),
     LINE_EVERY_MS,
   );
-  const sayDropped = throttle(
+  const logDrop = throttle(
     (_: unknown, count) => write(`Failed to ${task}: ${count} rows dropped since the last line; too many are waiting`),
     LINE_EVERY_MS,
   );
   return {
     failed: (error) => {
       failures.inc({ task });
-      sayFailed(error);
+      logFailure(error);
     },
     dropped: (rows) => {
       drops.inc({ task }, rows);
-      sayDropped(undefined, rows);
+      logDrop(undefined, rows);
     },
   };
 };

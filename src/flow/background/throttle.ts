@@ -1,11 +1,12 @@
-const EVERY_MS = 1_000;
+const INTERVAL_MS = 1_000;
 
 /**
- * Passes on one item per `everyMs`, with how many came since the one before it: clients can cause as many as they like.
+ * Passes on at most one item per `intervalMs`, with the number of items since the previous one. The number of items that
+ * clients cause is unlimited.
  */
 export const throttle = <Item>(
   pass: (item: Item, count: number) => void,
-  everyMs = EVERY_MS,
+  intervalMs = INTERVAL_MS,
 ): ((item: Item, count?: number) => void) => {
   let nextAt = 0;
   let sum = 0;
@@ -14,7 +15,7 @@ export const throttle = <Item>(
     const now = performance.now();
     if (now < nextAt) return;
     pass(item, sum);
-    nextAt = now + everyMs;
+    nextAt = now + intervalMs;
     sum = 0;
   };
 };

@@ -8,28 +8,28 @@ import type { ProjectionName } from '../../read-models/checkpoints/checkpoints.j
 import type { JsonBounds } from '../../json/bounds.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 
-/** What a route requires of its caller; checked before the body is read. */
+/** The requirements of a route, checked before the body is read. */
 export interface Requirement {
-  /** The scope the key must have (403); `any`: whichever it has. */
+  /** The scope that the key must have (403). `any` accepts every key. */
   readonly scope: Scope | 'any';
-  /** Whether the key must name an organization (401). Default true. */
+  /** Whether the key must belong to an organization (401). Default: true. */
   readonly organization?: boolean;
-  /** The largest body, in bytes (413). Default 65,536. */
+  /** The largest body in bytes (413). Default: 65,536. */
   readonly bodyLimit?: number;
   /**
-   * Hands over the body as the `Buffer` that was sent, unparsed; `undefined` if empty. Accepts `application/json`,
-   * `application/cloudevents+json` and `application/cloudevents-batch+json`; anything else is a 415. The media type is
-   * in the request's `content-type` header.
+   * Whether the handler gets the unparsed body as a `Buffer`, or `undefined` if the body is empty. The route then accepts `application/json`,
+   * `application/cloudevents+json` and `application/cloudevents-batch+json`; other types are a 415. The handler reads the
+   * media type from the header `content-type`.
    */
   readonly rawBody?: boolean;
-  /** Projections whose read models the answer comes from: a request with a token waits for their checkpoints. */
+  /** Projections that the route reads. A request with a `Consistency-Token` waits for their checkpoints. */
   readonly reads?: readonly ProjectionName[];
   /**
-   * Whether the response's token names these checkpoints as they were before the answer was read from the primary, for
-   * routes whose handlers do not know the exact position.
+   * Whether the `Consistency-Token` of the response names the checkpoints of `reads`, read before the handler runs. For
+   * routes whose handlers read from the primary and do not know the exact position.
    */
   readonly namesCheckpoint?: boolean;
-  /** Bounds on the structure of the JSON (400), for bodies of megabytes. Default: none beyond the bytes. */
+  /** Limits on the structure of the JSON (400), for bodies of megabytes. Default: only the size is limited. */
   readonly json?: JsonBounds;
 }
 
@@ -38,15 +38,16 @@ declare module 'fastify' {
     access?: Requirement;
   }
   interface FastifyRequest {
-    /** What the route requires of its caller; set once it has been checked, like `caller`. */
+    /** The requirements of the route. Set, like `caller`, once they have been checked. */
     access: Requirement | null;
-    answer: ServerResponse | null;
-    /** The position that the request's `Consistency-Token` names. */
+    /** The response of Node. Set together with `access`. */
+    rawResponse: ServerResponse | null;
+    /** The position that the `Consistency-Token` of the request names. */
     minPosition: bigint | null;
   }
 }
 
-/** Errors that any route with `@Access` may answer, worded the same everywhere. */
+/** Errors that every route with `@Access` may return. */
 export const SHARED_FAILURES: Readonly<Record<number, string>> = {
   401: 'The key is missing, unknown, malformed, revoked or expired, or belongs to no organization.',
   414: 'The URL exceeds 8,192 bytes.',
@@ -57,7 +58,7 @@ export const SHARED_FAILURES: Readonly<Record<number, string>> = {
 };
 
 /**
- * Declares who may call the route. A route under `/v2` without it stops the start.
+ * Declares who may call the route. The service does not start if a route under `/v2` has no `@Access`.
  *
  *     @Get()
  *     @Access({ scope: 'read' })
@@ -85,7 +86,7 @@ export const Access = (requirement: Requirement): MethodDecorator =>
             `The key lacks the scope \`${requirement.scope}\`, or the organization is not allowed to do this.`,
           ),
         ]),
-    // Removed from the description of routes without a body.
+    // `document.ts` removes this error from routes without a body.
     ApiFailure(413, `The body is larger than ${(requirement.bodyLimit ?? BODY_LIMIT).toLocaleString('en')} bytes.`),
     ApiFailure(415, 'The route does not accept this media type or content encoding.'),
   );

@@ -3,15 +3,15 @@ import type { FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.js';
 import type { Scope } from '../../events/types/api-keys.js';
 
-/** Who is calling, according to the request's key. */
+/** The caller of a request, identified by its API key. */
 export interface Caller {
   readonly keyId: string;
-  /** Absent: the key belongs to no organization. */
+  /** Undefined if the key belongs to no organization. */
   readonly organization: string | undefined;
   readonly scopes: readonly Scope[];
-  /** The name the operator gave the key. */
+  /** The name that the operator gave the key. */
   readonly name?: string | undefined;
-  /** ms; absent: it does not expire. */
+  /** ms; undefined if the key does not expire. */
   readonly expiresAt?: number | undefined;
 }
 
@@ -22,20 +22,20 @@ declare module 'fastify' {
   }
 }
 
-/** The owner of what a request costs: its organization. Requests without a valid key share one. */
+/** Returns the owner that a request is charged to: its organization, or its key. Requests without a valid key share an owner. */
 export const ownerOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
 
 const callerOf = (context: ExecutionContext): Caller => {
   const { caller } = context.switchToHttp().getRequest<FastifyRequest>();
-  // Only a route without `@Access` gets here without a caller; it must not be answered.
+  // Only routes without `@Access` have no caller here, and must be rejected.
   if (caller === null) throw new Unauthorized();
   return caller;
 };
 
-/** The caller. For routes with `@Access`. */
+/** Injects the caller. For routes with `@Access`. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => callerOf(context));
 
-/** The slug of the key's organization. For routes whose `@Access` requires one, which is the default. */
+/** Injects the slug of the caller's organization. For routes whose `@Access` requires an organization (the default). */
 export const Organization = createParamDecorator((_: unknown, context: ExecutionContext): string => {
   const { organization } = callerOf(context);
   if (organization === undefined) throw new Unauthorized();

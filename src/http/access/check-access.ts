@@ -9,7 +9,7 @@ import type { TimeSlices } from '../../flow/time-slices.js';
 import { type Caller, ownerOf } from './caller.js';
 import type { AddressRateLimit } from './address-rate-limit.js';
 
-/** Lets a request through to its route, or rejects it before a byte of its body is read; callers take turns. */
+/** Checks the key, the rate limit and the scope of a request before its body is read. The callers share time slices. */
 export const checkAccess = (
   access: Requirement,
   keys: ApiKeyVerifier,
@@ -20,7 +20,7 @@ export const checkAccess = (
   const { scope, organization = true } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
     if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
-    // Set before a possible rejection: the access log names the key.
+    // Set before a possible rejection, because the access log names the key.
     request.caller = caller;
     const allowance = limit.take(caller.keyId);
     if (allowance !== undefined) {
@@ -31,9 +31,9 @@ export const checkAccess = (
     }
     if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
     request.access = access;
-    request.answer = reply.raw;
+    request.rawResponse = reply.raw;
   };
-  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+  const reject = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const tooMany = error instanceof Unauthorized ? addressLimit.take(request) : undefined;
     sendError(tooMany ?? error, request, reply);
   };
@@ -44,15 +44,15 @@ export const checkAccess = (
       const key = request.headers['x-api-key'];
       caller = typeof key === 'string' ? keys.verify(key) : undefined;
     } catch (error) {
-      return refuse(error, request, reply);
+      return reject(error, request, reply);
     }
     slices.begin(ownerOf(caller), () => {
-      // The client has left in the meantime.
+      // The client has closed the connection in the meantime.
       if (request.raw.socket.destroyed) return;
       try {
         check(caller, request, reply);
       } catch (error) {
-        return refuse(error, request, reply);
+        return reject(error, request, reply);
       }
       done();
     });

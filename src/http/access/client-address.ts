@@ -9,9 +9,9 @@ export const withoutPort = (entry: string): string => {
 };
 
 /**
- * The client that limits count by. An IPv4-mapped IPv6 address is the IPv4 client; the smallest IPv6 client is a /64
- * network. A port says nothing about the client. Strings that are not addresses, as a proxy may send, count as one
- * client.
+ * Returns the client that a limit per address counts: an IPv4 address or an IPv6 /64 network, without the port. An
+ * IPv4-mapped IPv6 address counts as the IPv4 address. All strings that are not addresses, as a proxy may send, count as
+ * one client.
  */
 export const clientOf = (entry: string): string => {
   const address = withoutPort(entry);

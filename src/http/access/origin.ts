@@ -1,17 +1,17 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { placeOf } from '../request-span.js';
+import { currentTraceparent } from '../request-span.js';
 
-/** What an event's metadata records about the request that caused it. */
+/** The request that caused an event, as recorded in the metadata of the event. */
 export interface Origin {
   readonly keyId?: string;
-  /** W3C Trace Context, as sent, or the request's own place where this process traces it. */
+  /** W3C Trace Context: the span of the request if this process traces it, otherwise the header as sent. */
   readonly traceparent?: string;
 }
 
 export const originOf = (request: Pick<FastifyRequest, 'caller' | 'headers' | 'span'>): Origin => {
   const { caller } = request;
-  const traceparent = placeOf(request);
+  const traceparent = currentTraceparent(request);
   return { ...(caller && { keyId: caller.keyId }), ...(traceparent !== undefined && { traceparent }) };
 };
 

@@ -1,6 +1,6 @@
 import { statement } from '../../postgres/statement.js';
 
-/** Whether an organization may see metrics of brands, and whether it has this brand. */
+/** Whether brand metrics are enabled for an organization, and whether the organization has this brand. */
 export const FIND_BRAND = statement(
   'find-brand',
   { organization: 'text', brand: 'text' },

@@ -4,9 +4,9 @@ import { withoutPort } from './client-address.js';
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
 /**
- * Which entries of `X-Forwarded-For` are proxies to be believed, whether they write a port or not.
- * @param networks addresses and networks (`10.0.0.0/8`), valid ones
- * @returns undefined if there are none: then the header is not read
+ * Returns a function that tells whether an entry of `X-Forwarded-For`, with or without a port, is a trusted proxy.
+ * @param networks valid addresses and networks (`10.0.0.0/8`)
+ * @returns undefined if `networks` is empty; the header is then not read
  */
 export const trustedProxies = (networks: readonly string[]): ((address: string) => boolean) | undefined => {
   if (networks.length === 0) return undefined;

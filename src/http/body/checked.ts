@@ -1,6 +1,9 @@
 import { ValidateBy } from 'class-validator';
 
-/** @param issueOf what is wrong with a value; undefined if nothing is */
+/**
+ * Validates a field with a function.
+ * @param issueOf returns the error message for a value; undefined if the value is valid
+ */
 export const Checked = (issueOf: (value: unknown) => string | undefined): PropertyDecorator =>
   ValidateBy({
     name: 'checked',

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { UnsupportedMediaTypeException } from '@nestjs/common';
 
 /**
- * Whether a body is compressed with gzip, or `x-gzip`, which is the same (RFC 9110, 8.4.1.3).
+ * Whether a body is compressed with `gzip`, or with its alias `x-gzip` (RFC 9110, 8.4.1.3).
  * @throws UnsupportedMediaTypeException for any other coding
  */
 export const isGzip = (headers: IncomingHttpHeaders): boolean => {

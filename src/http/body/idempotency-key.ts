@@ -5,9 +5,9 @@ import type { IdempotentRequest } from '../../events/types/asset-groups.js';
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * What identifies a request that may be sent again.
- * @param key the header `Idempotency-Key`; undefined if the client sent none
- * @param body what was read of the body, so that whitespace, unknown fields and the order of names make no difference
+ * Returns what identifies a request that the client may repeat.
+ * @param key the header `Idempotency-Key`; undefined if the client sent no key
+ * @param body the parsed content of the body, so that whitespace, unknown fields and the order of fields are ignored
  * @returns undefined without a key
  * @throws Invalid if the key is not 1 to 255 printable characters
  */

@@ -10,29 +10,29 @@ type Done = (error: Error | null, body?: unknown) => void;
 
 const CLOUD_EVENTS = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
 
-/** The raw body; undefined if it is empty. */
+/** Reads the raw body; undefined if the body is empty. */
 const readBytes = (request: FastifyRequest, reader: BodyReader, done: Done): void => {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   reader.read(
     request,
-    (piece) => pieces.push(piece),
-    (error) => done(error, pieces.length === 0 ? undefined : Buffer.concat(pieces)),
+    (chunk) => chunks.push(chunk),
+    (error) => done(error, chunks.length === 0 ? undefined : Buffer.concat(chunks)),
   );
 };
 
 const createDecoder = (): TextDecoder => new TextDecoder('utf-8', { fatal: true });
 const utf8 = createDecoder();
-const decode = (decoder: TextDecoder, piece?: Uint8Array, stream = false): string => {
+const decode = (decoder: TextDecoder, chunk?: Uint8Array, stream = false): string => {
   try {
-    return decoder.decode(piece, { stream });
+    return decoder.decode(chunk, { stream });
   } catch {
     throw new errorCodes.FST_ERR_CTP_INVALID_JSON_BODY();
   }
 };
 
 /**
- * The body as text. Decoding and the check of its structure happen as chunks arrive: at the end they would take too
- * long. Most bodies are one chunk, which needs no decoder of its own.
+ * Reads the body as text. Chunks are decoded and checked for their structure as they arrive, because doing so at the end
+ * would block the event loop. Most bodies consist of one chunk, which needs no streaming decoder.
  */
 const readText = (
   request: FastifyRequest,
@@ -40,15 +40,15 @@ const readText = (
   done: (error: Error | null, text: string) => void,
 ): void => {
   const { 'content-encoding': coding, 'content-length': length } = request.headers;
-  const whole = coding === undefined ? Number(length) : undefined;
+  const wholeLength = coding === undefined ? Number(length) : undefined;
   const bounds = request.access?.json;
-  const watched = bounds === undefined ? undefined : new JsonBoundsChecker(bounds);
+  const checker = bounds === undefined ? undefined : new JsonBoundsChecker(bounds);
   let decoder: TextDecoder | undefined;
   let text = '';
-  const take = (piece: Buffer): void => {
-    watched?.watch(piece);
-    if (piece.length === whole) text = decode(utf8, piece);
-    else text += decode((decoder ??= createDecoder()), piece, true);
+  const take = (chunk: Buffer): void => {
+    checker?.watch(chunk);
+    if (chunk.length === wholeLength) text = decode(utf8, chunk);
+    else text += decode((decoder ??= createDecoder()), chunk, true);
   };
   reader.read(request, take, (error) => {
     if (error !== null) return done(error, '');
@@ -61,21 +61,21 @@ const readText = (
   });
 };
 
-/** Reads bodies as JSON in strict UTF-8, or as bytes if the route asks for them; nothing else is accepted. */
+/** Registers parsers that read bodies as JSON in strict UTF-8, or as bytes on routes with `rawBody`. Other types are a 415. */
 export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): void => {
   const reader = new BodyReader(slices);
   instance.removeAllContentTypeParsers();
-  // `__proto__` and `constructor.prototype` are dropped, so that copying the body cannot change a prototype.
+  // The parser drops `__proto__` and `constructor.prototype`, so that copying the body cannot change a prototype.
   const parse = instance.getDefaultJsonParser('remove', 'remove');
 
   instance.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Done) => {
     if (request.access?.rawBody === true) return readBytes(request, reader, done);
     readText(request, reader, (error, text) => {
       if (error !== null) return done(error);
-      // An empty body counts as missing fields: clients send the header with a DELETE that has no body.
+      // An empty body is valid here, because clients send a Content-Type with a DELETE that has no body.
       if (text === '') return done(null, undefined);
       if (text.length <= BODY_LIMIT) return void parse(request, text, done);
-      // Megabytes take milliseconds to parse, so it waits for the caller's turn.
+      // Parsing megabytes takes milliseconds, so the parser runs in a time slice of the caller.
       slices.begin(ownerOf(request.caller ?? undefined), () => void parse(request, text, done));
     });
   });

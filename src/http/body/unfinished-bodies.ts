@@ -1,37 +1,37 @@
 import { RequestTimeout } from '../../errors.js';
-import { Bag, type Placed } from '../../flow/bag.js';
+import { Bag, type BagMember } from '../../flow/bag.js';
 
-/** How long a body may take while memory is short; otherwise as long as any request (`http/server.ts`). ms */
-export const HURRIED_MS = 5_000;
-const SWEEP_MS = 250;
+/** How long a body may take to arrive while memory is low, in ms. Otherwise `requestTimeout` in `http/server.ts` applies. */
+export const LOW_MEMORY_TIMEOUT_MS = 5_000;
+const SWEEP_INTERVAL_MS = 250;
 
 /** A body that is still arriving. */
-export interface Unfinished extends Placed {
-  /** ms */
-  readonly began: number;
+export interface UnfinishedBody extends BagMember {
+  /** In ms of `performance.now()`. */
+  readonly startedAt: number;
   readonly reject: (error: RequestTimeout) => void;
 }
 
-/** Bodies that are still arriving. While memory is short, those that take long are rejected. */
+/** Keeps track of bodies that are still arriving, and rejects slow ones while memory is low. */
 export class UnfinishedBodies {
-  private readonly bodies = new Bag<Unfinished>();
+  private readonly bodies = new Bag<UnfinishedBody>();
   private sweeping: NodeJS.Timeout | undefined;
 
-  /** @param isMemoryShort asked a few times a second while bodies arrive */
+  /** @param isMemoryLow called a few times a second while bodies arrive */
   constructor(
-    private readonly isMemoryShort: () => boolean,
-    private readonly hurriedMs = HURRIED_MS,
+    private readonly isMemoryLow: () => boolean,
+    private readonly lowMemoryTimeoutMs = LOW_MEMORY_TIMEOUT_MS,
   ) {}
 
-  /** @returns what is to be deleted once the body has arrived or been rejected */
-  add(reject: (error: RequestTimeout) => void): Unfinished {
-    const body: Unfinished = { began: performance.now(), reject, place: 0 };
+  /** @returns an entry that the caller deletes once the body has arrived or has been rejected */
+  add(reject: (error: RequestTimeout) => void): UnfinishedBody {
+    const body: UnfinishedBody = { startedAt: performance.now(), reject, bagIndex: 0 };
     this.bodies.add(body);
-    this.sweeping ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+    this.sweeping ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
     return body;
   }
 
-  delete(body: Unfinished): void {
+  delete(body: UnfinishedBody): void {
     this.bodies.delete(body);
   }
 
@@ -39,9 +39,9 @@ export class UnfinishedBodies {
     if (this.bodies.size === 0) {
       clearInterval(this.sweeping);
       this.sweeping = undefined;
-    } else if (this.isMemoryShort()) {
-      const latest = performance.now() - this.hurriedMs;
-      for (const { began, reject } of this.bodies) if (began <= latest) reject(new RequestTimeout());
+    } else if (this.isMemoryLow()) {
+      const latest = performance.now() - this.lowMemoryTimeoutMs;
+      for (const { startedAt, reject } of this.bodies) if (startedAt <= latest) reject(new RequestTimeout());
     }
   }
 }

@@ -5,12 +5,12 @@ import { Invalid } from '../../errors.js';
 type Fields = Record<string, unknown>;
 type Dto = new () => Fields;
 
-/** What Nest reports for a parameter without a class of its own. */
-const PLAIN: ReadonlySet<unknown> = new Set([String, Boolean, Number, Array, Object, undefined]);
+/** The types that Nest reports for parameters that are not DTOs. */
+const NOT_DTOS: ReadonlySet<unknown> = new Set([String, Boolean, Number, Array, Object, undefined]);
 
 const RULES = { stopAtFirstError: true, validationError: { target: false, value: false } } as const;
 
-/** The names of the fields that a DTO declares rules for. */
+/** Returns the names of the fields for which a DTO declares rules. */
 const declaredFields = (dto: Dto): string[] => [
   ...new Set(
     getMetadataStorage()
@@ -23,21 +23,22 @@ const messagesOf = (errors: readonly ValidationError[]): string[] =>
   errors.flatMap((error) => [...Object.values(error.constraints ?? {}), ...messagesOf(error.children ?? [])]);
 
 /**
- * Validates a DTO with class-validator's rules; their messages become the answer. Nothing is converted.
+ * Validates a DTO with the rules of class-validator, and rejects the request with their messages. Values are not
+ * converted.
  *
- * Only declared fields are copied. Nest's ValidationPipe first transforms everything that was sent, unknown fields
- * included, recursively: a few kilobytes of brackets overflow the stack, and megabytes block the process for minutes.
- * DTOs are therefore flat: a declared field that holds objects validates them itself.
+ * Only declared fields are copied. Nest's ValidationPipe would first transform the whole body recursively, including
+ * unknown fields. A few kilobytes of brackets would then overflow the stack, and megabytes would block the process for
+ * minutes. DTOs are therefore flat: a declared field that holds objects has a rule that validates the objects.
  */
 @Injectable()
 export class DtoValidation implements PipeTransform {
   private readonly declared = new Map<Dto, readonly string[]>();
 
   transform(sent: unknown, { metatype, type }: ArgumentMetadata): unknown {
-    if (type === 'custom' || PLAIN.has(metatype)) return sent;
+    if (type === 'custom' || NOT_DTOS.has(metatype)) return sent;
     const dto = new (metatype as Dto)();
     const fields = this.fieldsOf(metatype as Dto);
-    // Anything but an object fails as if all fields were missing.
+    // A body that is not an object is rejected as if all fields were missing.
     if (typeof sent === 'object' && sent !== null)
       for (const name of fields) if (Object.hasOwn(sent, name)) dto[name] = (sent as Fields)[name];
     const messages = messagesOf(validateSync(dto, RULES));

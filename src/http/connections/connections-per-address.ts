@@ -3,21 +3,21 @@ import type { Socket } from 'node:net';
 import { clientOf } from '../access/client-address.js';
 
 /**
- * Refuses further connections of an address with a reset, for which nothing is read or stored. Memory is bounded by the
- * open connections.
- * @param most open at once per IPv4 address or IPv6 /64 network; 0 means no limit
- * @param onRefused called for each connection refused
+ * Limits the open connections per address. Further connections are reset without reading from them. The memory used is
+ * proportional to the number of open connections.
+ * @param max open connections per IPv4 address or IPv6 /64 network; 0 means no limit
+ * @param onRefused called for each refused connection
  */
-export const limitConnections = (server: Server, most: number, onRefused: () => void): void => {
-  if (most === 0) return;
+export const limitConnections = (server: Server, max: number, onRefused: () => void): void => {
+  if (max === 0) return;
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
-    // Absent if the client has left already.
+    // Undefined if the client has already closed the connection.
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();
     const client = clientOf(address);
     const count = open.get(client) ?? 0;
-    if (count >= most) {
+    if (count >= max) {
       onRefused();
       return void socket.resetAndDestroy();
     }

@@ -3,35 +3,35 @@ import { Counter, type Registry } from 'prom-client';
 import type { Config } from '../../runtime/config.js';
 import { limitConnections } from './connections-per-address.js';
 import { limitPipelining } from './pipelined-requests.js';
-import { cutSlowReaders, HURRIED_RATE, type ReadingRate, USUAL_RATE } from './slow-readers.js';
+import { closeSlowReaders, LOW_MEMORY_RATE, type ReadingRate, NORMAL_RATE } from './slow-readers.js';
 
 /**
- * Protects a server against clients that hold connections, and counts the connections refused and cut.
- * @param isMemoryShort whether much of the memory for answers is held by clients that have not read them
+ * Protects a server against clients that occupy connections, and counts refused and closed connections.
+ * @param isMemoryLow whether unread responses take more than half of their memory
  */
 export const guardConnections = (
   server: Server,
   config: Config,
   registry: Registry,
-  isMemoryShort: () => boolean,
+  isMemoryLow: () => boolean,
 ): void => {
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers: [registry] });
   const refused = counter(
     'threat_protection_http_connections_refused_total',
-    'Connections refused: their address had enough of them',
+    'Connections refused because their address had reached the limit of open connections',
   );
-  const cut = counter(
+  const stalled = counter(
     'threat_protection_http_connections_stalled_total',
-    'Connections cut: an answer waited, and too little of it was read',
+    'Connections closed because the client read a waiting response too slowly',
   );
   const pipelined = counter(
     'threat_protection_http_connections_pipelined_total',
-    'Connections cut: too many requests waited behind the one being answered',
+    'Connections closed because too many pipelined requests were waiting',
   );
-  // Behind a proxy all connections come from its address.
-  const most = config.trustProxy.length > 0 ? 0 : config.maxConnectionsPerAddress;
-  limitConnections(server, most, () => refused.inc());
+  // Behind a proxy, all connections have the address of the proxy.
+  const max = config.trustProxy.length > 0 ? 0 : config.maxConnectionsPerAddress;
+  limitConnections(server, max, () => refused.inc());
   limitPipelining(server, () => pipelined.inc());
-  const rate = (): ReadingRate => (isMemoryShort() ? HURRIED_RATE : USUAL_RATE);
-  cutSlowReaders(server, () => cut.inc(), rate);
+  const rate = (): ReadingRate => (isMemoryLow() ? LOW_MEMORY_RATE : NORMAL_RATE);
+  closeSlowReaders(server, () => stalled.inc(), rate);
 };

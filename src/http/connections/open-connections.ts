@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A server's open connections, kept up to date from now on. */
+/** Returns the open connections of a server. The set is updated as connections open and close. */
 export const openConnections = (server: Server): ReadonlySet<Socket> => {
   const open = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

@@ -9,19 +9,19 @@ import { BLOCK_BYTES, SealedBlocks } from '../sealed-blocks.js';
 export const CONSISTENCY_TOKEN = 'consistency-token';
 
 const MALFORMED = 'Consistency-Token must be the Consistency-Token of an earlier response';
-const READ_AGAIN =
+const FOREIGN_OR_LOST =
   'Consistency-Token is from another log, or from a state that was lost; repeat the request without Consistency-Token';
 
-/** The token names a position that this log does not have. */
-export const gone = (): Gone => new Gone(READ_AGAIN);
+/** The error for a token whose position this log does not have. */
+export const gone = (): Gone => new Gone(FOREIGN_OR_LOST);
 
 const malformed = (): Invalid => new Invalid(MALFORMED);
 
-/** The tokens of one log. */
+/** Encrypts and decrypts the tokens of one log. */
 class Codec {
   private readonly blocks: SealedBlocks;
-  private readonly process = randomBytes(4).readUInt32BE();
-  private written = 0;
+  private readonly processId = randomBytes(4).readUInt32BE();
+  private counter = 0;
 
   constructor(logId: string) {
     this.blocks = new SealedBlocks(`consistency of ${logId}`);
@@ -30,15 +30,15 @@ class Codec {
   write(position: bigint): string {
     const block = Buffer.allocUnsafe(BLOCK_BYTES);
     block.writeBigInt64BE(position, 0);
-    // No two tokens are alike: equal ones would show that no other organization sends events.
-    block.writeUInt32BE(this.process, 8);
-    block.writeUInt32BE((this.written = (this.written + 1) >>> 0), 12);
+    // Two tokens for the same position differ, because equal tokens would show that no events arrived in between.
+    block.writeUInt32BE(this.processId, 8);
+    block.writeUInt32BE((this.counter = (this.counter + 1) >>> 0), 12);
     return this.blocks.seal(block)[0]!;
   }
 
   read(token: string): bigint {
     const position = this.blocks.open(token, { malformed, foreign: gone }).readBigInt64BE(0);
-    // Half of the tokens with a changed character name such a position; the others are beyond the head.
+    // A token with a changed character decrypts to a random position: a negative one, or one beyond the end of the log.
     if (position < BEGINNING) throw malformed();
     return position;
   }
@@ -46,7 +46,7 @@ class Codec {
 
 /**
  * Writes and reads the header `Consistency-Token`: a position of the log, encrypted with a key that every instance
- * derives from the log's id. Clients can read nothing in a token, such as how many events other organizations send.
+ * derives from the id of the log. Clients cannot read a token, which would show how many events other organizations send.
  */
 @Injectable()
 export class ConsistencyTokens {
@@ -55,9 +55,9 @@ export class ConsistencyTokens {
   constructor(private readonly log: EventLog) {}
 
   /**
-   * Adds the header to a response that includes everything up to `position`. If the request named a later one, the
-   * response names that: a client that always sends the newest token it has seen must not be led back by a duplicate of
-   * an old event, or by a page of the feed.
+   * Adds the header to a response that includes everything up to `position`. If the token of the request names a later
+   * position, the response names the later position. A client that always sends the token of its last response then never
+   * goes back, even after it has sent a duplicate of an old event or read a page of the feed.
    */
   async add(reply: FastifyReply, position: bigint | number): Promise<void> {
     this.codec ??= new Codec(await this.log.id());
@@ -69,7 +69,7 @@ export class ConsistencyTokens {
     );
   }
 
-  /** Adds the header for the position of a command's result. @returns the result */
+  /** Adds the header for the position of the result of a command. @returns the result */
   async addTo<Result>(reply: FastifyReply, { result, position }: AtPosition<Result>): Promise<Result> {
     await this.add(reply, position);
     return result;
@@ -77,7 +77,7 @@ export class ConsistencyTokens {
 
   /**
    * @returns the position that the token names
-   * @throws Invalid if it is malformed, Gone if it is a token of another log
+   * @throws Invalid if the token is malformed, Gone if the token is from another log
    */
   async read(token: string): Promise<bigint> {
     this.codec ??= new Codec(await this.log.id());

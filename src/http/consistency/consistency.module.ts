@@ -4,7 +4,7 @@ import { ReadModelsModule } from '../../read-models/read-models.module.js';
 import { Consistency } from './consistency.js';
 import { ConsistencyTokens } from './consistency-token.js';
 
-/** Global, because the controllers of every feature add a token to their responses. */
+/** Global, because the controllers of all features add a token to their responses. */
 @Global()
 @Module({
   imports: [EventLogModule, ReadModelsModule],

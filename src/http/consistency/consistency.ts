@@ -15,15 +15,15 @@ import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.
 
 const DEFAULT_WAIT_SECONDS = 2;
 const MAX_WAIT_SECONDS = 10;
-/** RFC 7240; the first preference of a name counts. */
+/** Matches the preference `wait` (RFC 7240). If a request has several, the first one applies. */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
 
-const waitOf = (prefer: string | string[] | undefined): number | undefined => {
+const preferredWaitSeconds = (prefer: string | string[] | undefined): number | undefined => {
   const seconds = WAIT.exec(String(prefer ?? ''))?.[1];
   return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
 };
 
-const leastOf = (rows: CheckpointRows, projections: readonly ProjectionName[]): number =>
+const lowestPosition = (rows: CheckpointRows, projections: readonly ProjectionName[]): number =>
   Math.min(...projections.map((name) => rows.get(name)?.position ?? -1));
 
 /** Holds a request with a `Consistency-Token` until the read models include the token's position. */
@@ -37,9 +37,9 @@ export class Consistency {
   ) {}
 
   /**
-   * Prepares a request: holds it until its token is reached, and names the checkpoints in the response's token if the
-   * route declares that.
-   * @throws as `waitFor`; Unavailable if the database is unavailable
+   * Prepares a request: waits until the read models include the position of the request's token, and adds the token of
+   * the response if the route has `namesCheckpoint`.
+   * @throws the errors of `waitFor`; Unavailable if the database is unavailable
    */
   async prepare(
     request: FastifyRequest,
@@ -47,37 +47,37 @@ export class Consistency {
     { reads = [], namesCheckpoint }: Requirement,
   ): Promise<void> {
     if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.waitFor(request, reply, reads);
-    if (namesCheckpoint === true) await this.tokens.add(reply, leastOf(await this.checkpoints.current(), reads));
+    if (namesCheckpoint === true) await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
   }
 
   /**
-   * Returns once the checkpoints of these projections have reached the request's token. For a route that reads no
-   * projection, such as a write, only checks that the token is one of this log.
-   * @throws Invalid if the token is malformed, Gone if it is of another log or beyond the end of this one
-   * @throws Unavailable if the projections do not reach it in time
+   * Waits until the checkpoints of these projections have reached the position of the request's token. For a route that
+   * reads no projection, such as a write, only checks that the token is from this log.
+   * @throws Invalid if the token is malformed, Gone if it is from another log or beyond the end of this log
+   * @throws Unavailable if the projections do not reach the position in time
    * @throws TooManyRequests if too many requests of the organization are waiting
    */
   private async waitFor(request: FastifyRequest, reply: FastifyReply, reads: readonly ProjectionName[]): Promise<void> {
     const position = await this.tokens.read(String(request.headers[CONSISTENCY_TOKEN]));
     request.minPosition = position;
-    const preferred = waitOf(request.headers['prefer']);
+    const preferred = preferredWaitSeconds(request.headers['prefer']);
     if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
     if (reads.length > 0 && hasReached(await this.checkpoints.current(), reads, position)) return;
     if (position > (await this.log.forFollowers.head())) throw gone();
     if (reads.length === 0) return;
-    const left = new AbortController();
-    const leave = (): void => left.abort();
-    reply.raw.once('close', leave);
+    const closed = new AbortController();
+    const onClose = (): void => closed.abort();
+    reply.raw.once('close', onClose);
     const ms = (preferred ?? DEFAULT_WAIT_SECONDS) * 1_000;
     const isReached = await this.waiting
-      .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, left.signal))
-      .finally(() => reply.raw.off('close', leave));
+      .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, closed.signal))
+      .finally(() => reply.raw.off('close', onClose));
     if (!isReached)
       throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
   }
 }
 
-/** The position of the log that the answer must include; undefined if the request has no token. */
+/** Injects the position of the log that the response must include; undefined if the request has no token. */
 export const MinPosition = createParamDecorator((_: unknown, context: ExecutionContext): number | undefined => {
   const { minPosition } = context.switchToHttp().getRequest<FastifyRequest>();
   return minPosition === null ? undefined : Number(minPosition);

@@ -16,14 +16,14 @@ import {
   UriTooLong,
 } from '../../errors.js';
 import { requestLine, throttled } from '../request-line.js';
-import { letAnswerArrive } from './early-answer.js';
+import { letResponseArrive } from './early-response.js';
 import type { ErrorBody } from './error-body.dto.js';
 import { ERROR_CODES } from './error-codes.js';
 
 export const ROUTE_NOT_FOUND = 'Route not found';
 
-/** Messages for errors of Fastify and Node, whose own would expose the implementation. */
-const SENTENCES: Readonly<Record<number, string>> = {
+/** Messages for errors of Fastify and Node, whose own messages would expose the implementation. */
+const MESSAGES: Readonly<Record<number, string>> = {
   400: 'The request could not be read',
   405: 'Method not allowed',
   408: 'The request did not arrive in time',
@@ -34,12 +34,12 @@ const SENTENCES: Readonly<Record<number, string>> = {
   500: 'Internal error',
 };
 
-/** For routes that take the body as raw bytes. */
+/** The message of a 415 on routes with `rawBody`. */
 const EVENTS_EXPECTED =
   'Send application/cloudevents-batch+json, application/cloudevents+json, or application/json with ce- headers, in UTF-8';
 
-/** Fastify's own codes, if the status alone would say too little. */
-const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
+/** Messages for Fastify's error codes that are more specific than the status. */
+const FASTIFY_MESSAGES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'Body length does not match Content-Length',
   FST_ERR_BAD_URL: 'The URL has an invalid percent escape',
@@ -47,7 +47,7 @@ const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
 
 export const errorBody = (
   status: number,
-  message = SENTENCES[status] ?? 'Error',
+  message = MESSAGES[status] ?? 'Error',
   issues: readonly string[] = [],
 ): ErrorBody => ({
   code: ERROR_CODES[status] ?? (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR'),
@@ -63,14 +63,14 @@ interface ErrorResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** RFC 9110 requires a challenge with each 401. No scheme is registered for API keys; this name is common. */
+/** RFC 9110 requires a challenge with each 401. No scheme is registered for API keys; `ApiKey` is a common name. */
 const CHALLENGE = { 'www-authenticate': 'ApiKey realm="threat-protection"' };
-/** Sent with a repeated answer to an `Idempotency-Key`. */
+/** Headers of a repeated response to an `Idempotency-Key`. */
 export const REPLAYED = { 'idempotent-replayed': 'true' };
 
 const retryAfter = (seconds: number): Record<string, string> => ({ 'retry-after': String(seconds) });
 
-/** The original error. Fastify's errors arrive both wrapped in Nest's exceptions and bare. */
+/** Returns the original error. Some errors of Fastify arrive wrapped in an exception of Nest. */
 const unwrapped = (error: unknown): unknown =>
   error instanceof HttpException && error.cause instanceof Error ? error.cause : error;
 
@@ -97,15 +97,15 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   if (error instanceof UriTooLong) return { status: 414 };
   if (error instanceof RequestTimeout) return { status: 408 };
   if (isFastifyError(error) && error.statusCode < 500)
-    return { status: error.statusCode, message: FASTIFY_SENTENCES[error.code] };
+    return { status: error.statusCode, message: FASTIFY_MESSAGES[error.code] };
   if (error instanceof HttpException && error.getStatus() < 500)
-    // Nest's own 404 repeats the URL; this service's errors are the named ones above.
+    // Only Nest's own 404 gets here. Its message would repeat the URL.
     return { status: error.getStatus(), message: error.getStatus() === 404 ? ROUTE_NOT_FOUND : error.message };
   return { status: 500 };
 };
 
-/** Headers that describe an answer, which a handler may have set before it failed. */
-const OF_ANSWER = [
+/** Headers of a successful response, which a handler may have set before it failed. */
+const SUCCESS_HEADERS = [
   'content-type',
   'content-encoding',
   'content-disposition',
@@ -116,7 +116,7 @@ const OF_ANSWER = [
 
 const logger = new Logger('http');
 
-/** While the database is unavailable, thousands of requests per second would log the same. */
+/** Throttled, because thousands of requests per second fail while the database is unavailable. */
 const warn = throttled((line) => logger.warn(line));
 
 const log = (status: number, error: unknown, request: FastifyRequest): void => {
@@ -127,14 +127,14 @@ const log = (status: number, error: unknown, request: FastifyRequest): void => {
   else warn(line);
 };
 
-/** Answers a request with an error; the only place that maps errors to statuses. */
+/** Sends the response for an error. All errors are mapped to statuses here. */
 export const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
   const { status, message, issues, rejected, headers } = toResponse(error);
   if (status >= 500) log(status, error, request);
   if (reply.sent) return;
-  letAnswerArrive(request.raw, reply);
-  for (const name of OF_ANSWER) reply.removeHeader(name);
+  letResponseArrive(request.raw, reply);
+  for (const name of SUCCESS_HEADERS) reply.removeHeader(name);
   if (headers) void reply.headers(headers);
-  const sentence = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
-  void reply.code(status).send({ ...errorBody(status, message ?? sentence, issues), rejected });
+  const mediaTypeMessage = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
+  void reply.code(status).send({ ...errorBody(status, message ?? mediaTypeMessage, issues), rejected });
 };

@@ -3,34 +3,34 @@ import type { FastifyReply } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { Config } from '../../runtime/config.js';
 import { traceIdOf } from '../../tracing/traceparent.js';
-import { placeOf } from '../request-span.js';
+import { currentTraceparent } from '../request-span.js';
 
-/** How long lines wait to be written together. ms */
-const FLUSH_EVERY_MS = 100;
-/** In UTF-16 units; lines are ASCII, so in bytes too. */
-const MAX_WAITING = 64 * 1024;
+/** How long lines are collected before they are written together, in ms. */
+const FLUSH_INTERVAL_MS = 100;
+/** The size of the buffer in UTF-16 units. Lines are ASCII, so the size in bytes is the same. */
+const MAX_BUFFERED = 64 * 1024;
 
 /** The destination of the lines. */
 export abstract class AccessLogOutput {
-  /** @returns false if it did not take the text because earlier text has not been read yet */
+  /** @returns false if the text was dropped because earlier text has not been read yet */
   abstract write(text: string): boolean;
 }
 
 const orNull = (value: string | undefined): string => (value === undefined ? 'null' : `"${value}"`);
 
 /**
- * One line of JSON per request, written when it has ended. Nothing needs escaping: the route is the pattern, never the
- * requested path; method, request id, key id, organization and trace id are validated where they are read.
+ * Writes one line of JSON per request when the request ends. No value needs escaping: the route is the pattern instead of
+ * the requested path, and method, request id, key id, organization and trace id are validated when they are read.
  */
 @Injectable()
 export class AccessLog implements OnApplicationShutdown {
   readonly isOn: boolean;
-  private waiting = '';
+  private buffer = '';
   private lines = 0;
   private timer: NodeJS.Timeout | undefined;
-  /** Formatted once a millisecond: it would cost half of a line. */
+  /** Cached per millisecond, because formatting the time takes half of the time of a line. */
   private now = { ms: 0, text: '' };
-  private readonly lost: Counter;
+  private readonly dropped: Counter;
 
   constructor(
     config: Config,
@@ -38,19 +38,19 @@ export class AccessLog implements OnApplicationShutdown {
     registry: Registry,
   ) {
     this.isOn = config.accessLog;
-    this.lost = new Counter({
+    this.dropped = new Counter({
       name: 'threat_protection_access_log_dropped_lines_total',
-      help: 'Lines of the access log that were dropped because standard output was not read',
+      help: 'Lines of the access log that were dropped because standard output was not read fast enough',
       registers: [registry],
     });
   }
 
-  /** @param route the route's pattern; `none` without a route */
+  /** @param route the pattern of the route; `none` for an unknown route */
   add(route: string, status: number, ms: number, reply: FastifyReply): void {
     if (!this.isOn) return;
     const { request } = reply;
     const { caller } = request;
-    const traceparent = placeOf(request);
+    const traceparent = currentTraceparent(request);
     const length = reply.raw.headersSent ? Number(reply.getHeader('content-length') ?? 0) : 0;
     this.append(
       `"requestId":"${request.id}","method":"${request.method}","route":"${route}","status":${status},` +
@@ -60,8 +60,8 @@ export class AccessLog implements OnApplicationShutdown {
     );
   }
 
-  /** Logs input that Node could not parse as a request, and that was answered anyway. */
-  addUnread(status: number, requestId: string): void {
+  /** Logs the error response to input that Node could not parse as a request. */
+  addUnparsed(status: number, requestId: string): void {
     if (!this.isOn) return;
     this.append(
       `"requestId":"${requestId}","method":null,"route":"none","status":${status},` +
@@ -69,7 +69,7 @@ export class AccessLog implements OnApplicationShutdown {
     );
   }
 
-  /** After the last request has been answered. */
+  /** Called after the last response has been sent. */
   onApplicationShutdown(): void {
     this.flush();
   }
@@ -81,17 +81,17 @@ export class AccessLog implements OnApplicationShutdown {
   }
 
   private append(fields: string): void {
-    this.waiting += `{"time":"${this.timestamp()}","level":"info","context":"access",${fields}}\n`;
+    this.buffer += `{"time":"${this.timestamp()}","level":"info","context":"access",${fields}}\n`;
     this.lines += 1;
-    if (this.waiting.length >= MAX_WAITING) this.flush();
-    else this.timer ??= setTimeout(() => this.flush(), FLUSH_EVERY_MS).unref();
+    if (this.buffer.length >= MAX_BUFFERED) this.flush();
+    else this.timer ??= setTimeout(() => this.flush(), FLUSH_INTERVAL_MS).unref();
   }
 
   private flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (this.lines > 0 && !this.output.write(this.waiting)) this.lost.inc(this.lines);
-    this.waiting = '';
+    if (this.lines > 0 && !this.output.write(this.buffer)) this.dropped.inc(this.lines);
+    this.buffer = '';
     this.lines = 0;
   }
 }

@@ -8,10 +8,10 @@ import { Health, Liveness } from './health.dto.js';
 import { ProjectionLags } from '../../ops/projection-lag.js';
 import { Readiness, type Report } from '../../ops/readiness.js';
 
-/** Returns a report, with a status code that a load balancer understands without the body. */
-const answerReport = (report: Report, reply: FastifyReply): Report => {
+/** Sets the status code of a report, so that a load balancer does not need the body. */
+const withStatusCode = (report: Report, reply: FastifyReply): Report => {
   if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
-  // Set here too: the request may have arrived before the signal, and the report been made after it.
+  // The hook of every request has not set it if the stop signal arrived after the request.
   if (report.status === 'stopping') void reply.header('connection', 'close');
   return report;
 };
@@ -60,6 +60,6 @@ export class HealthController {
   })
   async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
-    return answerReport(this.config.opsPort === undefined ? report : withoutDetails(report), reply);
+    return withStatusCode(this.config.opsPort === undefined ? report : withoutDetails(report), reply);
   }
 }

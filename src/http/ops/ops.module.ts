@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { TimeSlices } from '../../flow/time-slices.js';
 import { Readiness } from '../../ops/readiness.js';
 
-/** What every feature reports to the operator with, and the turns they take on this process's one thread. */
+/** Readiness, metrics and time slices of the event loop, which all features share. */
 @Module({
   providers: [Readiness, TimeSlices, { provide: Registry, useFactory: () => new Registry() }],
   exports: [Readiness, TimeSlices, Registry],

@@ -11,17 +11,17 @@ import { addProjectionMetrics } from '../../ops/projection-metrics.js';
 import { createScrape } from '../../ops/scrape.js';
 import { addWebhookMetrics } from '../../ops/webhook-metrics.js';
 
-/** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check much less. */
+/** In seconds. A metrics query of a large organization takes tens of milliseconds, an asset check much less. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
- * Exports metrics. Features register theirs in the same injectable `Registry` of prom-client, whose defaults cover
- * event-loop delay and memory.
+ * Exports metrics. Features register their metrics in the same injectable `Registry` of prom-client. The default metrics
+ * of prom-client include event-loop delay and memory.
  */
 @Injectable()
 export class Prometheus {
   private readonly requests: Histogram<'method' | 'route' | 'status'>;
-  /** All metrics, at most a second old: however many scrape, the database is queried once per second. */
+  /** Returns all metrics, at most one second old: the database is queried at most once per second. */
   readonly scrape: () => Promise<string>;
 
   constructor(
@@ -40,14 +40,14 @@ export class Prometheus {
     this.scrape = createScrape(registry, [addProjectionMetrics(lags, registry), addWebhookMetrics(watch, registry)]);
     this.requests = new Histogram({
       name: 'threat_protection_http_request_duration_seconds',
-      help: 'Requests by route and status, from headers read to answer sent',
+      help: 'Duration of requests by route and status, from the headers of the request to the end of the response',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
       registers,
     });
     new Gauge({
       name: 'threat_protection_database_pool_connections',
-      help: 'Connections per pool of the read models, and queries waiting for one',
+      help: 'Connections per pool of the read models, and queries waiting for a connection',
       labelNames: ['pool', 'state'],
       registers,
       collect() {
@@ -60,7 +60,7 @@ export class Prometheus {
     });
   }
 
-  /** Counts a route's answers. The label is the route's pattern, never the requested path: those are unlimited. */
+  /** Returns a function that counts the responses of a route. The label is the pattern of the route, because paths are unlimited. */
   count(method: string, route: string): (status: number, ms: number) => void {
     const observers = new Map<number, (seconds: number) => void>();
     return (status, ms) => {

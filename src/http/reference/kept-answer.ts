@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { takesGzip } from '../accept.js';
-import { entityTag, isKnown } from '../answers/entity-tag.js';
+import { acceptsGzip } from '../accept.js';
+import { entityTag, matchesEntityTag } from '../responses/entity-tag.js';
 
 const pack = promisify(gzip);
 
@@ -39,8 +39,8 @@ export const sendKept = (
 ) => {
   const { 'accept-encoding': encodings = '', 'if-none-match': known } = request.headers;
   void reply.headers({ 'cache-control': caching, etag: tag, vary: 'Accept-Encoding' });
-  if (isKnown(known, tag)) return reply.code(304).send();
+  if (matchesEntityTag(known, tag)) return reply.code(304).send();
   void reply.type(type);
-  if (!takesGzip(String(encodings))) return reply.send(body);
+  if (!acceptsGzip(String(encodings))) return reply.send(body);
   return reply.header('content-encoding', 'gzip').send(packed);
 };

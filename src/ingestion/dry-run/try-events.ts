@@ -5,7 +5,7 @@ import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { arrayJson } from '../../json/array-json.js';
 import { columnsOf } from '../../postgres/columns.js';
-import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { READ_RECORD_STATES } from '../record-states-sql.js';
 import type { ReadingEvents } from '../receive/content-mode.js';
 import { decide, type Decision, requireAccepted, type SentEvents } from '../receive/decide-events.js';
@@ -29,7 +29,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
     private readonly slices: TimeSlices,
   ) {}
 
@@ -43,7 +43,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
     const owner = query.organization ?? query.origin.keyId ?? '';
     const decision = await this.slices.run(owner, decide(query));
     requireAccepted(decision);
-    return this.turns.runInTurn(owner, undefined, () => this.try(owner, decision));
+    return this.concurrency.run(owner, undefined, () => this.try(owner, decision));
   }
 
   private async try(owner: string, { entries, repeated, rejected, warnings }: Decision): Promise<string> {

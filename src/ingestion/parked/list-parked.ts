@@ -3,8 +3,8 @@ import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
-import { PageCursors } from '../../http/answers/page-cursor.js';
-import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
+import { PageCursors } from '../../http/responses/page-cursor.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { CURSOR_RULE } from '../page.dto.js';
 import type { ParkedEventDto, ParkedPageDto } from './parked.dto.js';
 import { parkedReason } from './parked-reason.js';
@@ -46,7 +46,7 @@ export class ListParkedHandler implements IQueryHandler<ListParked> {
   constructor(
     private readonly pool: Pool,
     private readonly log: EventLog,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /**
@@ -60,7 +60,7 @@ export class ListParkedHandler implements IQueryHandler<ListParked> {
     const cursors = new PageCursors(await this.log.id(), 'parked events', CURSOR_RULE);
     const after = cursor === undefined ? FIRST_PAGE : cursors.read(undefined, cursor, FIRST_PAGE);
     const parameters = { owner, position: after[0], projection: after[1], limit: limit + 1 };
-    return this.turns.runInTurn(owner, JSON.stringify(['parked', limit, after]), async () => {
+    return this.concurrency.run(owner, JSON.stringify(['parked', limit, after]), async () => {
       // One extra row shows whether there is another page.
       const rows = await list.run(this.pool, parameters, TIME_LIMIT_MS);
       const page = rows.slice(0, limit);

@@ -7,7 +7,7 @@ import { Invalid } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
 import { type Caller, CurrentCaller } from '../../http/access/caller.js';
-import { JSON_TYPE } from '../../http/answers/send-counted.js';
+import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
 import { originOf } from '../../http/access/origin.js';
 import { readEvents } from './content-mode.js';
 import { TryEvents } from '../dry-run/try-events.js';

@@ -2,8 +2,8 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatDay, formatInstant } from '../../events/instant.js';
-import { PageCursors } from '../../http/answers/page-cursor.js';
-import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
+import { PageCursors } from '../../http/responses/page-cursor.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { CURSOR_RULE } from '../page.dto.js';
 import { readDay } from '../utc-day.js';
 import type { RejectionPageDto } from './rejections.dto.js';
@@ -38,7 +38,7 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
   constructor(
     private readonly pool: Pool,
     private readonly log: EventLog,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /**
@@ -53,7 +53,7 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
     const [day, keyId, reason, type] = after;
     const parameters = { owner, from, day, keyId, reason, type, limit: limit + 1 };
     const { reason: ofReason = '', type: ofType = '' } = filter;
-    return this.turns.runInTurn(owner, JSON.stringify(['rejected', filter, limit, after]), async () => {
+    return this.concurrency.run(owner, JSON.stringify(['rejected', filter, limit, after]), async () => {
       // One extra row shows whether there is another page.
       const rows = await LIST_REJECTIONS.run(this.pool, { ...parameters, ofReason, ofType }, TIME_LIMIT_MS);
       const shown = rows.slice(0, limit);

@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/comm
 import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
-import { MergedRows } from '../../flow/background/merged-rows.js';
+import { UpsertBuffer } from '../../flow/background/upsert-buffer.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { throttle } from '../../flow/background/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
@@ -17,7 +17,7 @@ import { sampleOf } from './sample.js';
 @Injectable()
 export class RejectionLog implements BeforeApplicationShutdown {
   private readonly logger = new Logger('ingestion');
-  private readonly rows: MergedRows<RejectedEvents>;
+  private readonly rows: UpsertBuffer<RejectedEvents>;
   private readonly logRejections = throttle((latest: string, count) =>
     this.logger.warn(`${count} events rejected, most recently from ${latest}; "rejected list" shows them`),
   );
@@ -27,7 +27,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
     registry: Registry = new Registry(),
     private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
-    this.rows = new MergedRows<RejectedEvents>({
+    this.rows = new UpsertBuffer<RejectedEvents>({
       keyOf: ({ day, keyId, reason, type }) => `${day} ${keyId} ${reason} ${type}`,
       merge: (known, { count, lastAt }) => ({
         ...known,
@@ -36,8 +36,8 @@ export class RejectionLog implements BeforeApplicationShutdown {
       }),
       write: (rows) => addRejectedEvents(this.pool, rows),
       // Each row has at most about 6 KiB.
-      maximum: 1_000,
-      everyMs: 1_000,
+      maxRows: 1_000,
+      flushIntervalMs: 1_000,
       report: reportFailures('write rejected events', registry),
     });
   }

@@ -6,7 +6,7 @@ import { formatInstant } from '../../events/instant.js';
 import { type RecordKind, timeOf } from '../../events/record.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { countedFact } from '../counted-fact.dto.js';
 import { parkedReason } from '../parked/parked-reason.js';
 import { READ_EVENT_STATES } from '../record-states-sql.js';
@@ -56,7 +56,7 @@ export class GetEventStatusHandler implements IQueryHandler<GetEventStatus> {
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /**
@@ -75,7 +75,7 @@ export class GetEventStatusHandler implements IQueryHandler<GetEventStatus> {
     if (issues.length > 0) throw new Invalid(issues[0]!, issues);
     const isOwn = ({ metadata }: FoundEvent): boolean =>
       caller.organization !== undefined || (metadata as { keyId?: unknown } | null)?.keyId === caller.keyId;
-    return this.turns.runInTurn(ownerOf(caller), undefined, async () => {
+    return this.concurrency.run(ownerOf(caller), undefined, async () => {
       const states = await READ_EVENT_STATES.run(
         this.pool,
         {

@@ -6,7 +6,7 @@ import { type Caller, ownerOf } from '../../http/access/caller.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { readQuotaLeft } from '../../quotas/usage.js';
 import { KEPT_DAYS } from '../../read-models/event-usage.js';
-import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { Config } from '../../runtime/config.js';
 import { readDay } from '../utc-day.js';
 import { READ_EVENT_USAGE } from './statements.js';
@@ -28,7 +28,7 @@ export class GetEventUsage extends Query<EventUsageDto> {
 export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
   constructor(
     private readonly pool: Pool,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
     private readonly config: Config,
     private readonly clock: DatabaseClock,
   ) {}
@@ -44,7 +44,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     const from = Math.max(today - KEPT_DAYS + 1, asked === undefined ? -Infinity : readDay('from', asked));
     if (asked !== undefined && readDay('from', asked) > to) throw new Invalid('from must not be after to, or today');
     const owner = ownerOf(caller);
-    return this.turns.runInTurn(owner, JSON.stringify(['usage', from, to]), async () => {
+    return this.concurrency.run(owner, JSON.stringify(['usage', from, to]), async () => {
       const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
       const { organization } = caller;
       const quota =

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
-import { MergedRows } from '../../flow/background/merged-rows.js';
+import { UpsertBuffer } from '../../flow/background/upsert-buffer.js';
 import { addEventUsage, type EventUsage, deleteOldEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
 
@@ -11,19 +11,19 @@ import { WatchPool } from '../../read-models/pools.js';
 @Injectable()
 export class UsageLog implements BeforeApplicationShutdown {
   private day = 0;
-  private readonly rows: MergedRows<EventUsage>;
+  private readonly rows: UpsertBuffer<EventUsage>;
 
   constructor(
     private readonly pool: WatchPool,
     registry: Registry = new Registry(),
     private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
-    this.rows = new MergedRows<EventUsage>({
+    this.rows = new UpsertBuffer<EventUsage>({
       keyOf: ({ owner, day, type, outcome }) => `${owner} ${day} ${type} ${outcome}`,
       merge: (known, more) => ({ ...known, events: known.events + more.events }),
       write: (rows) => this.write(rows),
-      maximum: 20_000,
-      everyMs: 1_000,
+      maxRows: 20_000,
+      flushIntervalMs: 1_000,
       report: reportFailures('write usage', registry),
     });
   }

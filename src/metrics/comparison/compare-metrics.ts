@@ -4,14 +4,14 @@ import { COMPARISON, comparisonValues, totalsOf } from './comparison-sql.js';
 import type { ComparedMetrics, Comparison } from './comparison.dto.js';
 import { type ComparisonWindow, earlierRange } from './earlier-range.js';
 import type { Totals } from '../totals/metrics.dto.js';
-import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import type { AskedRange, Range } from '../../http/range.js';
+import type { RequestedRange, Range } from '../../http/range.js';
 
 export class CompareMetrics extends Query<AsOf<Comparison>> {
   constructor(
     readonly organization: string,
-    readonly range: AskedRange,
+    readonly range: RequestedRange,
     readonly brand: string | undefined,
     readonly earlier: ComparisonWindow,
     /** The result reflects at least this position of the log. */
@@ -47,7 +47,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
       const [counted] = await COMPARISON.run(pool, comparisonValues(organization, brand ?? '', range, before));
       const [current, earlier] = [totalsOf(counted!.current), totalsOf(counted!.earlier)];
       return {
-        answer: {
+        result: {
           with: query.earlier,
           current: compared(range, current),
           earlier: compared(before, earlier),

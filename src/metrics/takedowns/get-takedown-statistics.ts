@@ -3,16 +3,16 @@ import { Unprocessable } from '../../errors.js';
 import { MEASURE } from '../../events/measure.js';
 import { OUTCOME } from '../../read-models/takedown-outcome.js';
 import { MAX_TYPES, TOO_MANY } from '../totals/count-sql.js';
-import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import type { AskedRange } from '../../http/range.js';
+import type { RequestedRange } from '../../http/range.js';
 import { type CountedTakedowns, countTakedowns, type Times } from './takedown-statistics-sql.js';
 import type { TakedownStatistics, TakedownTimes } from './takedown-statistics.dto.js';
 
 export class GetTakedownStatistics extends Query<AsOf<TakedownStatistics>> {
   constructor(
     readonly organization: string,
-    readonly range: AskedRange,
+    readonly range: RequestedRange,
     readonly brand: string | undefined,
     /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
@@ -63,7 +63,7 @@ export class GetTakedownStatisticsHandler implements IQueryHandler<GetTakedownSt
   execute(query: GetTakedownStatistics): Promise<AsOf<TakedownStatistics>> {
     return this.queries.run(query, async (pool, range) => {
       const [counted] = await countTakedowns(pool, query.organization, query.brand, range);
-      return { answer: toStatistics(counted!), ...momentOf(counted!) };
+      return { result: toStatistics(counted!), ...momentOf(counted!) };
     });
   }
 }

@@ -1,8 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { TimeSlices } from '../../flow/time-slices.js';
-import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import type { AskedRange } from '../../http/range.js';
+import type { RequestedRange } from '../../http/range.js';
 import { countTimeline, type Interval } from './timeline-sql.js';
 import type { Timeline } from './timeline.dto.js';
 import { toTimeline } from './timeline.js';
@@ -10,7 +10,7 @@ import { toTimeline } from './timeline.js';
 export class GetTimeline extends Query<AsOf<Timeline>> {
   constructor(
     readonly organization: string,
-    readonly range: AskedRange,
+    readonly range: RequestedRange,
     readonly brand: string | undefined,
     readonly interval: Interval,
     /** The result reflects at least this position of the log. */
@@ -37,7 +37,7 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
     return this.queries.run(query, async (pool, range, now) => {
       const [counted] = await countTimeline(pool, organization, brand ?? '', range, interval, now);
       const timeline = await this.slices.run(organization, toTimeline(counted!, range, interval, now));
-      return { answer: timeline, ...momentOf(counted!), clock: [now] };
+      return { result: timeline, ...momentOf(counted!), clock: [now] };
     });
   }
 }

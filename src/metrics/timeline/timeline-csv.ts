@@ -1,6 +1,6 @@
 import type { Work } from '../../flow/time-slices.js';
 import { Unprocessable } from '../../errors.js';
-import { csvLine } from '../../http/answers/csv.js';
+import { csvLine } from '../../http/responses/csv.js';
 import { MAX_CELLS } from './timeline-sql.js';
 import type { Timeline } from './timeline.dto.js';
 

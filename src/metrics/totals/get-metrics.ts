@@ -4,15 +4,15 @@ import { dayOf, formatDay } from '../../events/instant.js';
 import { MEASURE } from '../../events/measure.js';
 import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
-import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import type { AskedRange, Range } from '../../http/range.js';
+import type { RequestedRange, Range } from '../../http/range.js';
 import { toTotals } from './totals.js';
 
 export class GetMetrics extends Query<AsOf<Metrics>> {
   constructor(
     readonly organization: string,
-    readonly range: AskedRange,
+    readonly range: RequestedRange,
     readonly brand: string | undefined,
     /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
@@ -85,7 +85,7 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
     const { organization, brand } = query;
     return this.queries.run(query, async (pool, range) => {
       const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
-      return { answer: toMetrics(counted!, range), ...momentOf(counted!) };
+      return { result: toMetrics(counted!, range), ...momentOf(counted!) };
     });
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { type Clock, monotonic } from '../../flow/clock.js';
-import { coalesce } from '../../flow/trailing-flight.js';
+import { coalesce } from '../../flow/coalesce.js';
 import type { Connection, RowOf } from '../../postgres/statement.js';
 import { WatchPool } from '../pools.js';
 import { READ_CHECKPOINTS } from '../statements.js';

@@ -72,9 +72,9 @@ export class FeedController {
       disconnected.signal,
       minPosition,
     );
-    const { answer, asOf, position } = await this.queries.execute(query);
+    const { result, asOf, position } = await this.queries.execute(query);
     await this.tokens.add(reply, position);
     void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);
-    return answer;
+    return result;
   }
 }

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
-import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
+import { IsOpaqueText, IsLimit } from '../../http/parameters.js';
 import { KIND_NAMES } from '../../events/kinds.js';
 import { MALFORMED_ID } from './feed-id.js';
 
@@ -9,7 +9,7 @@ const NAMES = KIND_NAMES.join('|');
 
 export class FeedRequest {
   /** The `id` of the last element that the client has processed. If absent, the feed starts from the beginning. */
-  @IsFromAnswer(MALFORMED_ID)
+  @IsOpaqueText(MALFORMED_ID)
   lastEventId?: string;
 
   /**

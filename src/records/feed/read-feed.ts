@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
-import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { TooOld } from '../../read-models/replicas/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { elementJson } from './element.js';
@@ -89,8 +89,8 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         const { row } = elements.at(-1)!;
         const isEnd = elements.length === found && found < limit;
         // What follows may be as old as the last element.
-        if (isEnd) return { answer: text, ...momentOf({ asOf, position: upTo }) };
-        return { answer: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
+        if (isEnd) return { result: text, ...momentOf({ asOf, position: upTo }) };
+        return { result: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
       }
       const left = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
@@ -98,7 +98,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       hasWaited = true;
       const { hasNews, ...seen } =
         left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf, position: after };
-      if (!hasNews) return { answer: '[]', ...seen };
+      if (!hasNews) return { result: '[]', ...seen };
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesce } from '../../flow/trailing-flight.js';
+import { coalesce } from '../../flow/coalesce.js';
 import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { EndpointResponse } from './requests/response.js';
 import type { Batch } from './next-batch.js';

@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { loadWebhooks } from './load-webhooks.js';
 import { READ_ATTEMPTS } from './statements.js';
 import { webhookNotFound } from './webhook.js';
@@ -26,12 +26,12 @@ export class ListAttemptsHandler implements IQueryHandler<ListAttempts> {
   constructor(
     private readonly pool: Pool,
     private readonly log: EventLog,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /** @throws NotFound if the organization has no such endpoint */
   execute({ organization, webhookId, limit }: ListAttempts): Promise<AttemptDto[]> {
-    return this.turns.runInTurn(organization, `attempts ${webhookId} ${limit}`, async () => {
+    return this.concurrency.run(organization, `attempts ${webhookId} ${limit}`, async () => {
       const { byId } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
       const rows = await READ_ATTEMPTS.run(this.pool, { webhookId, limit }, TIME_LIMIT_MS);

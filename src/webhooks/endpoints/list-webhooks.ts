@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryBus, QueryHandler } from '@nestjs/cqrs'
 import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { RecordsPool } from '../../read-models/pools.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { loadWebhooks } from './load-webhooks.js';
 import { webhookNotFound } from './webhook.js';
 import { viewsOf } from './webhook-view.js';
@@ -28,7 +28,7 @@ export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
     private readonly pool: Pool,
     private readonly records: RecordsPool,
     private readonly log: EventLog,
-    private readonly turns: RequestTurns,
+    private readonly concurrency: RequestConcurrency,
   ) {}
 
   /**
@@ -37,7 +37,7 @@ export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
    * @throws Unavailable if the log or the database is unavailable
    */
   execute({ organization, webhookId }: ListWebhooks): Promise<WebhookDto[]> {
-    return this.turns.runInTurn(organization, `webhooks ${webhookId ?? ''}`, async () => {
+    return this.concurrency.run(organization, `webhooks ${webhookId ?? ''}`, async () => {
       const { byId, now } = await loadWebhooks(this.pool, this.log, organization);
       const wanted = [...byId.values()].filter(
         (webhook) => webhook.state !== 'DELETED' && (webhookId === undefined || webhook.webhookId === webhookId),

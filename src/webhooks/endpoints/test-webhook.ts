@@ -3,7 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
-import { OrganizationTurns } from '../../flow/organization-turns.js';
+import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
 import { pause } from '../../flow/retry.js';
 import { ADD_WEBHOOK_TEST, DELETE_WEBHOOK_TEST } from '../../read-models/statements.js';
 import { TEST_TTL_MS } from '../../read-models/webhooks/statements.js';
@@ -29,11 +29,11 @@ const NO_PROCESS_TIMEOUT_MS = 6_000;
 const POLL_INTERVAL_MS = 100;
 const RETRY_AFTER_SECONDS = 5;
 const TIME_LIMIT_MS = 2_500;
-const TURNS = { name: 'webhook tests', running: 2, waiting: 8, patience: 4_000, rest: 0 };
+const CONCURRENCY = { name: 'webhook tests', maxRunning: 2, maxWaiting: 8, waitTimeoutMs: 4_000, cooldownMs: 0 };
 
 @CommandHandler(TestWebhook)
 export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
-  private readonly turns = new OrganizationTurns(TURNS);
+  private readonly concurrency = new ConcurrencyLimit(CONCURRENCY);
 
   constructor(
     private readonly pool: Pool,
@@ -46,7 +46,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
    * @throws Unavailable if no delivery process responds in time
    */
   execute({ organization, webhookId }: TestWebhook): Promise<TestResultDto> {
-    return this.turns.runInTurn(organization, undefined, async () => {
+    return this.concurrency.run(organization, undefined, async () => {
       const { byId } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
       const { took, webhookId: deliveryId, ...result } = await this.runTest(organization, webhookId);

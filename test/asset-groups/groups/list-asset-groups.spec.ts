@@ -11,7 +11,7 @@ import {
 import { Unavailable } from '../../../src/errors.js';
 import { assetGroupsStream } from '../../../src/events/streams.js';
 import { TimeSlices } from '../../../src/flow/time-slices.js';
-import { RequestTurns } from '../../../src/read-models/request-turns.js';
+import { RequestConcurrency } from '../../../src/read-models/request-concurrency.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
@@ -71,7 +71,7 @@ const logOf = async (
 
 const newList = (log: InMemoryEventLog) => {
   const slices = new GroupSlices(database.pool, log, new TimeSlices());
-  const handler = new ListAssetGroupsHandler(new RequestTurns(), slices);
+  const handler = new ListAssetGroupsHandler(new RequestConcurrency(), slices);
   return { slices, list: (organization: string) => handler.execute(new ListAssetGroups(organization)) };
 };
 
@@ -88,7 +88,7 @@ describe.each([
   ['of more bytes than a whole answer, in slices', LONG_COUNT, LONG, 'object'],
   ['of names that are longer as JSON, in slices', LONG_COUNT, '\u0001'.repeat(200), 'object'],
 ])('A list %s', (_, count, name, type) => {
-  it('has all groups in order of id, with their counts', async () => {
+  it('contains all groups in order of id, with their asset counts', async () => {
     const organization = newOrganization();
     await project(organization, count, name);
     const list = await newList(await logOf(organization)).list(organization);
@@ -96,10 +96,10 @@ describe.each([
     expect(await groupsIn(list)).toEqual(projected(count, name));
   });
 
-  it('follows what was created, renamed and deleted after the rows', async () => {
+  it('includes groups created, renamed and deleted after the last projected event', async () => {
     const organization = newOrganization();
     await project(organization, count, name);
-    // Counted before the group is in the rows.
+    // Asset counts arrive before the group is in the read model.
     await database.pool.query(`insert into read.asset_group_counts values ($1, $2, 7)`, [organization, count + 2]);
     const log = await logOf(
       organization,
@@ -121,8 +121,8 @@ describe.each([
   });
 });
 
-describe('A list whose rows were all deleted since', () => {
-  it('is empty, however long', async () => {
+describe('A list whose groups have all been deleted since the last projected event', () => {
+  it('is empty, even if the read model has many groups', async () => {
     const organization = newOrganization();
     await project(organization, LONG_COUNT, LONG);
     const log = await logOf(
@@ -146,7 +146,7 @@ describe('A long list', () => {
     return { organization, slices, list: () => list(organization) as Promise<Readable> };
   };
 
-  it('is read as its client takes it: nothing of it is held but a slice', async () => {
+  it('is read in slices as the client reads the response', async () => {
     const { organization, slices, list } = await open();
     const readSlice = slices.read.bind(slices);
     const read = jest.spyOn(slices, 'read');
@@ -155,18 +155,18 @@ describe('A long list', () => {
     for await (const piece of stream) {
       most = Math.max(most, (piece as Buffer).length);
       taken += 1;
-      // The client takes longer for a piece than the server takes to read two slices.
+      // The client takes longer for a chunk than the server takes to read two slices.
       for (let n = 0; n < 2; n += 1) await readSlice({ organization, after: 0, maxBytes: 128 * 1_024, maxRows: 1_000 });
       ahead = Math.max(ahead, read.mock.calls.length - taken);
     }
-    // One to see that it is long, one that the stream holds, one on its way.
+    // One read to find out that the list is long, one slice in the stream, and one slice being read.
     expect(ahead).toBeLessThanOrEqual(3);
     expect(most).toBeLessThanOrEqual(128 * 1_024);
     expect(read.mock.calls.length).toBeGreaterThan((LONG_COUNT * 1_000) / (128 * 1_024));
     expect(MAX_WHOLE).toBeLessThan(LONG_COUNT * 1_000);
   });
 
-  it('waits for the one before it of its organization, and for no other’s', async () => {
+  it('waits only for an earlier long list of the same organization', async () => {
     const [{ list }, other] = [await open(), await open()];
     const first = await list();
     let hasBegun = false;
@@ -176,12 +176,12 @@ describe('A long list', () => {
     });
     expect(await groupsIn(await other.list())).toHaveLength(LONG_COUNT);
     expect(hasBegun).toBe(false);
-    // Its client leaves.
+    // The client closes the connection.
     first.destroy();
     expect(await groupsIn(await second)).toHaveLength(LONG_COUNT);
   });
 
-  it('outlasts a short outage, and is cut off by a long one rather than ended as if it were whole', async () => {
+  it('survives a short outage, and is aborted by a long outage so that it never looks complete', async () => {
     const { slices, list } = await open();
     const stream = await list();
     jest.spyOn(slices, 'read').mockRejectedValueOnce(new Unavailable('The database did not answer'));

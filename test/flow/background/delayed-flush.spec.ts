@@ -7,7 +7,7 @@ const fail = (error: unknown): never => {
 };
 
 describe('A delayed flush', () => {
-  it('runs once for all that was scheduled in the meantime', async () => {
+  it('runs once for several calls of schedule()', async () => {
     let flushes = 0;
     const flush = new DelayedFlush(1, async () => void (flushes += 1), fail);
     flush.schedule();
@@ -17,7 +17,7 @@ describe('A delayed flush', () => {
     expect(flushes).toBe(2);
   });
 
-  it('is tried again after a failure, and never rejects', async () => {
+  it('is retried after a failure, and never rejects', async () => {
     let tries = 0;
     const errors: unknown[] = [];
     const flush = new DelayedFlush(
@@ -34,7 +34,7 @@ describe('A delayed flush', () => {
     expect(errors).toEqual([1, 2].map(() => new Error('the database is unavailable')));
   });
 
-  it('does not run again once it has stopped, because what it writes to is closed', async () => {
+  it('does not run again after stop(), because the database connection is closed', async () => {
     jest.useFakeTimers();
     try {
       const flush = new DelayedFlush(
@@ -50,7 +50,7 @@ describe('A delayed flush', () => {
     }
   });
 
-  it('runs one at a time', async () => {
+  it('never runs twice at the same time', async () => {
     let [running, most] = [0, 0];
     const flush = new DelayedFlush(
       1,

@@ -13,10 +13,10 @@ import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js
 import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { readConfig } from '../../../src/runtime/config.js';
 
-describe('A report of failures', () => {
+describe('A failure report', () => {
   afterEach(() => void jest.restoreAllMocks());
 
-  it('writes a line a minute with the number since the last one, and counts all', async () => {
+  it('writes one line per minute with the number of failures since the last line, and counts every failure', async () => {
     let now = 1_000_000;
     jest.spyOn(performance, 'now').mockImplementation(() => now);
     const registry = new Registry();
@@ -35,7 +35,7 @@ describe('A report of failures', () => {
       'Failed to write usage (10 since the last line): a word',
       'Failed to write usage: 9 rows dropped since the last line; too many are waiting',
     ]);
-    // Another task of the same process has counters of its own.
+    // Another task of the same process has its own counters.
     reportFailures('write key uses', registry);
     expect(await registry.metrics()).toMatch(
       /threat_protection_background_failures_total\{task="write usage"\} 11\n[^]*threat_protection_background_failures_total\{task="write key uses"\} 0\n[^]*threat_protection_background_dropped_rows_total\{task="write usage"\} 12\n/,
@@ -43,7 +43,7 @@ describe('A report of failures', () => {
   });
 });
 
-describe('What fails in the background', () => {
+describe('A failure in the background', () => {
   const lines: string[] = [];
   beforeEach(() => {
     lines.splice(0);

@@ -14,7 +14,7 @@ const count = async (times: number, ask: () => Promise<Response>): Promise<Recor
   return counts;
 };
 
-describe('Requests without a good key', () => {
+describe('Requests without a valid key', () => {
   let app: TestApp;
   let good: string;
   let proxied: TestApp;
@@ -26,7 +26,7 @@ describe('Requests without a good key', () => {
   });
   afterAll(() => Promise.all([app?.close(), proxied?.close()]));
 
-  it('are refused beyond the limit, whatever they ask for and whatever key they invent', async () => {
+  it('are rejected beyond the limit, on any path and with any invalid key', async () => {
     expect(
       await count(LIMIT, () => fetch(app.url + METRICS, { headers: { 'x-api-key': `tp_${Math.random()}` } })),
     ).toEqual({ 401: LIMIT });
@@ -51,19 +51,19 @@ describe('Requests without a good key', () => {
     }
   });
 
-  it('leave requests with a good key from the same address alone', async () => {
+  it('do not affect requests with a valid key from the same address', async () => {
     const headers = { 'x-api-key': good };
     expect(await count(LIMIT * 2, () => fetch(app.url + METRICS, { headers }))).toEqual({ 200: LIMIT * 2 });
     expect(await count(3, () => fetch(`${app.url}/docs`, { headers }))).toEqual({ 200: 3 });
     expect(await count(3, () => fetch(`${app.url}/nothing/here`, { headers }))).toEqual({ 404: 3 });
   });
 
-  it('are answered if they ask for health or come from Prometheus', async () => {
+  it('are not limited on the health and metrics routes', async () => {
     for (const path of ['/health/live', '/health/ready', '/metrics'])
       expect([path, await count(LIMIT * 2, () => fetch(app.url + path))]).toEqual([path, { 200: LIMIT * 2 }]);
   });
 
-  it('are counted by the address that a trusted proxy says, IPv6 by its network', async () => {
+  it('are counted by the address that a trusted proxy forwards, and by network for IPv6', async () => {
     const from = (address: string) => () =>
       fetch(proxied.url + METRICS, { headers: { 'x-forwarded-for': `203.0.113.9, ${address}` } });
     expect(await count(LIMIT + 2, from('192.0.2.1'))).toEqual({ 401: LIMIT, 429: 2 });
@@ -74,7 +74,7 @@ describe('Requests without a good key', () => {
     expect(await count(2, from('2001:db8:0:2::1'))).toEqual({ 401: 2 });
   });
 
-  it('are counted by the address alone if proxies write ports, and a trusted one may write its own', async () => {
+  it('are counted without the port if proxies forward ports, including the port of a trusted proxy', async () => {
     let port = 1_000;
     const asked = (times: number, entries: (port: number) => string): Promise<Record<number, number>> =>
       count(times, () => fetch(proxied.url + METRICS, { headers: { 'x-forwarded-for': entries((port += 1)) } }));
@@ -88,7 +88,7 @@ describe('Requests without a good key', () => {
     expect(await asked(2, (own) => `198.51.100.3:${own}, 127.0.0.1:${own}`)).toEqual({ 401: 2 });
   });
 
-  it('are not believed if they name an address themselves', async () => {
+  it('cannot choose an address with X-Forwarded-For', async () => {
     let host = 0;
     const headers = () => ({ 'x-forwarded-for': `192.0.2.${(host += 1)}` });
     expect(await count(5, () => fetch(app.url + METRICS, { headers: headers() }))).toEqual({ 429: 5 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { trustedProxies } from '../../../src/http/access/trusted-proxies.js';
 
-describe('The proxies whose X-Forwarded-For is believed', () => {
-  it('are none if none are named', () => {
+describe('Trusted proxies', () => {
+  it('is undefined without configured proxies', () => {
     expect(trustedProxies([])).toBeUndefined();
   });
 
-  it('are the named addresses and networks, however they are written', () => {
+  it('are the configured addresses and networks, in any notation', () => {
     const isTrusted = trustedProxies(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '2001:db8::1'])!;
     for (const entry of ['10.1.2.3', '10.1.2.3:80', '::ffff:10.1.2.3', '192.0.2.1', '192.0.2.1:8080', 'fd12::1'])
       expect([entry, isTrusted(entry)]).toEqual([entry, true]);

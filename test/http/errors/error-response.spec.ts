@@ -45,7 +45,7 @@ beforeEach(() => {
 afterAll(() => Logger.overrideLogger(false));
 
 describe('An unexpected error', () => {
-  it('is written to the log only', () => {
+  it('is described in the log only, not in the response', () => {
     for (const error of [new Error('password=hunter2'), 'a text', undefined, { code: '42601', statusCode: 500 }]) {
       const { status, body } = answer(error);
       expect([status, body]).toEqual([500, { code: 'INTERNAL_SERVER_ERROR', message: 'Internal error' }]);
@@ -54,7 +54,7 @@ describe('An unexpected error', () => {
     expect(lines).toHaveLength(4);
   });
 
-  it('adds no line to the log, whatever its message and the URL contain', () => {
+  it('cannot forge log lines, whatever its message and the URL contain', () => {
     Logger.overrideLogger(createLogger({ logFormat: 'pretty', logLevel: 'info' }));
     const written: string[] = [];
     const stderr = jest.spyOn(process.stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0);
@@ -78,12 +78,12 @@ describe('An outage', () => {
     expect(body).toEqual({ code: 'SERVICE_UNAVAILABLE', message: 'The log did not answer; try again' });
   });
 
-  it('is one line a second in the log, however many ask', () => {
+  it('is logged at most once per second, however many requests fail', () => {
     for (let i = 0; i < 1_000; i++) answer(away);
     expect(lines.length).toBeLessThan(5);
   });
 
-  it('is only what is named one: a missing file, which has the code of a missing socket, is a 500', () => {
+  it('is only an Unavailable error: a missing file, which has the same code as a missing socket, is a 500', () => {
     for (const code of ['ENOENT', 'ECONNREFUSED', '57P01'])
       expect(answer(Object.assign(new Error('open sources.json'), { code })).status).toBe(500);
   });

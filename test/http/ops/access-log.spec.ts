@@ -63,18 +63,18 @@ describe('The access log', () => {
     expect(text).not.toContain(key);
   });
 
-  it('names the key of a request that was refused for a missing scope', async () => {
+  it('names the key of a request that was rejected for a missing scope', async () => {
     await fetch(`${app.url}/v2/events`, { method: 'POST', headers: { 'x-api-key': key } });
     expect(await line()).toMatchObject({ status: 403, organization: 'acme' });
   });
 
-  it('names nobody if the key is invalid, and no trace if the traceparent is', async () => {
+  it('names no key if the key is invalid, and no trace if the traceparent is invalid', async () => {
     await fetch(app.url + GROUPS, { headers: { 'x-api-key': 'tp_wrong', traceparent: `00-${TRACE_ID}-0-01"` } });
     expect(await line()).toMatchObject({ status: 401, keyId: null, organization: null, traceId: null });
     expect(text).not.toContain('tp_wrong');
   });
 
-  it('includes a request that servers could read in two ways', async () => {
+  it('includes ambiguous requests', async () => {
     raw('GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
     expect(await line()).toMatchObject({ route: 'none', method: 'GET', status: 400 });
   });
@@ -86,15 +86,15 @@ describe('The access log', () => {
   });
 
   it.each([
-    ['cannot be read', 'GET / HTTP/1.1\r\nbad header\r\n\r\n'],
-    ['holds an escape that is none', 'GET /%ZZ HTTP/1.1\r\nHost: a\r\n\r\n'],
-  ])('has a request that %s', async (_, words) => {
+    ['cannot be parsed', 'GET / HTTP/1.1\r\nbad header\r\n\r\n'],
+    ['has an invalid percent escape', 'GET /%ZZ HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ])('includes a request that %s', async (_, words) => {
     const socket = raw(words);
     expect(await line()).toMatchObject({ route: 'none', status: 400 });
     socket.destroy();
   });
 
-  it('logs a request whose client left as 499', async () => {
+  it('logs a request as 499 if the client closed the connection', async () => {
     const { asked, release } = holdQuery();
     const socket = raw(`GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`);
     await asked;
@@ -113,7 +113,7 @@ describe('The lines of the access log', () => {
   it('are written in batches, and flushed when the process stops', () => {
     const written: string[] = [];
     const { log } = logTo((more) => written.push(more) > 0);
-    for (let n = 0; n < 3; n++) log.addUnread(400, 'a');
+    for (let n = 0; n < 3; n++) log.addUnparsed(400, 'a');
     expect(written).toEqual([]);
     log.onApplicationShutdown();
     expect(written.map((more) => more.split('\n').length - 1)).toEqual([3]);
@@ -122,15 +122,15 @@ describe('The lines of the access log', () => {
   it('never take more than 64 KiB of memory while they wait', () => {
     let longest = 0;
     const { log } = logTo((more) => (longest = Math.max(longest, more.length)) > 0);
-    for (let n = 0; n < 1_000; n++) log.addUnread(400, 'a'.repeat(128));
+    for (let n = 0; n < 1_000; n++) log.addUnparsed(400, 'a'.repeat(128));
     expect(longest).toBeGreaterThan(60 * 1024);
     expect(longest).toBeLessThan(65 * 1024);
     log.onApplicationShutdown();
   });
 
-  it('are dropped and counted if nobody reads them', async () => {
+  it('are dropped and counted if standard output is not read', async () => {
     const { log, registry } = logTo(() => false);
-    for (let n = 0; n < 3; n++) log.addUnread(400, 'a');
+    for (let n = 0; n < 3; n++) log.addUnparsed(400, 'a');
     log.onApplicationShutdown();
     expect(await registry.metrics()).toMatch(/^threat_protection_access_log_dropped_lines_total 3$/m);
   });
@@ -138,7 +138,7 @@ describe('The lines of the access log', () => {
   it('are not written if ACCESS_LOG is off', () => {
     const written: string[] = [];
     const { log } = logTo((more) => written.push(more) > 0, { ACCESS_LOG: 'off' });
-    log.addUnread(400, 'a');
+    log.addUnparsed(400, 'a');
     log.onApplicationShutdown();
     expect(written).toEqual([]);
     expect(() => readConfig({ ACCESS_LOG: 'no' })).toThrow('ACCESS_LOG is "no"; it must be on or off');

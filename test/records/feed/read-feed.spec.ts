@@ -44,7 +44,7 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
   const query = new ReadFeed('acme', [1, 2, 3, 4], 10, id, 0, new AbortController().signal);
   try {
     const answer = await handler.execute(query).then(
-      (answered) => answered.answer,
+      (answered) => answered.result,
       (error: Error) => error.constructor,
     );
     return [answer, asked];

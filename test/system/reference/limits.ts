@@ -37,7 +37,7 @@ interface Row {
   readonly rejects?: string;
 }
 
-const TURNS = 'src/flow/organization-turns.ts';
+const CONCURRENCY = 'src/flow/concurrency-limit.ts';
 const BUDGET = 'src/flow/byte-budget.ts';
 const COMMANDS = 'src/event-log/command-queue.ts';
 const BYTES = 'src/http/byte-limits.ts';
@@ -53,8 +53,8 @@ const EXPORT = 'src/records/export-records.ts';
 const SOURCES_FILE = 'src/asset-check/sources/sources-file.ts';
 const POOLS = 'src/read-models/pools.ts';
 
-const turns = (of: Sources, path: string, name: string): string =>
-  `${of.count(path, `${name}.running`)} at a time per organization; ${of.count(path, `${name}.waiting`)} wait up to ${of.duration(path, `${name}.patience`)}`;
+const concurrency = (of: Sources, path: string, name: string): string =>
+  `${of.count(path, `${name}.maxRunning`)} at a time per organization; ${of.count(path, `${name}.maxWaiting`)} wait up to ${of.duration(path, `${name}.waitTimeoutMs`)}`;
 
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
   Requests: [
@@ -84,7 +84,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Time to send the headers; the whole request',
       limit: (of) =>
-        `${of.duration('src/http/server.ts', 'headersTimeout')}; ${of.duration('src/http/server.ts', 'requestTimeout')}, or ${of.duration('src/http/body/unfinished-bodies.ts', 'HURRIED_MS')} while bodies use over half of their memory`,
+        `${of.duration('src/http/server.ts', 'headersTimeout')}; ${of.duration('src/http/server.ts', 'requestTimeout')}, or ${of.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies use over half of their memory`,
       beyond: '408',
     },
     { what: 'URL', limit: (of) => of.bytes(BYTES, 'MAX_URI_LENGTH'), beyond: '414' },
@@ -97,27 +97,27 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Bodies in memory',
       limit: (of) =>
-        `${of.bytes(BYTES, 'BODIES.each')} per organization; ${of.bytes(BYTES, 'BODIES.all')} in all, of which ${of.bytes(BYTES, 'BODIES.keptForSmall')} are reserved for small bodies`,
+        `${of.bytes(BYTES, 'BODIES.perOwner')} per organization; ${of.bytes(BYTES, 'BODIES.total')} in all, of which ${of.bytes(BYTES, 'BODIES.reservedForSmall')} are reserved for small bodies`,
       beyond: '429; 503',
       rejects: BUDGET,
     },
     {
       what: 'Compressed bodies to unpack',
-      limit: (of) => turns(of, 'src/http/body/body-reader.ts', 'UNPACKING'),
+      limit: (of) => concurrency(of, 'src/http/body/body-reader.ts', 'DECOMPRESSION'),
       beyond: '429, 503',
-      rejects: TURNS,
+      rejects: CONCURRENCY,
     },
     {
       what: 'Responses that clients have not read',
       limit: (of) =>
-        `${of.bytes(BYTES, 'ANSWERS.each')} per organization; ${of.bytes(BYTES, 'ANSWERS.all')} in all, of which ${of.bytes(BYTES, 'ANSWERS.keptForSmall')} are reserved for small responses`,
+        `${of.bytes(BYTES, 'RESPONSES.perOwner')} per organization; ${of.bytes(BYTES, 'RESPONSES.total')} in all, of which ${of.bytes(BYTES, 'RESPONSES.reservedForSmall')} are reserved for small responses`,
       beyond: '429; 503',
       rejects: BUDGET,
     },
     {
       what: 'Reading a response that waits',
       limit: (of) =>
-        `at least ${of.bytes(SLOW, 'USUAL_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'USUAL_RATE.windowMs')}; ${of.bytes(SLOW, 'HURRIED_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'HURRIED_RATE.windowMs')} while responses use over half of their memory`,
+        `at least ${of.bytes(SLOW, 'NORMAL_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'NORMAL_RATE.windowMs')}; ${of.bytes(SLOW, 'LOW_MEMORY_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'LOW_MEMORY_RATE.windowMs')} while responses use over half of their memory`,
       beyond: 'connection reset',
     },
     {
@@ -135,9 +135,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Other queries',
-      limit: (of) => turns(of, 'src/read-models/request-turns.ts', 'TURNS'),
+      limit: (of) => concurrency(of, 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
       beyond: '429, 503',
-      rejects: TURNS,
+      rejects: CONCURRENCY,
     },
     {
       what: 'Database connections of an API process',
@@ -187,9 +187,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'Metrics and records': [
     {
       what: 'Metrics queries',
-      limit: (of) => turns(of, 'src/metrics/metrics-queries.ts', 'TURNS'),
+      limit: (of) => concurrency(of, 'src/metrics/metrics-queries.ts', 'CONCURRENCY'),
       beyond: '429, 503',
-      rejects: TURNS,
+      rejects: CONCURRENCY,
     },
     {
       what: 'Metrics in one response',
@@ -202,12 +202,17 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       limit: (of) => of.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
       beyond: '422',
     },
-    { what: 'Lists of records', limit: (of) => turns(of, RECORDS, 'turns'), beyond: '429, 503', rejects: TURNS },
+    {
+      what: 'Lists of records',
+      limit: (of) => concurrency(of, RECORDS, 'concurrency'),
+      beyond: '429, 503',
+      rejects: CONCURRENCY,
+    },
     {
       what: 'Requests of the feed',
-      limit: (of) => turns(of, RECORDS, 'feedTurns'),
+      limit: (of) => concurrency(of, RECORDS, 'feedConcurrency'),
       beyond: '429, 503',
-      rejects: TURNS,
+      rejects: CONCURRENCY,
     },
     {
       what: 'A page of a list',
@@ -248,7 +253,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `${of.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${of.count('src/assets/content-issue.ts', 'MAX_LENGTH')} characters`,
       beyond: '400',
     },
-    { what: 'Bulk checks', limit: (of) => turns(of, CHECK, 'BULK_CHECKS'), beyond: '429, 503', rejects: TURNS },
+    {
+      what: 'Bulk checks',
+      limit: (of) => concurrency(of, CHECK, 'BULK_CHECKS'),
+      beyond: '429, 503',
+      rejects: CONCURRENCY,
+    },
     {
       what: 'Time for the lookups of a bulk check',
       limit: (of) => of.duration('src/asset-check/asset-checker.ts', 'MAX_BUDGET_MS'),
@@ -278,7 +288,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Contents of changes of group members that wait',
       limit: (of) =>
-        `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'PATIENCE_MS')}`,
+        `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'PROJECTION_TIMEOUT_MS')}`,
       beyond: '429',
       rejects: 'src/asset-groups/members/membership-queue.ts',
     },
@@ -301,9 +311,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Lists of groups that are sent in parts',
       limit: (of) =>
-        `from ${of.bytes(GROUPS, 'MAX_WHOLE')} on; ${turns(of, GROUPS, 'TURNS')}; sent within ${of.duration(GROUPS, 'MAX_SENDING')}`,
+        `from ${of.bytes(GROUPS, 'MAX_WHOLE')} on; ${concurrency(of, GROUPS, 'CONCURRENCY')}; sent within ${of.duration(GROUPS, 'MAX_SENDING_MS')}`,
       beyond: '429, 503; connection reset',
-      rejects: TURNS,
+      rejects: CONCURRENCY,
     },
   ],
   Webhooks: [
@@ -320,9 +330,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Tests of webhooks',
-      limit: (of) => `${turns(of, TEST, 'TURNS')}; answered within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
+      limit: (of) => `${concurrency(of, TEST, 'CONCURRENCY')}; answered within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
       beyond: '429, 503',
-      rejects: TURNS,
+      rejects: CONCURRENCY,
     },
     {
       what: 'Requests in flight',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { csvLine } from '../../../src/http/answers/csv.js';
+import { csvLine } from '../../../src/http/responses/csv.js';
 
 describe('A line of CSV', () => {
   it('quotes characters that would end a cell or a line', () => {
@@ -14,15 +14,15 @@ describe('A line of CSV', () => {
   const FORMULAS = [...SIGNS, ...CONTROLS, ...AFTER_BLANKS];
   const TEXTS = ['1+1', 'a=1', ' a', 'https://evil.example/?a=1', 'é-1', "'=1", '#=1', '–1', 'x\n=1', ' x'];
 
-  it.each(FORMULAS)('makes a spreadsheet show %j as text', (formula) => {
+  it.each(FORMULAS)('escapes %j, so that a spreadsheet shows it as text', (formula) => {
     expect(csvLine([formula]).replace(/^"/, '')).toBe(csvLine([`'${formula}`]).replace(/^"/, ''));
   });
 
-  it.each(TEXTS)('leaves %j as it is', (text) => {
+  it.each(TEXTS)('does not change %j', (text) => {
     expect(csvLine([text]).replaceAll('"', '')).toBe(`${text}\r\n`);
   });
 
-  it('is the same in a table that the dashboard saves', async () => {
+  it('is the same in a table that the dashboard exports', async () => {
     const page = '../../../src/dashboard/page/csv.js';
     const { csvOf } = (await import(page)) as { csvOf: (columns: string[], rows: string[][]) => string };
     for (const text of [...FORMULAS, ...TEXTS, 'a,b', 'say "x"']) expect(csvOf([text], [])).toBe(csvLine([text]));

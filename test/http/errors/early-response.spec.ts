@@ -82,7 +82,7 @@ const statusesOf = (answer: string): string[] =>
 
 beforeAll(async () => {
   app = await startApp();
-  // What their values are, errors.spec.ts says; long enough for the longest body here on a busy machine.
+  // errors.spec.ts tests the real values. These are long enough for the longest body here on a busy machine.
   Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 3_000, requestTimeout: 3_000 });
   key = await app.issueKey({ organization: 'acme' });
   endless = writeForEver({ path: GROUPS });
@@ -91,7 +91,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-describe('An answer that is given before the body has arrived', () => {
+describe('A response sent before the body has arrived', () => {
   const cases = (): readonly (readonly [status: string, Request])[] => [
     ['401', { path: '/v2/events' }],
     ['403', { path: '/v2/events', key }],
@@ -102,7 +102,7 @@ describe('An answer that is given before the body has arrived', () => {
   ];
 
   it.each([1, 5, 7, 9])(
-    'reaches a client that reads only after it has written %i MiB',
+    'reaches a client that reads only after it has sent %i MiB',
     async (mib) => {
       for (const [status, request] of cases())
         for (const length of [mib * MiB, undefined])
@@ -124,24 +124,24 @@ describe('An answer that is given before the body has arrived', () => {
     600_000,
   );
 
-  it('does not let a sender go on without end', async () => {
+  it('closes the connection of a client that sends an endless body', async () => {
     const { answer, bytes } = await endless;
     expect(statusesOf(answer)).toEqual(['401']);
-    // What is read, and what the two sockets hold.
+    // The bytes that are discarded, and the bytes in the buffers of the two sockets.
     expect(bytes).toBeLessThan(48 * MiB);
   });
 
-  it('does not wait for the rest of a body longer than for any request', async () => {
+  it('waits for the rest of a body no longer than the request timeout', async () => {
     const { answer, tookMs } = await stalled;
     expect(statusesOf(answer)).toEqual(['401']);
     expect(tookMs).toBeLessThan(20_000);
   });
 
-  it('is not followed by another one if the rest of a short body never comes', async () => {
+  it('is not followed by a second response if the rest of a short body never arrives', async () => {
     expect(statusesOf((await absent).answer)).toEqual(['401']);
   });
 
-  it('leaves the connection in use if the body is short', async () => {
+  it('keeps the connection open if the body is short', async () => {
     const body = ' '.repeat(30_000);
     const { answer } = await talk((socket) => {
       socket.write(headOf({ path: GROUPS, length: body.length }) + body.slice(0, 100));
@@ -152,7 +152,7 @@ describe('An answer that is given before the body has arrived', () => {
     expect(statusesOf(answer)).toEqual(['401', '200']);
   });
 
-  it('is the last one of its connection else: what stands behind the body is not carried out', async () => {
+  it('closes the connection if the body is long: requests behind the body are not executed', async () => {
     const created = JSON.stringify({ name: 'smuggled' });
     const behind = headOf({ path: GROUPS, key, length: created.length }) + created;
     const { answer } = await talk((socket) => {

@@ -1,18 +1,24 @@
 import { Injectable } from '@nestjs/common';
-import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
+import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
 
 /** Timeout of a statement of a request. */
 export const TIME_LIMIT_MS = 2_500;
 
-const TURNS: TurnLimits = { name: 'requests', running: 2, waiting: 32, patience: 1_000, rest: 500 };
+const CONCURRENCY: ConcurrencyLimits = {
+  name: 'requests',
+  maxRunning: 2,
+  maxWaiting: 32,
+  waitTimeoutMs: 1_000,
+  cooldownMs: 500,
+};
 
 /**
  * Limits how many queries of one organization run at the same time on the connections that all requests share (`Pool`).
  * Metrics queries and record queries have their own pools and limits.
  */
 @Injectable()
-export class RequestTurns extends OrganizationTurns {
+export class RequestConcurrency extends ConcurrencyLimit {
   constructor() {
-    super(TURNS);
+    super(CONCURRENCY);
   }
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { coalesce } from '../../src/flow/trailing-flight.js';
+import { coalesce } from '../../src/flow/coalesce.js';
 
 /** A job whose runs end when the spec says so. */
 const slowJob = () => {
@@ -15,8 +15,8 @@ const turn = async (): Promise<void> => {
   await setImmediate();
 };
 
-describe('a job that runs one at a time', () => {
-  it('is shared by those who ask in one turn of the event loop', async () => {
+describe('A coalesced job', () => {
+  it('runs once for calls in the same turn of the event loop', async () => {
     const { runs, ask } = slowJob();
     const asked = [ask(), ask()];
     await turn();
@@ -25,7 +25,7 @@ describe('a job that runs one at a time', () => {
     expect(await Promise.all(asked)).toEqual(['one', 'one']);
   });
 
-  it('gives who asks during a run the next one, and all of them the same', async () => {
+  it('gives all calls during a run the same next run', async () => {
     const { runs, ask } = slowJob();
     const first = ask();
     await turn();
@@ -40,7 +40,7 @@ describe('a job that runs one at a time', () => {
     expect(await Promise.all([second, third])).toEqual(['two', 'two']);
   });
 
-  it('never runs twice at once, whenever somebody asks', async () => {
+  it('never runs twice at the same time', async () => {
     let running = 0;
     let most = 0;
     let all = 0;
@@ -60,7 +60,7 @@ describe('a job that runs one at a time', () => {
     expect(all).toBeGreaterThan(10);
   });
 
-  it('tells a failure to those who shared the run and those who waited behind it, and then runs again', async () => {
+  it('rejects the calls of a failed run and the calls that waited for the next one, and then runs again', async () => {
     const { runs, ask } = slowJob();
     const first = ask();
     await turn();

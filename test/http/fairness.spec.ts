@@ -10,16 +10,16 @@ import { AddressRateLimit } from '../../src/http/access/address-rate-limit.js';
 import { BodyReader } from '../../src/http/body/body-reader.js';
 import { eventually } from '../support/eventually.js';
 
-/** A turn of the event loop that is always over: everything waits until it is begun here. */
+/** A turn of the event loop that is always over: everything waits until it is started here. */
 class Held extends TimeSlices {
-  readonly waiting: { readonly lane: string; readonly job: () => void }[] = [];
+  readonly waiting: { readonly owner: string; readonly job: () => void }[] = [];
 
   override isOver(): boolean {
     return true;
   }
 
-  override begin(lane: string, job: () => void): void {
-    this.waiting.push({ lane, job });
+  override begin(owner: string, job: () => void): void {
+    this.waiting.push({ owner, job });
   }
 }
 
@@ -48,30 +48,30 @@ describe('A request', () => {
     slices,
   );
 
-  it('takes its turn among those of its organization, or of its key if that has none', () => {
-    let begun = 0;
+  it('waits in the time slices of its organization, or of its key if the key has no organization', () => {
+    let started = 0;
     for (const key of ['first', 'second', 'other', 'upstream', 'nobody'])
-      check(request(key), { raw: {} } as FastifyReply, () => (begun += 1));
-    expect({ lanes: slices.waiting.map(({ lane }) => lane), begun }).toEqual({
-      lanes: ['acme', 'acme', 'globex', '4', ''],
-      begun: 0,
+      check(request(key), { raw: {} } as FastifyReply, () => (started += 1));
+    expect({ owners: slices.waiting.map(({ owner }) => owner), started }).toEqual({
+      owners: ['acme', 'acme', 'globex', '4', ''],
+      started: 0,
     });
-    for (const { lane, job } of slices.waiting.splice(0)) if (lane !== '') job();
-    expect(begun).toBe(4);
+    for (const { owner, job } of slices.waiting.splice(0)) if (owner !== '') job();
+    expect(started).toBe(4);
   });
 
-  it('whose client has left is not carried out', () => {
-    let begun = 0;
+  it('is not executed if the client has closed the connection', () => {
+    let started = 0;
     const left = request('first');
-    check(left, { raw: {} } as FastifyReply, () => (begun += 1));
+    check(left, { raw: {} } as FastifyReply, () => (started += 1));
     Object.assign(left.raw.socket, { destroyed: true });
     for (const { job } of slices.waiting.splice(0)) job();
-    expect(begun).toBe(0);
+    expect(started).toBe(0);
   });
 });
 
 describe('A body', () => {
-  it('is read a piece a turn, and arrives whole', async () => {
+  it('is read in one chunk per time slice, and arrives complete', async () => {
     const slices = new Held();
     const body = new PassThrough();
     const pieces: string[] = [];
@@ -90,14 +90,14 @@ describe('A body', () => {
     for (let turn = 1; turn <= 3; turn += 1) {
       while (slices.waiting.length === 0) await new Promise(setImmediate);
       expect(pieces).toHaveLength(turn);
-      expect(slices.waiting.map(({ lane }) => lane)).toEqual(['acme']);
+      expect(slices.waiting.map(({ owner }) => owner)).toEqual(['acme']);
       slices.waiting.splice(0)[0]!.job();
     }
     await read;
     expect(pieces.join('')).toBe('abc');
   });
 
-  it('is unpacked while no other of its organization is', async () => {
+  it('is decompressed while no other body of its organization is being decompressed', async () => {
     const slices = new Held();
     const reader = new BodyReader(slices);
     const came: Record<string, number> = {};
@@ -111,7 +111,7 @@ describe('A body', () => {
       return sent;
     };
     read('first', ' '.repeat(1_000_000));
-    // Held after its first piece: the rest waits in the middle of being unpacked.
+    // Held after its first chunk, in the middle of the decompression.
     await eventually('the first is held', () => slices.waiting.length === 1);
     read('second', 'x');
     read('other', 'x');

@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { entityTag, isKnown } from '../../../src/http/answers/entity-tag.js';
+import { entityTag, matchesEntityTag } from '../../../src/http/responses/entity-tag.js';
 
 describe('An entity tag', () => {
-  it('is weak, equal for equal contents and different for others', () => {
+  it('is weak, equal for equal content and different for different content', () => {
     expect(entityTag('a')).toMatch(/^W\/"[\w-]{22}"$/);
     expect(entityTag('a')).toBe(entityTag(Buffer.from('a')));
     expect(entityTag('a')).not.toBe(entityTag('b'));
   });
 
   it.each(['W/"a"', '"a"', '*', ' * ', 'W/"x", W/"a"', '"x","a"', '"x,y", W/"a"'])('"a" matches %s', (known) =>
-    expect(isKnown(known, 'W/"a"')).toBe(true),
+    expect(matchesEntityTag(known, 'W/"a"')).toBe(true),
   );
 
   it.each([undefined, '', 'a', 'W/a', '"b"', '"a', '"A"', '"x, "a""', '*, "b"'])('"a" does not match %s', (known) =>
-    expect(isKnown(known, 'W/"a"')).toBe(false),
+    expect(matchesEntityTag(known, 'W/"a"')).toBe(false),
   );
 });

@@ -20,12 +20,12 @@ const HEADERS = {
 } as const;
 
 /**
- * Documents the answers of a route that answers as of one moment.
- * @param type the class of a JSON answer, or the name of its schema; undefined if there is none
- * @param others media types besides JSON, each with an example
+ * Documents the responses of a route that returns data of one snapshot.
+ * @param type the class of the JSON response, or the name of its schema; undefined if the route returns no JSON
+ * @param others other media types, each with an example
  * @param unknown the resource named in the 404; null if the route has no 404
  */
-export const ApiCounted = (
+export const ApiSnapshot = (
   type: Type | string | undefined,
   others: Readonly<Record<string, string>> = {},
   unknown: string | null = 'brand',

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * Single flight with a trailing run: calls during a run share the next one, because the current run may have read too
- * early. If the run they wait for fails, they fail too: the failure has already taken its time.
+ * Coalesces calls into runs of a job, one run at a time. Calls during a run share the next run, because the current run
+ * may have read its data before the call. If the current run fails, the calls that wait for the next run fail too,
+ * because the failed run has used up their time.
  *
- * A run begins with the next turn of the event loop, so that calls in the same turn share it.
+ * A run starts in the next turn of the event loop, so that calls in the same turn share the run.
  */
 export const coalesce = <Result>(job: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined;

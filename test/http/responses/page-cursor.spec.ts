@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Invalid } from '../../../src/errors.js';
-import { PageCursors } from '../../../src/http/answers/page-cursor.js';
+import { PageCursors } from '../../../src/http/responses/page-cursor.js';
 
 const ISSUE = 'cursor must be of the page before';
 const PLACE = [1_767_225_600_000, -1, 'threat-1', 'é\u{1f600}"'] as const;
@@ -13,29 +13,29 @@ const refused = (...[scope, text, like]: Parameters<PageCursors['read']>): void 
   expect(() => cursors.read(scope, text, like)).toThrow(new Invalid(ISSUE));
 
 describe('A page cursor', () => {
-  it.each([[SCOPE], [7], ['7'], [null], [undefined]])('gives its place back for the scope %j', (scope) => {
+  it.each([[SCOPE], [7], ['7'], [null], [undefined]])('returns its position for the scope %j', (scope) => {
     const later = new PageCursors('log-1', 'threats', ISSUE);
     expect(later.read(scope, cursors.write(scope, PLACE), LIKE)).toEqual(PLACE);
     expect(later.read(scope, cursors.write(scope, []), [])).toEqual([]);
   });
 
-  it('is refused with another scope', () => {
+  it('is rejected with another scope', () => {
     for (const scope of [{ ...SCOPE, organization: 'globex' }, { organization: 'acme' }, null, undefined, ''])
       refused(scope, cursor, LIKE);
     refused(7, cursors.write('7', PLACE), LIKE);
     refused(undefined, cursors.write(null, PLACE), LIKE);
   });
 
-  it('is refused by the cursors of another log or another list', () => {
+  it('is rejected if it belongs to another log or another list', () => {
     for (const others of [new PageCursors('log-2', 'threats', ISSUE), new PageCursors('log-1', 'reports', ISSUE)])
       expect(() => others.read(SCOPE, cursor, LIKE)).toThrow(new Invalid(ISSUE));
   });
 
-  it('is refused wherever it is truncated', () => {
+  it('is rejected if it is truncated', () => {
     for (let length = 0; length < cursor.length; length += 1) refused(SCOPE, cursor.slice(0, length), LIKE);
   });
 
-  it('is refused if any of its bytes has changed', () => {
+  it('is rejected if any of its bytes has changed', () => {
     const bytes = Buffer.from(cursor, 'base64url');
     for (const at of bytes.keys()) {
       const changed = Buffer.from(bytes);
@@ -44,7 +44,7 @@ describe('A page cursor', () => {
     }
   });
 
-  it('is refused in any other spelling of the same bytes', () => {
+  it('is rejected in any other encoding of the same bytes', () => {
     const spelt = [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, `${cursor.slice(0, 4)}.${cursor.slice(4)}`];
     for (const text of spelt) {
       expect(Buffer.from(text, 'base64url')).toEqual(Buffer.from(cursor, 'base64url'));
@@ -52,13 +52,13 @@ describe('A page cursor', () => {
     }
   });
 
-  it('is refused if its place has another shape', () => {
+  it('is rejected if its position has other types', () => {
     for (const like of [[], [0, 0, ''], [0, 0, '', '', ''], [0, 0, '', 0], ['', 0, '', '']])
       refused(SCOPE, cursor, like);
     for (const number of [1.5, 2 ** 53, Number.NaN]) refused(SCOPE, cursors.write(SCOPE, [number]), [0]);
   });
 
-  it('tells nothing of its place, not even that it is the same', () => {
+  it('reveals nothing about its position, not even that two positions are equal', () => {
     expect(cursors.write(SCOPE, PLACE)).not.toBe(cursor);
     for (const text of [cursor, Buffer.from(cursor, 'base64url').toString('latin1')])
       expect(text).not.toMatch('threat');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MergedRows } from '../../../src/flow/background/merged-rows.js';
+import { UpsertBuffer } from '../../../src/flow/background/upsert-buffer.js';
 
 interface Row {
   readonly key: string;
@@ -12,7 +12,7 @@ const collect = (failures = 0) => {
   const written: (readonly Row[])[] = [];
   const reported = { failures: 0, dropped: 0 };
   const during: { write: () => void } = { write: () => undefined };
-  const rows = new MergedRows<Row>({
+  const rows = new UpsertBuffer<Row>({
     keyOf: ({ key }) => key,
     merge: (known, { count }) => ({ ...known, count: known.count + count }),
     write: async (batch) => {
@@ -24,14 +24,14 @@ const collect = (failures = 0) => {
       failed: () => void (reported.failures += 1),
       dropped: (n) => void (reported.dropped += n),
     },
-    maximum: 2,
-    everyMs: 60_000,
+    maxRows: 2,
+    flushIntervalMs: 60_000,
   });
   return { rows, written, during, reported };
 };
 
-describe('Merged rows', () => {
-  it('are one row a key, at most so many', async () => {
+describe('An upsert buffer', () => {
+  it('merges rows with the same key, and drops rows beyond its limit', async () => {
     const { rows, written, reported } = collect();
     for (const key of ['a', 'b', 'a', 'c', 'b']) rows.add({ key, count: 1 });
     expect(reported.dropped).toBe(1);
@@ -45,7 +45,7 @@ describe('Merged rows', () => {
     ]);
   });
 
-  it('compute a value only of a new row', async () => {
+  it('reads the values of a row only if its key is new', async () => {
     const { rows, written } = collect();
     let computed = 0;
     const row = () => ({
@@ -61,7 +61,7 @@ describe('Merged rows', () => {
     expect(computed).toBe(1);
   });
 
-  it('that could not be written wait for the next time, merged with those since, within the bound', async () => {
+  it('keeps rows that could not be written for the next flush, merged with newer rows, within its limit', async () => {
     const { rows, written, during, reported } = collect(1);
     rows.add({ key: 'a', count: 1 });
     during.write = () => {

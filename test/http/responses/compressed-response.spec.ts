@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
-import { createPacker } from '../../../src/http/answers/packed-answer.js';
+import { createCompressor } from '../../../src/http/responses/compressed-response.js';
 import { startApp, type TestApp } from '../../support/app.js';
 
 let app: TestApp;
@@ -42,8 +42,8 @@ const check = (contents: readonly string[], acceptEncoding?: string): Promise<An
 
 const MANY = Array.from({ length: 200 }, (_, n) => `${n}.example`);
 
-describe('An answer over 1 KiB', () => {
-  it('is compressed for clients that accept gzip, and for no others', async () => {
+describe('A response over 1 KiB', () => {
+  it('is compressed only for clients that accept gzip', async () => {
     const plain = await check(MANY);
     const packed = await check(MANY, 'br, gzip;q=0.5');
     expect([packed.encoding, packed.length]).toEqual(['gzip', packed.bytes.length]);
@@ -53,13 +53,13 @@ describe('An answer over 1 KiB', () => {
       expect([refused, (await check(MANY, refused)).encoding]).toEqual([refused, undefined]);
   });
 
-  it('tells caches that it depends on Accept-Encoding', async () => {
+  it('has Vary: Accept-Encoding', async () => {
     for (const accepted of ['gzip', undefined]) expect((await check(MANY, accepted)).vary).toMatch(/Accept-Encoding/);
   });
 
-  it('is sent uncompressed while two others are being compressed', async () => {
+  it('is sent uncompressed while two other responses are being compressed', async () => {
     const instance = fastify();
-    instance.addHook('onSend', createPacker());
+    instance.addHook('onSend', createCompressor());
     const text = JSON.stringify(MANY);
     instance.get('/', () => text);
     const all = Array.from({ length: 20 }, () => instance.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } }));
@@ -72,7 +72,7 @@ describe('An answer over 1 KiB', () => {
   });
 });
 
-it('a smaller answer is sent uncompressed', async () => {
+it('A response under 1 KiB is sent uncompressed', async () => {
   const small = await check(['a.example'], 'gzip');
   expect(small.bytes.length).toBeLessThan(1_024);
   expect(small.encoding).toBeUndefined();

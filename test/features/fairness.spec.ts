@@ -24,7 +24,7 @@ beforeAll(async () => {
   database = await createDatabase();
   writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
   app = await startApp({ databaseUrl: database.url, env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
-  // Lists are available once they have been built for the first time; later requests do not check this again.
+  // Lists respond after the initial backfill, and do not check it again.
   await projectToHead(app.log, app.pool);
   const key = await app.issueKey({ organization: 'acme' });
   await eventually(
@@ -92,7 +92,7 @@ const newOrganization = async () => {
 };
 
 describe('The concurrency limit of an organization', () => {
-  it('applies to every route that needs a key', () => {
+  it('is tested for every route that needs a key', () => {
     const operations = Object.entries(readReference().paths).flatMap(([, methods]) =>
       Object.values(methods).flatMap(({ operationId, security }) =>
         security?.length && operationId ? [operationId] : [],
@@ -101,7 +101,7 @@ describe('The concurrency limit of an organization', () => {
     expect(Object.keys(REQUESTS).sort()).toEqual(operations.sort());
   });
 
-  it.each(ANSWERED_WITHOUT)('does not apply to %s, which responds while every statement hangs', async (operation) => {
+  it.each(ANSWERED_WITHOUT)('does not affect %s, which responds while every statement hangs', async (operation) => {
     const ask = await newOrganization();
     await whileHeld(async () => {
       expect(await ask(operation, 1)).toBe(200);
@@ -109,13 +109,13 @@ describe('The concurrency limit of an organization', () => {
   });
 
   it.each(Object.keys(REQUESTS).filter((operation) => !ANSWERED_WITHOUT.includes(operation)))(
-    'leave connections to others, however often one asks for %s',
+    'leaves connections to other organizations while one organization repeats %s',
     async (operation) => {
       const [noisy, quiet] = [await newOrganization(), await newOrganization()];
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
       const statuses: number[] = [];
       let [asked, isOver] = [0, false];
-      // The service cancels a statement that hangs for 2 s, so each request is repeated until both run at the same time.
+      // The service cancels a statement that hangs for 2 s, so the requests repeat until both are seen at the same time.
       const keepAsking = async (ask: typeof noisy): Promise<void> => {
         while (!isOver) {
           const status = await ask(operation, (asked += 1));
@@ -126,7 +126,7 @@ describe('The concurrency limit of an organization', () => {
       const asking: Promise<void>[] = [];
       await whileHeld(async () => {
         for (let n = 0; n < WAITING; n += 1) asking.push(keepAsking(noisy));
-        // This request arrives after all others, and needs no database.
+        // Arrives after all other requests, and needs no database.
         expect(await noisy('checkAsset', 1)).toBe(200);
         await eventually('its statements hang', async () => (await held()) >= running);
         asking.push(keepAsking(quiet));

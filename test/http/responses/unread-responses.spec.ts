@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import fastify, { type FastifyInstance } from 'fastify';
 import { ByteBudget } from '../../../src/flow/byte-budget.js';
 import type { Caller } from '../../../src/http/access/caller.js';
-import { UnreadAnswers } from '../../../src/http/answers/unread-answers.js';
+import { UnreadResponses } from '../../../src/http/responses/unread-responses.js';
 import { sendError } from '../../../src/http/errors/error-response.js';
 import { eventually } from '../../support/eventually.js';
 
@@ -21,8 +21,14 @@ afterEach(async () => {
 
 /** Each request is its organization's: `/acme/text`, `/acme/stream`; `/-/shared` is of nobody. */
 const serve = async () => {
-  const budget = new ByteBudget({ name: 'unread answers', each: LARGE, all: 3 * LARGE, small: 0, keptForSmall: 0 });
-  const unread = new UnreadAnswers(budget);
+  const budget = new ByteBudget({
+    name: 'unread responses',
+    perOwner: LARGE,
+    total: 3 * LARGE,
+    smallSize: 0,
+    reservedForSmall: 0,
+  });
+  const unread = new UnreadResponses(budget);
   const server = fastify();
   servers.push(server);
   const shared = Buffer.alloc(LARGE, 'x');
@@ -52,8 +58,8 @@ const serve = async () => {
   return { budget, ask };
 };
 
-describe('Answers that clients have not read', () => {
-  it('count for their organization until they are read, and for no other', async () => {
+describe('Responses that clients have not read', () => {
+  it('are charged to their organization only, until the client has read them', async () => {
     const { budget, ask } = await serve();
     const first = await ask('/acme/text');
     expect(budget.total).toBe(LARGE);
@@ -65,13 +71,13 @@ describe('Answers that clients have not read', () => {
     expect((await ask('/acme/text')).status).toBe('200');
   });
 
-  it('are bounded in total', async () => {
+  it('are limited in total', async () => {
     const { ask } = await serve();
     for (const organization of ['a', 'b', 'c']) expect((await ask(`/${organization}/text`)).status).toBe('200');
     expect((await ask('/d/text')).status).toBe('503');
   });
 
-  it('are released when their connection ends, queued ones included', async () => {
+  it('are released when their connection closes, including queued responses', async () => {
     const { budget, ask } = await serve();
     const { socket } = await ask('/a/text', '/b/text', '/c/text');
     await eventually('all three wait', () => budget.total === 3 * LARGE);
@@ -80,7 +86,7 @@ describe('Answers that clients have not read', () => {
     expect((await ask('/a/text')).status).toBe('200');
   });
 
-  it('cost little as a stream, and nothing if all share the bytes', async () => {
+  it('are charged 128 KiB as a stream, and nothing if all clients share the bytes', async () => {
     const { budget, ask } = await serve();
     await ask('/acme/stream');
     expect(budget.total).toBe(128 * 1024);

@@ -1,0 +1,51 @@
+import type { FastifyReply } from 'fastify';
+import { formatInstant } from '../../events/instant.js';
+import type { ConsistencyTokens } from '../consistency/consistency-token.js';
+import { entityTag, matchesEntityTag } from './entity-tag.js';
+
+/** A query result that comes from one snapshot. */
+export interface AsOf<Result> {
+  readonly result: Result;
+  /** The result includes all events acknowledged before this instant, in ms. */
+  readonly asOf: number;
+  /** The result includes all events up to this position of the log; -1 before the first event. */
+  readonly position: number;
+  /** Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores them. */
+  readonly clock?: readonly number[];
+}
+
+/** Clients cache a response and revalidate it, which is cheap if the content is unchanged. */
+const CACHE_CONTROL = 'private, max-age=0, must-revalidate';
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Reads the time and the position of a snapshot from the columns `asOf` and `position` of a statement. */
+export const momentOf = (row: {
+  readonly asOf: number | null;
+  readonly position: number | null;
+}): Pick<AsOf<never>, 'asOf' | 'position'> => ({ asOf: row.asOf ?? 0, position: row.position ?? -1 });
+
+/** A result as the text of a response. */
+interface SnapshotText extends Omit<AsOf<never>, 'result'> {
+  readonly type: string;
+  readonly text: string;
+  /** The content that the entity tag is computed from. Default: the text. */
+  readonly content?: string;
+}
+
+/** Sends a result with its `X-As-Of`, `Consistency-Token` and `ETag`, or a 304 if the client has the same content. */
+export const sendSnapshot = async (
+  { type, text, asOf, position, clock = [], content = text }: SnapshotText,
+  tokens: ConsistencyTokens,
+  reply: FastifyReply,
+): Promise<string | undefined> => {
+  const tag = entityTag(clock.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
+  void reply.headers({ 'x-as-of': formatInstant(asOf), 'cache-control': CACHE_CONTROL, etag: tag });
+  await tokens.add(reply, position);
+  if (matchesEntityTag(reply.request.headers['if-none-match'], tag)) {
+    void reply.code(304);
+    return undefined;
+  }
+  void reply.type(type);
+  return text;
+};

@@ -1,0 +1,58 @@
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ByteBudget, Charge } from '../../flow/byte-budget.js';
+import { ownerOf } from '../access/caller.js';
+import { clientOf } from '../access/client-address.js';
+import { RESPONSES } from '../byte-limits.js';
+
+/** Smaller responses, in bytes, are not charged: a connection has at most 16 of them (`pipelined-requests.ts`). */
+const MIN_CHARGED_BYTES = 1024;
+/** The bytes charged for a stream, whose chunks must not be larger. */
+const STREAM_BYTES = 128 * 1024;
+
+const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
+
+/**
+ * Charges the bytes of each response to the organization, the key or the address of the client until the operating
+ * system has taken the whole response. The memory for clients that read slowly is therefore bounded. Routes with
+ * responses of megabytes return a stream, which holds only a few chunks in memory.
+ */
+export class UnreadResponses {
+  private readonly chargesBySocket = new WeakMap<Socket, Set<Charge>>();
+
+  constructor(private readonly budget = new ByteBudget(RESPONSES)) {}
+
+  get isOverHalf(): boolean {
+    return this.budget.isOverHalf;
+  }
+
+  /**
+   * @param isShared whether the bytes stay in memory for all clients anyway, and are therefore not charged
+   * @returns the payload to send; text is converted to bytes, so that the charged bytes are the bytes in memory
+   * @throws TooManyRequests, Unavailable if too many bytes are unread already
+   */
+  charge(request: FastifyRequest, { raw }: FastifyReply, payload: unknown, isShared = false): unknown {
+    const { socket } = request.raw;
+    const sent = typeof payload === 'string' && payload.length >= MIN_CHARGED_BYTES ? Buffer.from(payload) : payload;
+    const bytes = isStream(sent) ? STREAM_BYTES : Buffer.isBuffer(sent) ? sent.length : 0;
+    if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return sent;
+    const charge = new Charge(this.budget, request.caller === null ? clientOf(request.ip) : ownerOf(request.caller));
+    charge.add(bytes);
+    const charges = this.chargesOf(socket).add(charge);
+    raw.once('close', () => {
+      charges.delete(charge);
+      charge.release();
+    });
+    return sent;
+  }
+
+  /** Releases all charges of a connection when it closes, because Node does not close queued responses then. */
+  private chargesOf(socket: Socket): Set<Charge> {
+    const known = this.chargesBySocket.get(socket);
+    if (known !== undefined) return known;
+    const charges = new Set<Charge>();
+    this.chargesBySocket.set(socket, charges);
+    socket.once('close', () => charges.forEach((charge) => charge.release()));
+    return charges;
+  }
+}
