@@ -25,7 +25,7 @@ interface Listed {
   readonly assetCount: number;
 }
 
-describe('two instances on one database', () => {
+describe('Two instances on one database', () => {
   let database: TestDatabase;
   let instances: TestApp[];
   beforeAll(async () => {
@@ -65,7 +65,7 @@ describe('two instances on one database', () => {
   const follow = (): Projecting => startProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
   const project = (): Promise<unknown> => projectToHead(instances[0]!.log, instances[0]!.pool, [assetGroups]);
 
-  it('give one of 100 requests for one name the name, and the rest a 409', async () => {
+  it('accept one of 100 concurrent creates with the same name, and return 409 for the others', async () => {
     const key = await instances[0]!.issueKey({ organization: 'one-name' });
     await instances[1]!.app.get(KeyRing).refresh();
     const statuses = await Promise.all(
@@ -84,7 +84,7 @@ describe('two instances on one database', () => {
     for (const n of [0, 1]) expect(await list(n, 'one-name')).toEqual([{ id: 1, name: 'Sites', assetCount: 0 }]);
   });
 
-  it(`number ${CREATES_AT_ONCE} creates at once without a gap, none twice`, async () => {
+  it(`assign consecutive ids to ${CREATES_AT_ONCE} concurrent creates`, async () => {
     const named = await Promise.all(Array.from({ length: CREATES_AT_ONCE }, (_, n) => create(n, 'many', `Group ${n}`)));
     expect(named.map(({ id }) => id).sort((a, b) => a - b)).toEqual(
       Array.from({ length: CREATES_AT_ONCE }, (_, n) => n + 1),
@@ -96,7 +96,7 @@ describe('two instances on one database', () => {
   });
 
   it.each(['stopped', 'working'])(
-    `have each of ${LISTS} groups in the other's next list, the projector %s`,
+    `include each of ${LISTS} new groups in the next list of the other instance, with the projector %s`,
     async (of) => {
       const projecting = of === 'working' ? follow() : undefined;
       for (let n = 1; n <= LISTS; n += 1) {
@@ -108,7 +108,7 @@ describe('two instances on one database', () => {
     },
   );
 
-  it(`have each of ${MEMBERSHIPS} changes of a group in the other's next list and count`, async () => {
+  it(`include each of ${MEMBERSHIPS} membership changes in the next list and count of the other instance`, async () => {
     const projecting = follow();
     await create(0, 'filled', 'A');
     for (let n = 1; n <= MEMBERSHIPS; n += 1) {
@@ -124,7 +124,7 @@ describe('two instances on one database', () => {
     await projecting.stop();
   });
 
-  it('have each asset in one group after they moved the same ones at once', async () => {
+  it('keep each asset in one group after concurrent moves of the same assets', async () => {
     const projecting = follow();
     for (const name of ['A', 'B', 'C']) await create(0, 'moved', name);
     const assets = Array.from({ length: 60 }, (_, n) => `${n}.example`);
@@ -142,7 +142,7 @@ describe('two instances on one database', () => {
     await projecting.stop();
   });
 
-  it('agree on everything after creates, renames and deletions at once', async () => {
+  it('return the same groups after concurrent creates, renames and deletions', async () => {
     const outcomes = await Promise.allSettled(
       Array.from({ length: 300 }, async (_, n) => {
         const { id } = await create(n, 'mixed', `Group ${n % 40}`);

@@ -109,7 +109,7 @@ const findings = (events: readonly RecordedEvent[], all: readonly Seen[]): strin
       const decision = decide(groups, seen.command, now);
       const [event] = decision.events;
       if (event?.type !== recorded.type || !(seen.isUnknown || agrees(seen, decision))) return false;
-      // Two that were refused alike are told apart by what they asked with.
+      // Two commands with equal rejections are distinguished by their parameters.
       const request = idempotentRequestOf(recorded.metadata);
       if (request?.idempotencyKeyHash !== requestOf(seen.command)?.idempotencyKeyHash) return false;
       const { groupId: numbered, name: named } = recorded.data as Record<string, unknown>;
@@ -133,8 +133,8 @@ const findings = (events: readonly RecordedEvent[], all: readonly Seen[]): strin
   return found;
 };
 
-describe('several writers', () => {
-  it('end as one writer would, in some order, whatever is lost on the way', async () => {
+describe('Several writers', () => {
+  it('have the same result as one writer in some order, whatever responses are lost', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(draft, fc.nat(WRITERS - 1), fc.nat(3)), { minLength: 5, maxLength: 40 }),
@@ -170,7 +170,7 @@ describe('several writers', () => {
             );
             for (let turn = 0; turn < pause; turn += 1) await setImmediate();
             if (pause === 3) {
-              // The projection catches up with a part of the stream.
+              // The projection processes a part of the stream.
               const events = log.events.slice(projected, projected + 1 + next(10));
               projected += events.length;
               const read = events
@@ -188,7 +188,7 @@ describe('several writers', () => {
     );
   });
 
-  it('are answered at once while the log is unavailable, and continue when it is back', async () => {
+  it('get an immediate response while the log is unavailable, and continue when it is available again', async () => {
     let fate: Fate = 'lost';
     const log = new InMemoryEventLog([], { fate: () => fate });
     const queue = newWriter(log);

@@ -55,13 +55,13 @@ const conflict = { code: 'CONFLICT', message: 'A group with this name already ex
 const missing = { code: 'NOT_FOUND', message: 'Asset group not found' };
 
 describe('POST /v2/organization/asset-groups', () => {
-  it('answers 201 with id and name, and ids start at 1', async () => {
+  it('returns 201 with the id and the name, and ids start at 1', async () => {
     const { create } = await newCaller();
     expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
     expect(await create('Pages')).toMatchObject({ status: 201, body: { id: 2, name: 'Pages' } });
   });
 
-  it('keeps the name as sent, and is case-sensitive', async () => {
+  it('stores the name as sent, and compares names case-sensitively', async () => {
     const { create, list } = await newCaller();
     const names = [' Sites ', 'sites', 'SITES', 'Caf\u00e9', 'Cafe\u0301', '"\\\n\u2028<>', '\u{1f600}'];
     for (const name of names) expect((await create(name)).body.name).toBe(name);
@@ -76,7 +76,7 @@ describe('POST /v2/organization/asset-groups', () => {
     ['a number', { name: 1 }],
     ['a list', { name: ['a'] }],
     ['an object', { name: {} }],
-  ])('says that the name is required where it is %s', async (_, body) => {
+  ])('returns 400 with "Group name is required" if the name is %s', async (_, body) => {
     const { call } = await newCaller();
     const { status, body: answer } = await call('POST', '', body);
     expect({ status, code: answer.code, message: answer.message }).toEqual({
@@ -87,7 +87,7 @@ describe('POST /v2/organization/asset-groups', () => {
   });
 
   it.each(['null', '"Sites"', '1', '[]', '[{"name":"Sites"}]', '{"name":"Sites"', ''])(
-    'is a 400 if the body is %j',
+    'returns 400 if the body is %j',
     async (body) => {
       const { call, list } = await newCaller();
       const { status, body: answer } = await call('POST', '', body, { 'content-type': 'application/json' });
@@ -115,7 +115,7 @@ describe('POST /v2/organization/asset-groups', () => {
       });
   });
 
-  it('answers 409 while the name is in use', async () => {
+  it('returns 409 while the name is in use', async () => {
     const { create, rename, remove } = await newCaller();
     await create('Sites');
     expect(await create('Sites')).toMatchObject({ status: 409, body: conflict });
@@ -140,13 +140,13 @@ describe('POST /v2/organization/asset-groups', () => {
   });
 });
 
-describe('an Idempotency-Key', () => {
-  // Once by the tail of the stream, once by the read model.
+describe('An Idempotency-Key', () => {
+  // Decided once from the tail of the stream, and once from the read model.
   describe.each([
     ['with the projector stopped', async () => {}],
     ['with the projector caught up', project],
   ])('%s', (_, catchUp) => {
-    it('repeats the first answer to the same body, even after a rename and a deletion', async () => {
+    it('repeats the first response to the same body, even after a rename and a deletion', async () => {
       const { create, call, rename, remove, list } = await newCaller();
       const key = randomUUID();
       expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
       expect(await list()).toEqual({ groups: [] });
     });
 
-    it('marks a repeated answer, and no other', async () => {
+    it('marks only repeated responses with Idempotent-Replayed', async () => {
       const { create } = await newCaller();
       const replayed = async (name: string, key?: string): Promise<[number, string | null]> => {
         const { status, headers } = await create(name, key);
@@ -179,7 +179,7 @@ describe('an Idempotency-Key', () => {
       expect(await replayed('Pages', 'k')).toEqual([422, null]);
     });
 
-    it('repeats a 409 even when the name has become free', async () => {
+    it('repeats a 409 even after the name has become free', async () => {
       const { create, remove } = await newCaller();
       const key = randomUUID();
       await create('Sites');
@@ -190,7 +190,7 @@ describe('an Idempotency-Key', () => {
       expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 2 } });
     });
 
-    it('answers 422 to a different body', async () => {
+    it('returns 422 for a different body', async () => {
       const { create, list } = await newCaller();
       await create('Sites', 'k');
       await catchUp();
@@ -208,7 +208,7 @@ describe('an Idempotency-Key', () => {
     expect((await b.create('Pages', 'k')).status).toBe(201);
   });
 
-  it('lets one of many concurrent requests create the group, and all get its answer', async () => {
+  it('creates one group for many concurrent requests, which all get the same response', async () => {
     const { create, list } = await newCaller();
     const answers = await Promise.all(Array.from({ length: 50 }, () => create('Sites', 'k')));
     expect(new Set(answers.map(({ status, body }) => JSON.stringify({ status, body })))).toEqual(
@@ -217,7 +217,7 @@ describe('an Idempotency-Key', () => {
     expect((await list()).groups).toHaveLength(1);
   });
 
-  it('is never stored as it was sent', async () => {
+  it('is stored only as a hash', async () => {
     const { create, organization } = await newCaller();
     await create('Sites', 'canary-7f3a');
     const stored = await app.log.readStream(assetGroupsStream(organization), 0n, 10);
@@ -225,7 +225,7 @@ describe('an Idempotency-Key', () => {
     expect(stored[0]!.metadata).toHaveProperty('idempotencyKeyHash');
   });
 
-  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('is a 400 if it is %j', async (key) => {
+  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('returns 400 if it is %j', async (key) => {
     const { create } = await newCaller();
     expect(await create('Sites', key)).toMatchObject({
       status: 400,
@@ -235,7 +235,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('GET /v2/organization/asset-groups', () => {
-  it('is an empty list before the first group', async () => {
+  it('returns an empty list before the first group', async () => {
     const { call } = await newCaller();
     const { status, body, headers } = await call('GET');
     expect({ status, body, type: headers.get('content-type') }).toEqual({
@@ -245,7 +245,7 @@ describe('GET /v2/organization/asset-groups', () => {
     });
   });
 
-  it('has each group right after its create was answered, whether the projector is stopped, behind or caught up', async () => {
+  it('includes each group as soon as its create has returned, whether the projector is stopped, behind or caught up', async () => {
     const { create, list } = await newCaller();
     const expected: unknown[] = [];
     for (let n = 1; n <= 60; n += 1) {
@@ -256,7 +256,7 @@ describe('GET /v2/organization/asset-groups', () => {
     }
   });
 
-  it('follows renames and deletions, ordered by id', async () => {
+  it('reflects renames and deletions, ordered by id', async () => {
     const { create, rename, remove, list } = await newCaller();
     for (const name of ['A', 'B', 'C']) await create(name);
     const expected = [
@@ -288,7 +288,7 @@ describe('GET /v2/organization/asset-groups', () => {
     expect(await counts()).toEqual([0, 2]);
   });
 
-  it('stays complete while its rows are rebuilt and switched', async () => {
+  it('is complete while its read model is rebuilt and swapped', async () => {
     const { create, list, organization } = await newCaller();
     await create('A');
     await group(organization, 'a.example', 1);
@@ -313,7 +313,7 @@ describe('GET /v2/organization/asset-groups', () => {
     await direct.end();
   });
 
-  it('keeps organizations apart', async () => {
+  it('returns only groups of the own organization', async () => {
     const [a, b] = [await newCaller(), await newCaller()];
     await a.create('Sites');
     expect(await b.list()).toEqual({ groups: [] });
@@ -326,20 +326,20 @@ describe('GET /v2/organization/asset-groups', () => {
 });
 
 describe('PATCH /v2/organization/asset-groups/{id}', () => {
-  it('renames the group, and frees the old name at once', async () => {
+  it('renames the group, and releases the old name immediately', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     expect(await rename(1, 'B')).toMatchObject({ status: 200, body: { id: 1, name: 'B' } });
     expect(await create('A')).toMatchObject({ status: 201, body: { id: 2 } });
   });
 
-  it('to the same name succeeds', async () => {
+  it('accepts the current name of the group', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     expect(await rename(1, 'A')).toMatchObject({ status: 200, body: { id: 1, name: 'A' } });
   });
 
-  it('answers 409 if another group has the name', async () => {
+  it('returns 409 if another group has the name', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     await create('B');
@@ -348,7 +348,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
     expect(await rename(2, 'A')).toMatchObject({ status: 409, body: conflict });
   });
 
-  it('validates the name as a create does', async () => {
+  it('validates the name like a create', async () => {
     const { create, rename, call } = await newCaller();
     await create('A');
     expect(await call('PATCH', '/1', {})).toMatchObject({ status: 400, body: { message: 'Group name is required' } });
@@ -359,7 +359,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
   });
 
   it.each([2, 0, -1, 'one', '1e0', '01', '1.0', ' 1', '99999999999999999999', '%00'])(
-    'finds no group %j',
+    'returns 404 for the group id %j',
     async (id) => {
       const { create, rename, remove } = await newCaller();
       await create('A');
@@ -368,7 +368,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
     },
   );
 
-  it('finds no group of another organization', async () => {
+  it('returns 404 for a group of another organization', async () => {
     const [a, b] = [await newCaller(), await newCaller()];
     await a.create('A');
     expect(await b.rename(1, 'B')).toMatchObject({ status: 404, body: missing });
@@ -384,7 +384,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
 });
 
 describe('DELETE /v2/organization/asset-groups/{id}', () => {
-  it('says how many assets are no longer in a group, and deletes once', async () => {
+  it('returns the number of unassigned assets, and 404 for a second deletion', async () => {
     const { create, remove, list, organization } = await newCaller();
     await create('A');
     await create('B');
@@ -401,7 +401,7 @@ describe('DELETE /v2/organization/asset-groups/{id}', () => {
     expect((await list()).groups).toEqual([{ id: 2, name: 'B', assetCount: 0 }]);
   });
 
-  it('never reuses the id, so that no late event finds another group under it', async () => {
+  it('never reuses the id, so that a late event cannot affect another group', async () => {
     const { create, remove, list, organization } = await newCaller();
     await create('A');
     await remove(1);
@@ -419,7 +419,7 @@ describe('DELETE /v2/organization/asset-groups/{id}', () => {
   });
 });
 
-describe('the daily quota of an organization', () => {
+describe('The daily quota of an organization for groups', () => {
   let limited: TestApp;
   beforeAll(async () => {
     limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '5' } });
@@ -433,7 +433,7 @@ describe('the daily quota of an organization', () => {
     expect((await create('A')).status).toBe(201);
     expect((await create('B')).status).toBe(201);
     expect((await rename(1, 'C')).status).toBe(200);
-    // Stores nothing, so costs nothing.
+    // Renaming to the same name stores no event and is not charged.
     expect([(await rename(1, 'C')).status, (await create('C')).status, (await remove(9)).status]).toEqual([
       200, 409, 404,
     ]);
@@ -448,13 +448,13 @@ describe('the daily quota of an organization', () => {
       expect({ status, body }).toEqual({ status: 429, body: used });
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     }
-    // An answer that was given is given again.
+    // A repeated request gets the first response.
     expect((await create('D', 'k')).status).toBe(201);
     expect((await list()).groups.map(({ name }) => name)).toEqual(['C', 'D']);
     expect(await limited.log.readStream(assetGroupsStream(organization), 0n, 10)).toHaveLength(5);
   });
 
-  it('is charged for refused creates with an Idempotency-Key, which are stored', async () => {
+  it('is charged for rejected creates with an Idempotency-Key, because they are stored', async () => {
     const { organization, create } = await newCaller(['read', 'write'], limited);
     const statuses = [];
     for (let n = 0; n < 8; n += 1) statuses.push((await create('A', `key-${n}`)).status);

@@ -120,7 +120,7 @@ const newOwner = async (): Promise<Caller & { request: (operation: string) => Re
     cloudEvent(sent('TakedownFiled', { ...EXAMPLES.TakedownFiled, ...shared, takedownId: 'record-1' })),
   );
   const change = { ...EXAMPLES.AssetStatusChanged, changeId: `change-${organization}`, createdAt: AT, updatedAt: AT };
-  // Only a key without an organization sends what concerns everybody.
+  // Only a key without an organization may send events of all organizations.
   await app.call('/v2/events', {
     key: await app.issueKey({ scopes: ['ingest'] }),
     json: [cloudEvent(sent('AssetStatusChanged', { ...change, brandReviews: [{ organization, brand }] }))],
@@ -155,7 +155,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe('The token of a write', () => {
+describe('The Consistency-Token of a write', () => {
   /** Each returns the answer, and the position that its token must name. */
   type Write = (caller: Caller) => Promise<{ readonly answer: Answer; readonly position: bigint }>;
   const atHead = async (answer: Answer) => ({ answer, position: await app.log.head() });
@@ -190,11 +190,11 @@ describe('The token of a write', () => {
     ],
     ['an empty batch', async ({ send }) => atHead(await send())],
     [
-      'a batch of which some are rejected',
+      'a batch with rejected events',
       async ({ organization, send }) => atHead(await send(cloudEvent(threatOf(organization, 't')), { id: 'x' })),
     ],
     [
-      'duplicates alone, which names where they are',
+      'a batch of duplicates, where it names their positions',
       async ({ organization, send }) => {
         const events = ['a', 'b'].map((id) => cloudEvent(threatOf(organization, id)));
         const { position } = await atHead(await send(...events));
@@ -203,7 +203,7 @@ describe('The token of a write', () => {
       },
     ],
     [
-      'a duplicate beside a new event, which names the new event',
+      'a batch with a duplicate and a new event, where it names the new event',
       async ({ organization, send }) => {
         const event = cloudEvent(threatOf(organization, 'a'));
         await send(event);
@@ -230,7 +230,7 @@ describe('The token of a write', () => {
     ['a deleted group', async (caller) => atHead(await caller.call(await first(caller), { method: 'DELETE' }))],
     ['added members', async (caller) => atHead(await caller.call(`${await first(caller)}/assets`, contents))],
     [
-      'members that were there',
+      'members that were already in the group',
       async (caller) => {
         const path = `${await first(caller)}/assets`;
         await caller.call(path, contents);
@@ -252,7 +252,7 @@ describe('The token of a write', () => {
       async (caller) => atHead(await caller.call(await webhook(caller), { method: 'PATCH', json: { batch: 5 } })),
     ],
     [
-      'a webhook changed to what it was',
+      'a webhook changed to its current settings',
       async (caller) => atHead(await caller.call(await webhook(caller), { method: 'PATCH', json: { batch: 1 } })),
     ],
     ['a new secret', async (caller) => atHead(await caller.call(`${await webhook(caller)}/rotate`, { json: {} }))],
@@ -273,7 +273,7 @@ describe('The token of a write', () => {
     expect(await positionIn(answer)).toBe(position);
   });
 
-  it('never leads back a client that sends the token it has, not even for a duplicate of an old event', async () => {
+  it('never names an earlier position than the token of the request, even for a duplicate of an old event', async () => {
     const { organization, send, after } = await newCaller();
     const json = [cloudEvent(threatOf(organization, 'old'))];
     await send(...json);
@@ -284,8 +284,8 @@ describe('The token of a write', () => {
   });
 });
 
-describe('Each route', () => {
-  it('is one of those below', () => {
+describe('Each route with a token', () => {
+  it('is covered by this spec', () => {
     const operations = Object.values(readReference().paths).flatMap((methods) =>
       Object.values(methods).flatMap(({ operationId, security }) =>
         security?.length && operationId ? [operationId] : [],
@@ -307,7 +307,7 @@ describe('Each route', () => {
     });
     afterAll(pause);
 
-    // What is deleted last is needed by the others.
+    // The other operations need these resources, so they are deleted last.
     const last = WRITES.filter((operation) => operation.startsWith('delete'));
     it.each([...READS, ...WRITES.filter((operation) => !last.includes(operation)), ...last])(
       'accepts the newest token and returns one that is not older: %s',
@@ -335,17 +335,17 @@ describe('Each route', () => {
       token = tokenOf(await owner.send(cloudEvent(threatOf(owner.organization, 'late'))));
     });
 
-    it.each(READS)('answers 503 to a token that its projections have not reached: %s', async (operation) => {
+    it.each(READS)('returns 503 for a token that its projections have not reached: %s', async (operation) => {
       const request = owner.request(operation);
       const answer = await owner.after(token, request, 'wait=0');
       expect([answer.status, answer.body]).toEqual([503, NOT_REACHED]);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
       expect(answer.headers.get('consistency-token')).toBeNull();
-      // The same question without the token is answered.
+      // The same request without the token succeeds.
       expect((await owner.call(request.path, request)).status).toBe(200);
     });
 
-    // Members and changed webhooks are not among them: those are answered once they are listed, with a token or without.
+    // Changes of members and webhooks are left out: they wait for their projection with or without a token.
     it.each(['createAssetGroup', 'renameAssetGroup', 'sendEvents', 'createWebhook'])(
       'is not held up by a token if it only writes: %s',
       async (operation) => {
@@ -367,7 +367,7 @@ describe('Each route', () => {
   });
 });
 
-describe('An answer to a token', () => {
+describe('A response to a request with a token', () => {
   afterAll(pause);
 
   /** What each route shows of a write, by what the write was. */
@@ -411,7 +411,7 @@ describe('An answer to a token', () => {
     const event = { ...threatOf(caller.organization, id), id };
     const token = tokenOf(await caller.send(cloudEvent(event)));
     const [request, shows] = ask(caller, id);
-    // Asked before the projector starts, so that the answer has to wait.
+    // Sent before the projector starts, so that the request has to wait.
     const waiting = caller.after(token, request, 'wait=10');
     await eventually('it waits', () => app.app.get(WaitingRequests).size === 1);
     resume();
@@ -491,7 +491,7 @@ describe('An answer to a token', () => {
     });
   });
 
-  it('never leads back a client that reads the feed in pages', async () => {
+  it('never names an earlier position to a client that reads the feed in pages', async () => {
     const { organization, send, after } = await newCaller();
     resume();
     const events = ['a', 'b', 'c'].map((id) => cloudEvent(threatOf(organization, id)));
@@ -530,7 +530,7 @@ describe('The wait for a token', () => {
     ['wait', 2],
     [',,;=', 2],
   ] as const)('ends after the time that it allows: Prefer: %s is %d s', async (prefer, seconds) => {
-    // The follower of the checkpoints waits by a clock (checkpoints.spec.ts); here counts how long it is told to wait.
+    // checkpoints.spec.ts tests the wait itself; this spec checks the requested duration.
     const reached = jest.spyOn(app.app.get(Checkpoints), 'reached').mockResolvedValueOnce(false);
     const { status, body } = await caller.after(token, metrics, prefer);
     expect([status, body]).toEqual([503, NOT_REACHED]);
@@ -538,7 +538,7 @@ describe('The wait for a token', () => {
     reached.mockRestore();
   });
 
-  it('lasts as long as it was told', async () => {
+  it('lasts as long as Prefer: wait says', async () => {
     const began = performance.now();
     expect((await caller.after(token, metrics, 'wait=1')).status).toBe(503);
     // A timer may fire a millisecond early.
@@ -554,13 +554,13 @@ describe('The wait for a token', () => {
     ['wait=soon', null],
     ['wait=-1', null],
     ['respond-async', null],
-  ])('is confirmed if the token is reached at once: Prefer: %s is %s', async (prefer, applied) => {
+  ])('is confirmed even if the token is reached immediately: Prefer: %s is applied as %s', async (prefer, applied) => {
     const reached = tokenOf(await caller.call(metrics.path));
     const { status, headers } = await caller.after(reached, metrics, prefer);
     expect([status, headers.get('preference-applied')]).toEqual([200, applied]);
   });
 
-  it('needs no connection, and is limited to 64 requests of an organization', async () => {
+  it('uses no database connection, and is limited to 64 requests per organization', async () => {
     const waiting = app.app.get(WaitingRequests);
     const held = Array.from({ length: 64 }, () => caller.after(token, metrics, 'wait=10'));
     await eventually('all of them wait', () => waiting.size === 64);
@@ -577,7 +577,7 @@ describe('The wait for a token', () => {
     expect([refused.status, refused.body.code]).toEqual([429, 'TOO_MANY_REQUESTS']);
     expect(refused.headers.get('retry-after')).toBe('1');
     expect(refused.headers.get('consistency-token')).toBeNull();
-    // Without a token, and for others with one, everything goes on.
+    // Requests without a token, and requests of other organizations with a token, succeed.
     expect((await caller.call(metrics.path)).status).toBe(200);
     expect((await others[0]!.after(token, metrics, 'wait=0')).status).toBe(503);
 
@@ -586,7 +586,7 @@ describe('The wait for a token', () => {
     expect(waiting.size).toBe(0);
   });
 
-  it('ends when the client leaves', async () => {
+  it('ends when the client closes the connection', async () => {
     const waiting = app.app.get(WaitingRequests);
     const late = tokenOf(await caller.send(cloudEvent(threatOf(caller.organization, 'later'))));
     const left = new AbortController();
@@ -601,7 +601,7 @@ describe('The wait for a token', () => {
   });
 });
 
-describe('A token that is refused', () => {
+describe('An invalid token', () => {
   const metrics = { path: '/v2/organization/metrics' };
   /** Another character in one place. */
   const changed = (token: string, place: number): string =>
@@ -619,7 +619,7 @@ describe('A token that is refused', () => {
     ['of other characters', (token: string) => token.replace(/.$/, '!')],
     ['two tokens', (token: string) => `${token}, ${token}`],
     ['bits that no token has', (token: string) => `${token.slice(0, -1)}B`],
-  ])('is answered 400: %s', async (_, write) => {
+  ])('gets 400: %s', async (_, write) => {
     const { after } = await newCaller();
     for (const request of [metrics, { path: GROUPS, json: { name: 'First' } }]) {
       const answer = await after(write(await tokenAt(0n)), request);
@@ -628,7 +628,7 @@ describe('A token that is refused', () => {
     }
   });
 
-  it('is answered 400 or 410 if any character has been changed, never as reached', async () => {
+  it('gets 400 or 410 if any character has been changed, and is never treated as reached', async () => {
     const { after } = await newCaller();
     const token = await tokenAt(0n);
     for (let place = 0; place < token.length; place += 1) {
@@ -637,7 +637,7 @@ describe('A token that is refused', () => {
     }
   });
 
-  it('is answered 410 if it is of another log', async () => {
+  it('gets 410 if it is from another log', async () => {
     const { after } = await newCaller();
     const others = new ConsistencyTokens({ id: async () => 'another' } as never);
     for (const request of [metrics, { path: '/v2/organization' }, { path: GROUPS, json: { name: 'First' } }]) {
@@ -648,8 +648,8 @@ describe('A token that is refused', () => {
   });
 });
 
-describe('An error', () => {
-  it('carries no token, whatever the request carried', async () => {
+describe('An error response', () => {
+  it('has no token, whatever token the request had', async () => {
     await project();
     const { call, after } = await newCaller();
     const token = tokenOf(await call('/v2/organization/metrics'));
@@ -687,7 +687,7 @@ describe('An error', () => {
 });
 
 describe('Tokens', () => {
-  it('are never equal, in one process and in several', async () => {
+  it('are never equal, within a process and across processes', async () => {
     const another = new ConsistencyTokens(app.log);
     const written = new Set<string>();
     for (let n = 0; n < 1_000; n += 1) {
@@ -700,13 +700,13 @@ describe('Tokens', () => {
     expect(new Set(answers.map(tokenOf)).size).toBe(20);
   });
 
-  it('are read by every process of the log', async () => {
+  it('are accepted by every process that uses the same log', async () => {
     const another = new ConsistencyTokens(app.log);
     for (const position of [-1n, 0n, 1n, 123_456_789_012n])
       expect(await another.read(await tokenAt(position))).toBe(position);
   });
 
-  it('show nothing of their positions: no byte is the same in all, or grows', async () => {
+  it('reveal nothing about their positions: no byte is constant or increases', async () => {
     const bytesOf = async (position: bigint): Promise<Buffer> =>
       Buffer.from((await tokenAt(position)).split('.')[1]!, 'base64url');
     const of = (positions: readonly bigint[]): Promise<Buffer[]> => Promise.all(positions.map(bytesOf));
@@ -714,7 +714,7 @@ describe('Tokens', () => {
     for (const tokensOf of [await of(numbers.map(() => 7n)), await of(numbers)])
       for (let place = 0; place < 16; place += 1) {
         const bytes = tokensOf.map((token) => token[place]!);
-        // Of 256 random bytes some 162 are different.
+        // 256 random bytes have about 162 distinct values.
         expect(new Set(bytes).size).toBeGreaterThan(120);
         const rising = bytes.filter((byte, n) => n > 0 && byte > bytes[n - 1]!).length;
         expect(rising).toBeGreaterThan(80);

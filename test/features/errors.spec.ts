@@ -42,8 +42,8 @@ const answerTo = async (bytes: string): Promise<string> => (await sendRaw(app.ur
 
 const bodyOf = (raw: string): unknown => JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4));
 
-describe('Every error has the flat body', () => {
-  it('404 for an unknown route, with or without a key', async () => {
+describe('Every error with the flat body', () => {
+  it('returns 404 for an unknown route, with or without a key', async () => {
     for (const path of ['/', '/v2', '/v2/nothing', '/v1/organization/metrics', `${METRICS}/`, '/docs/nothing.js']) {
       const { status, headers, body } = await ask('GET', path);
       expect([path, status]).toEqual([path, 404]);
@@ -52,12 +52,12 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('404 before the body is read', async () => {
+  it('returns 404 before the body is read', async () => {
     expect((await ask('POST', '/v2/nothing', asJson('{'))).status).toBe(404);
     expect((await ask('POST', '/v2/nothing', asJson('x', { 'content-type': 'text/odd' }))).status).toBe(404);
   });
 
-  it('405 with Allow if the route has other methods, before the key is checked', async () => {
+  it('returns 405 with Allow if the path has other methods, before the key is checked', async () => {
     const metrics = await ask('DELETE', METRICS);
     expect(metrics.status).toBe(405);
     expect(metrics.headers.get('allow')).toBe('GET, HEAD');
@@ -68,7 +68,7 @@ describe('Every error has the flat body', () => {
     expect((await ask('OPTIONS', GROUPS)).headers.get('allow')).toBe('GET, HEAD, POST');
   });
 
-  it('401 with the fixed text, before the body is read', async () => {
+  it('returns 401 with the fixed message, before the body is read', async () => {
     const unauthorized = { code: 'UNAUTHORIZED', message: 'API key with organization access required' };
     const keys = [
       undefined,
@@ -92,13 +92,13 @@ describe('Every error has the flat body', () => {
     });
   });
 
-  it('403 if the key lacks the scope, before the body is read', async () => {
+  it('returns 403 if the key lacks the scope, before the body is read', async () => {
     const reader = await app.issueKey({ organization: 'acme', scopes: ['read'] });
     const { status, body } = await ask('POST', GROUPS, asJson('{', { 'x-api-key': reader }));
     expect([status, body]).toEqual([403, { code: 'FORBIDDEN', message: 'The key lacks the scope write' }]);
   });
 
-  it('415 for a body of another media type, or of none', async () => {
+  it('returns 415 for a body of another media type, or without a media type', async () => {
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -116,7 +116,7 @@ describe('Every error has the flat body', () => {
     expect((await ask('POST', GROUPS, bare)).status).toBe(415);
   });
 
-  it('413 for a body over 64 KiB, declared or not', async () => {
+  it('returns 413 for a body over 64 KiB, with or without Content-Length', async () => {
     const body = JSON.stringify({ name: 'n'.repeat(64 * 1024) });
     const declared = await ask('POST', GROUPS, asJson(body));
     expect([declared.status, declared.body]).toEqual([
@@ -131,7 +131,7 @@ describe('Every error has the flat body', () => {
     expect(chunked.status).toBe(413);
   });
 
-  it('400 for a body that is not JSON, or not UTF-8', async () => {
+  it('returns 400 for a body that is not JSON or not UTF-8', async () => {
     const notUtf8 = new Uint8Array([0x22, 0xff, 0x22]);
     const bodies = [
       ['{"name":', 'The body is not valid JSON'],
@@ -144,7 +144,7 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('400 with the DTO’s message for an empty body, and for JSON that is not an object', async () => {
+  it('returns 400 with the message of the missing field for an empty body, and for JSON that is not an object', async () => {
     for (const sent of ['', '[]', '"name"', '5', 'null', 'true', '{}', '[{"name":"a"}]']) {
       const { status, body } = await ask('POST', GROUPS, asJson(sent));
       expect([sent, status, body.message]).toEqual([sent, 400, 'Group name is required']);
@@ -169,13 +169,13 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('400 for a URL that cannot be decoded', async () => {
+  it('returns 400 for a URL that cannot be decoded', async () => {
     const { status, body, headers } = await ask('GET', '/v2/%zz');
     expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
     expect(headers.get('x-request-id')).toMatch(/./);
   });
 
-  it('414 for a URL over 8 KiB, with and without a valid key', async () => {
+  it('returns 414 for a URL over 8 KiB, with or without a valid key', async () => {
     const tooLong = { code: 'URI_TOO_LONG', message: 'The URL exceeds 8,192 bytes' };
     const { status, body } = await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`, { headers: { 'x-api-key': key } });
     expect([status, body]).toEqual([414, tooLong]);
@@ -185,7 +185,7 @@ describe('Every error has the flat body', () => {
     expect(bodyOf(raw)).toEqual(tooLong);
   });
 
-  it('431 for headers over 16 KiB', async () => {
+  it('returns 431 for headers over 16 KiB', async () => {
     const raw = await answerTo(`GET ${METRICS} HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`);
     expect(raw).toMatch(/^HTTP\/1\.1 431 .*\r\n(.*\r\n)*content-type: application\/json/i);
     expect(bodyOf(raw)).toEqual({
@@ -194,7 +194,7 @@ describe('Every error has the flat body', () => {
     });
   });
 
-  it('400 and a closed connection for what is not HTTP, or framed twice', async () => {
+  it('returns 400 and closes the connection for invalid HTTP and for conflicting body lengths', async () => {
     const post = `POST ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n`;
     for (const bytes of [
       'nonsense\r\n\r\n',
@@ -210,14 +210,14 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('400 with a body for a request of HTTP 1.1 without a Host', async () => {
+  it('returns 400 with a body for an HTTP 1.1 request without a Host header', async () => {
     const raw = await answerTo('GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
     expect(raw).toMatch(/^HTTP\/1\.1 400 /);
     expect(bodyOf(raw)).toEqual({ code: 'BAD_REQUEST', message: 'The request has no Host header' });
     expect(await answerTo('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('415 for a body compressed with anything but gzip, which would only look broken', async () => {
+  it('returns 415 for a body with another compression than gzip', async () => {
     for (const encoding of ['deflate', 'br', 'gzip, gzip', 'x']) {
       const packed = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': encoding }));
       expect([packed.status, packed.body]).toEqual([
@@ -234,7 +234,7 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('405 for CONNECT', async () => {
+  it('returns 405 for CONNECT', async () => {
     const raw = await answerTo('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n');
     expect(raw).toMatch(/^HTTP\/1\.1 405 /);
     expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'Method not allowed' });
@@ -263,8 +263,8 @@ describe('Every error has the flat body', () => {
   });
 });
 
-describe('A limit on the requests of a key', () => {
-  it('answers 429 with Retry-After once it is used up, for that key only, and says beforehand what is left', async () => {
+describe('The rate limit of a key', () => {
+  it('returns 429 with Retry-After once it is used up, for that key only, and reports the remaining requests before', async () => {
     const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '3' } });
     try {
       const [one, other] = [
@@ -297,18 +297,18 @@ describe('While the database is unavailable', () => {
   const folder = mkdtempSync(join(tmpdir(), 'errors-'));
   const keyFile = join(folder, 'keys');
 
-  it('answers 503 with Retry-After on every route, stays alive, and reports it', async () => {
+  it('returns 503 with Retry-After on every route, stays live, and reports the outage in the readiness check', async () => {
     writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
     const lonely = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
     try {
       const key = await lonely.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
-      // Once the lists have been filled, they and the feed look at their own tables alone.
+      // After the initial backfill, lists and the feed read only their own tables.
       await projectToHead(lonely.log, lonely.pool);
       expect((await lonely.call('/v2/organization/feed', { key })).status).toBe(200);
       const pools = [MetricsPool, RecordsPool, ExportPool, WatchPool].map((pool) => lonely.app.get<Pool>(pool));
       await Promise.all([lonely.pool, ...pools].map((pool) => pool.end()));
       await lonely.log.close();
-      // That these are all routes with a key, turns.spec.ts says.
+      // fairness.spec.ts checks that these are all routes with a key.
       for (const [operation, request] of Object.entries(REQUESTS)) {
         const { path, ...options } = request(1, 'acme');
         const { status, headers, body } = await lonely.call(path, { ...options, key });
@@ -336,8 +336,8 @@ describe('While the database is unavailable', () => {
   });
 });
 
-describe('What does not come in time', () => {
-  it('408 for headers and bodies that do not come in time', async () => {
+describe('A request that does not arrive in time', () => {
+  it('gets 408, for late headers and for a late body', async () => {
     const server = app.app.getHttpServer() as Server;
     expect([server.headersTimeout, server.requestTimeout]).toEqual([5_000, 10_000]);
     [server.headersTimeout, server.requestTimeout] = [500, 1_000];
@@ -345,7 +345,7 @@ describe('What does not come in time', () => {
       `GET ${METRICS} HTTP/1.1\r\nHost: a\r\n`,
       `POST ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
     ];
-    // Looked for each second; Node by itself looks twice a minute.
+    // The service checks every second; Node's default is every 30 seconds.
     for (const raw of await Promise.all(late.map((bytes) => answerTo(bytes)))) {
       expect(raw).toMatch(/^HTTP\/1\.1 408 /);
       expect(bodyOf(raw)).toEqual({ code: 'REQUEST_TIMEOUT', message: 'The request did not arrive in time' });

@@ -54,8 +54,8 @@ const report = (reportId: string) =>
     }),
   );
 
-describe('Health', () => {
-  it('is ready, and names each part and the lag of each projection', async () => {
+describe('The readiness check', () => {
+  it('reports ready, with each part and the lag of each projection', async () => {
     const { status, body } = await ready();
     expect([status, body.status]).toEqual([200, 'ready']);
     expect(Object.keys(body.parts)).toEqual(expect.arrayContaining(['log', 'readModels', 'keys', 'lists']));
@@ -70,7 +70,7 @@ describe('Health', () => {
       });
   });
 
-  it('is degraded while an event is parked, and still serves requests', async () => {
+  it('reports degraded while an event is parked, and the service still accepts requests', async () => {
     const { stream, event } = report('r-parked');
     await app.log.append(stream, 'any', [{ ...event, id: '00000000-0000-4000-8000-000000000001' }]);
     await eventually('it is degraded', async () => (await ready()).body.status === 'degraded');
@@ -83,8 +83,8 @@ describe('Health', () => {
   });
 });
 
-describe('Prometheus', () => {
-  it('gets requests by route, never by path, and by status', async () => {
+describe('The Prometheus metrics', () => {
+  it('count requests by route and status, never by path', async () => {
     const key = await app.issueKey({ organization: 'acme' });
     const headers = { 'x-api-key': key };
     for (const id of ['1', '2', 'secret'])
@@ -92,7 +92,7 @@ describe('Prometheus', () => {
     await fetch(`${app.url}/v2/organization/metrics?brandSlug=`, { headers });
     await fetch(`${app.url}/v2/organization/metrics`);
     await fetch(`${app.url}/v2/unheard/of`);
-    // What is scraped is up to a second old.
+    // Metrics are up to one second old.
     const last = 'method="any",route="none",status="404"';
     let counts: Record<string, number> = {};
     await eventually('the last request is counted', async () => {
@@ -108,7 +108,7 @@ describe('Prometheus', () => {
     expect(Object.keys(counts).join()).not.toMatch(/secret|unheard/);
   });
 
-  it('shares one reading of the database, however many scrape at once', async () => {
+  it('query the database once for concurrent scrapes', async () => {
     const scrape = jest.spyOn(app.app.get(Prometheus), 'scrape');
     let release!: () => void;
     const held = new Promise<void>((resolve) => (release = resolve));
@@ -130,10 +130,10 @@ describe('Prometheus', () => {
     scrape.mockRestore();
   });
 
-  it('gets the lag of each projection in positions and seconds', async () => {
+  it('include the lag of each projection in positions and seconds', async () => {
     const metrics = 'projection="metrics"';
     let before: Record<string, number> = {};
-    // The reading before may be a second old, and without projections.
+    // The cached metrics may be one second old, and lack the projections.
     await eventually(
       'the projections are read',
       async () => metrics in (before = await samples('threat_protection_projection_position')),
@@ -150,14 +150,14 @@ describe('Prometheus', () => {
     expect(await samples('threat_protection_read_models_up')).toEqual({ '': 1 });
   });
 
-  it('gives every metric of the service the prefix threat_protection_', async () => {
+  it('all have the prefix threat_protection_, except default metrics', async () => {
     const text = await (await fetch(`${app.url}/metrics`)).text();
     const names = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name!);
     expect(names.length).toBeGreaterThan(30);
     expect(names.filter((name) => !/^(threat_protection|nodejs|process)_/.test(name))).toEqual([]);
   });
 
-  it('gets the state of pools, event loop and lists', async () => {
+  it('include the state of pools, event loop and lists', async () => {
     const pool = await samples('threat_protection_database_pool_connections');
     expect(Object.keys(pool).sort()).toEqual(
       ['metrics', 'requests', 'watch'].flatMap((name) =>

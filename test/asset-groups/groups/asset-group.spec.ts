@@ -22,16 +22,16 @@ const refused = (name: string): AssetGroupEvent => ({
 });
 const key = (bodyHash = 'body'): IdempotentRequest => ({ idempotencyKeyHash: 'k', bodyHash });
 
-/** What a create is decided to be after these events, the first of them by a request with a key. */
+/** Decides a create after these events, the first of which has an Idempotency-Key. */
 const decideAfter = (events: readonly AssetGroupEvent[], name: string, request?: IdempotentRequest): Decision => {
   const groups = noGroups();
   for (const [index, event] of events.entries()) evolve(groups, event, index === 0 ? key() : undefined);
   return decide(groups, { type: 'CreateAssetGroup', organization, name, request }, NOW);
 };
 
-// All else that is decided test/features/asset-groups.spec.ts says, of the tail and of the read model.
-describe('creating a group', () => {
-  it('is refused while another group has the name that a deleted one had before it', () => {
+// test/features/asset-groups.spec.ts tests all other decisions, from the tail of the stream and from the read model.
+describe('Creating a group', () => {
+  it('is rejected while another group has the earlier name of a deleted group', () => {
     const renamed: AssetGroupEvent = {
       type: 'AssetGroupRenamed',
       data: { organization, groupId: 1, name: 'B', updatedAt: NOW },
@@ -41,11 +41,14 @@ describe('creating a group', () => {
     expect(decision).toEqual({ events: [], refusal: new Conflict('A group with this name already exists') });
   });
 
-  it.each([created(1, 'A'), refused('A')])('with another body under the key of $type is refused', (first) => {
-    expect(decideAfter([first], 'B', key('other')).refusal).toBeInstanceOf(Unprocessable);
-  });
+  it.each([created(1, 'A'), refused('A')])(
+    'is rejected with another body under the Idempotency-Key of $type',
+    (first) => {
+      expect(decideAfter([first], 'B', key('other')).refusal).toBeInstanceOf(Unprocessable);
+    },
+  );
 
-  it('forgets the first answer to a key after 24 hours', () => {
+  it('is accepted with another body under the same Idempotency-Key after 24 hours', () => {
     const at = (createdAt: number) => decideAfter([created(1, 'A', createdAt)], 'B', key('other'));
     expect(at(NOW - IDEMPOTENCY_TTL_MS + 1).refusal).toBeInstanceOf(Unprocessable);
     expect(at(NOW - IDEMPOTENCY_TTL_MS)).toMatchObject({ groupId: 2 });

@@ -24,22 +24,22 @@ const create = async (log: InMemoryEventLog, from: number, to: number): Promise<
 const ids = (tail: StreamTail): number[] => [...tail.groups.nameById.keys()];
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
-describe('the tail of a stream', () => {
-  it('is everything after the model, over several pages', async () => {
+describe('The tail of a stream', () => {
+  it('contains all events after the read model, across several pages', async () => {
     const log = new InMemoryEventLog();
     await create(log, 1, 2_500);
     expect(ids(await readTail(log, 'acme', -1n))).toEqual(range(1, 2_500));
     expect(ids(await readTail(log, 'acme', 2_399n))).toEqual(range(2_401, 2_500));
   });
 
-  it('is not read if the model is too far behind', async () => {
+  it('is not read if the read model is too far behind', async () => {
     const log = new InMemoryEventLog();
     await create(log, 1, 2_500);
     await expect(readTail(log, 'acme', -1n, 2_000)).rejects.toThrow('too far behind');
     expect((await readTail(log, 'acme', 499n, 2_001)).revision).toBe(2_499n);
   });
 
-  it('says up to where it was read, even if nothing follows', async () => {
+  it('has the revision up to which it was read, even without events', async () => {
     const log = new InMemoryEventLog();
     await create(log, 1, 3);
     expect((await readTail(log, 'acme', 0n)).revision).toBe(2n);
@@ -47,7 +47,7 @@ describe('the tail of a stream', () => {
     expect((await readTail(log, 'other', -1n)).revision).toBe(-1n);
   });
 
-  it('passes over what the projector would park', async () => {
+  it('ignores events that the projector would park', async () => {
     const log = new InMemoryEventLog();
     const wrong = [
       { type: 'AssetGroupCreated', data: { organization: 'acme', groupId: 'one' } },

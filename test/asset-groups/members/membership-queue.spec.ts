@@ -4,7 +4,7 @@ import { MembershipQueue } from '../../../src/asset-groups/members/membership-qu
 import { TooManyRequests, Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
-describe('Changes of membership that wait for one another', () => {
+describe('Waiting membership changes', () => {
   /** How many events were stored at once. */
   let stored: number[];
   /** Events that the organization may still store. */
@@ -18,7 +18,7 @@ describe('Changes of membership that wait for one another', () => {
     const gate = new Promise<void>((resolve, reject) => {
       open = (error) => (error ? reject(error) : resolve());
     });
-    // The gate may fail before the queue waits for it.
+    // The promise may reject before the queue awaits it.
     gate.catch(() => {});
     const dependencies = [
       new InMemoryEventLog([], {
@@ -62,7 +62,7 @@ describe('Changes of membership that wait for one another', () => {
     expect(stored).toEqual([1, 3]);
   });
 
-  it('are refused if they have waited for too long', async () => {
+  it('are rejected if they have waited too long', async () => {
     const now = performance.now();
     const [first, second] = [add(1, 'a.example'), add(1, 'b.example')];
     jest.spyOn(performance, 'now').mockReturnValue(now + 10_000);
@@ -73,7 +73,7 @@ describe('Changes of membership that wait for one another', () => {
     expect((await third).result).toMatchObject([{ result: 'added' }]);
   });
 
-  it('are refused by the quota each on its own, and change nothing for those after them', async () => {
+  it('are rejected by the quota one by one, without effect on later changes', async () => {
     eventsLeft = 4;
     const first = add(1, 'a.example');
     const others = [
@@ -90,13 +90,13 @@ describe('Changes of membership that wait for one another', () => {
     for (const refused of [tooMany, tooManyToo])
       expect(refused).toMatchObject({ status: 'rejected', reason: expect.any(TooManyRequests) });
     expect(none).toMatchObject({ status: 'fulfilled', value: { result: [{ result: 'unchanged' }] } });
-    // Not "moved": the request that would have put it elsewhere was refused.
+    // Not "moved": the request that would have moved the asset was rejected.
     expect(one).toMatchObject({ status: 'fulfilled', value: { result: [{ result: 'added' }] } });
     expect(eventsLeft).toBe(0);
     expect(stored).toEqual([1, 3]);
   });
 
-  it('are charged only for what was stored if an append fails half-way', async () => {
+  it('are charged only for the stored events if an append fails half-way', async () => {
     [eventsLeft, appends] = [1_000, 1];
     open();
     const contents = Array.from({ length: 600 }, (_, n) => `${n}.example`);
@@ -105,7 +105,7 @@ describe('Changes of membership that wait for one another', () => {
     expect(eventsLeft).toBe(750);
   });
 
-  it('fail together if what they wait for is away', async () => {
+  it('fail together if a dependency is unavailable', async () => {
     const waiting = [add(1, 'a.example'), add(1, 'b.example')];
     open(new Unavailable('The projector is away'));
     for (const outcome of await Promise.allSettled(waiting))

@@ -23,7 +23,7 @@ describe('A content', () => {
       'bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47mlfvm',
     ],
     ['https://play.google.com/store/apps/details?id=com.foo.bar', 'GOOGLE_APP_STORE', 'com.foo.bar'],
-  ])('%s is the asset that upstream reports as what it was understood as', (content, type, understood) => {
+  ])('%s is stored as the asset that upstream would report', (content, type, understood) => {
     expect(readContent(content)).toEqual({
       asset: { type, content: understood },
       hash: assetHash({ type, content: understood }),
@@ -31,8 +31,8 @@ describe('A content', () => {
   });
 });
 
-describe('A change of membership', () => {
-  it('is made of events that the projection reads, each dated after the one it follows', () => {
+describe('A membership change', () => {
+  it('consists of valid events, each dated after the previous event of its asset', () => {
     const placements = new Map<string, Placement>([
       [hashOf('ahead.example'), { groupId: 2, updatedAt: NOW + 5 }],
       [hashOf('alone.example'), { groupId: undefined, updatedAt: NOW }],
@@ -46,7 +46,7 @@ describe('A change of membership', () => {
     expect(decide('add', contents, placements).events).toEqual([]);
   });
 
-  it('takes out of the group only what is in it', () => {
+  it('removes only assets that are in the group', () => {
     const placements = new Map<string, Placement>([
       [hashOf('member.example'), { groupId: 1, updatedAt: NOW }],
       [hashOf('other.example'), { groupId: 2, updatedAt: NOW }],
@@ -56,7 +56,7 @@ describe('A change of membership', () => {
     expect(events).toMatchObject([{ type: 'AssetUngrouped', data: { asset: { content: 'member.example' } } }]);
   });
 
-  it('refuses what no event can follow', () => {
+  it('rejects an asset whose newest event has the latest possible date', () => {
     const placements = new Map([[hashOf('a.example'), { groupId: 2, updatedAt: LATEST }]]);
     const { items, events } = decide('add', ['a.example'], placements);
     expect({ items, events }).toMatchObject({ items: [{ result: 'error', reason: 'internal-error' }], events: [] });
