@@ -330,7 +330,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Tests of webhooks',
-      limit: (of) => `${concurrency(of, TEST, 'CONCURRENCY')}; answered within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
+      limit: (of) =>
+        `${concurrency(of, TEST, 'CONCURRENCY')}; answered within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
       beyond: '429, 503',
       rejects: CONCURRENCY,
     },
