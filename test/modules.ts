@@ -14,8 +14,11 @@ const FEATURE = [
   'http',
   'tracing',
 ];
-/** The rooms of src, and which others each may import: the table of docs/internals/architecture.md. A room is a folder or a file. */
-export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
+/**
+ * The modules of src, each a folder or a file, and the modules that each may import. The table in
+ * docs/internals/architecture.md says the same.
+ */
+export const MODULES: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   errors: [],
   assets: [],
   egress: ['assets'],
