@@ -13,7 +13,7 @@ import { OWN_ALONE, sourcesFile } from './services.js';
 import { quartilesOf } from './statistics.js';
 
 const CLI = fileURLToPath(new URL('../src/cli.js', import.meta.url));
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const NOBODY = 65_534;
 
 interface Started {
@@ -38,7 +38,7 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
   let failed: Error | undefined;
   child.on('error', (error) => (failed = error));
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text));
-  while (performance.now() - from < PATIENCE_MS) {
+  while (performance.now() - from < TIMEOUT_MS) {
     const response = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
     if (response?.status === 200) return { process: child, seconds: (performance.now() - from) / 1000 };
     if (failed !== undefined)
@@ -48,7 +48,7 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
     if (child.exitCode !== null) break;
     await sleep(10);
   }
-  throw new Error(`"start" was not ready within ${PATIENCE_MS / 1000} s: ${said}`);
+  throw new Error(`"start" was not ready within ${TIMEOUT_MS / 1000} s: ${said}`);
 };
 
 /** As a power cut would end it: every process of ours, and the server. */

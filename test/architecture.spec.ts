@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { MODULES, PROJECTIONS } from './modules.js';
-import { circlesIn, type Imports } from './support/circles.js';
+import { findCycles, type Imports } from './support/import-cycles.js';
 
 /** Modules that may import no package except Node's own. */
 const ALONE = new Set(['events', 'errors']);
@@ -159,15 +159,15 @@ const importsOf = (path: string): string[] =>
 describe('The shape of the tree', () => {
   const paths = [...sourcesIn('src'), ...sourcesIn('projections')];
 
-  it('has no circle, neither between files nor between the modules of the table', () => {
+  it('has no cycle, neither between files nor between the modules of the table', () => {
     const files: Imports = new Map(paths.map((path) => [path, importsOf(path)]));
-    expect(circlesIn(files)).toEqual([]);
+    expect(findCycles(files)).toEqual([]);
     const modules: Imports = new Map(
       Object.entries(MODULES).map(([module, may]) => [module, may === 'all of src' ? [] : may]),
     );
-    expect(circlesIn(modules)).toEqual([]);
+    expect(findCycles(modules)).toEqual([]);
     expect(
-      circlesIn(
+      findCycles(
         new Map([
           ['a', ['b']],
           ['b', ['c']],

@@ -133,17 +133,17 @@ describe('The built service with its log in EventStoreDB', () => {
     for (let fault = 0; fault < FAULT_ROUNDS + 2; fault++) {
       await sleep(200 + scene.random.next() * 200);
       const before = refused();
-      if (fault % 3 === 2) double.silence();
+      if (fault % 3 === 2) double.freeze();
       else await double.kill();
       await eventuallyPasses(() => expect(refused()).toBeGreaterThan(before));
-      if (fault % 3 === 2) double.speak();
+      if (fault % 3 === 2) double.unfreeze();
       else await double.restart();
       const acknowledged = sender.history.acknowledged.length;
       await eventually('more is acknowledged', () => sender.history.acknowledged.length !== acknowledged);
     }
     await stop();
     const slowest = Math.max(...sender.history.attempts.map(({ ms }) => ms));
-    // Ended by the service and not by the sender's patience.
+    // Ended by the service and not by the timeout of the sender.
     expect(slowest).toBeLessThan(10_000);
     expect(sender.history.attempts.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
     expect(await recount(sender.history, true)).toEqual([]);

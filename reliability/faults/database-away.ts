@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gateBefore } from '../../test/support/gate.js';
+import { startProxy } from '../../test/support/tcp-proxy.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { percentile } from '../rig/ask.js';
 import { checkAll, checkVerify, counted } from '../rig/check.js';
@@ -38,9 +38,9 @@ const killable = async (scene: Scene): Promise<Losable> => {
 
 const silenceable = async (scene: Scene): Promise<Losable> => {
   const database = await scene.database({ migrated: false });
-  const { gate, url } = await gateBefore(database.url);
-  scene.later(() => gate.close());
-  return { env: { DATABASE_URL: url }, lose: async () => gate.silence(), bringBack: async () => gate.speak() };
+  const { proxy, url } = await startProxy(database.url);
+  scene.later(() => proxy.close());
+  return { env: { DATABASE_URL: url }, lose: async () => proxy.freeze(), bringBack: async () => proxy.unfreeze() };
 };
 
 interface Asked {

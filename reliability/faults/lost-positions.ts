@@ -25,7 +25,7 @@ const ORGANIZATION = 'acme';
 /** Reports before the loss, lost, and after it: more than were lost, so that all their positions are taken. */
 const REPORTS = { before: 20, lost: 10, after: 40 };
 /** How soon every process must agree with the log after the promotion. */
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 const loseAndReplace = async (scene: Scene, { rounds }: Dose, preload?: string): Promise<Outcome> => {
   const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous: false });
@@ -175,12 +175,12 @@ const loseAndReplace = async (scene: Scene, { rounds }: Dose, preload?: string):
       );
     };
     let wrong = await disagreements().catch(() => ['no answer']);
-    while (wrong.length > 0 && Date.now() - promotedAt < PATIENCE_MS) {
+    while (wrong.length > 0 && Date.now() - promotedAt < TIMEOUT_MS) {
       await sleep(100);
       wrong = await disagreements().catch((error: Error) => [error.message]);
     }
     took.push(Date.now() - promotedAt);
-    findings.push(...wrong.map((finding) => `Round ${round}, ${PATIENCE_MS} ms after the promotion: ${finding}`));
+    findings.push(...wrong.map((finding) => `Round ${round}, ${TIMEOUT_MS} ms after the promotion: ${finding}`));
     findings.push(...died(processes));
     const had = lostReceiver.received.length;
     await sleep(500);

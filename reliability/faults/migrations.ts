@@ -4,7 +4,7 @@ import { Kysely, Migrator, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
 import * as baseline from '../../src/read-models/migrations/0023-baseline.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { gateBefore } from '../../test/support/gate.js';
+import { startProxy } from '../../test/support/tcp-proxy.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { Process } from '../rig/processes.js';
 import type { Scene } from '../rig/scene.js';
@@ -33,11 +33,11 @@ const migrateOnce = async (
   url: string,
   cutAt = Infinity,
 ): Promise<{ code: number | null; messages: number }> => {
-  const { gate, url: through } = await gateBefore(url);
-  scene.later(() => gate.close());
+  const { proxy, url: through } = await startProxy(url);
+  scene.later(() => proxy.close());
   let messages = 0;
   const process = Process.start(scene, 'src/cli', { DATABASE_URL: through }, { words: ['migrate'] });
-  gate.onRequest = () => {
+  proxy.onRequest = () => {
     messages += 1;
     if (messages === cutAt) process.signal('SIGKILL');
   };
@@ -72,8 +72,8 @@ const killMigrations = async (scene: Scene, { rounds }: Dose): Promise<Outcome> 
 /** The same migration, a statement a time and none of them taken back. */
 const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
   const database = await scene.database({ migrated: false });
-  const { gate, url } = await gateBefore(database.url);
-  scene.later(() => gate.close());
+  const { proxy, url } = await startProxy(database.url);
+  scene.later(() => proxy.close());
   const findings: string[] = [];
   for (const isCut of [true, false]) {
     const pool = createPool(url, () => {}, { ...NO_LIMITS, max: 1 });
@@ -85,10 +85,10 @@ const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
       disableTransactions: true,
     });
     let isReached = false;
-    gate.onRequest = (text) => {
+    proxy.onRequest = (text) => {
       // This table is not made any more.
       isReached ||= text.includes('create table read.days');
-      if (isCut && isReached) gate.drop();
+      if (isCut && isReached) proxy.dropConnections();
     };
     const result = await migrator.migrateToLatest().catch((error: unknown) => ({ error }));
     if (!isCut && result.error) findings.push(`The next start ended with ${(result.error as Error).message}`);

@@ -22,7 +22,7 @@ interface Dose {
 
 const BATCH = 1_000;
 /** How long is waited for what must come at some time. ms */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const poison = (n: number): Sent => sentThreat(`poison-${n}`, {}, `poison-${n}`);
 
@@ -89,7 +89,7 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     const isCounted = async (): Promise<boolean> =>
       (await database.pool.query<{ least: number }>('select min(position) as least from read.checkpoints')).rows[0]!
         .least >= head;
-    const isGivenUp = (): boolean => tries.failed >= ENOUGH_TRIES || Date.now() - begin > Math.max(goodMs, PATIENCE_MS);
+    const isGivenUp = (): boolean => tries.failed >= ENOUGH_TRIES || Date.now() - begin > Math.max(goodMs, TIMEOUT_MS);
     while (!(await isCounted()) && !isGivenUp()) await sleep(5);
     waits.push((await isCounted()) ? Date.now() - begin : Infinity);
     scene.tell(`batch ${n} of ${batches}`);
@@ -159,14 +159,14 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     ]);
     const parkedNow = async (): Promise<number> =>
       (await database.pool.query<{ n: number }>('select count(*) as n from read.parked_events')).rows[0]!.n;
-    for (const until = Date.now() + PATIENCE_MS; (await parkedNow()) === 0 && Date.now() < until;) await sleep(20);
+    for (const until = Date.now() + TIMEOUT_MS; (await parkedNow()) === 0 && Date.now() < until;) await sleep(20);
     const status = await call(scene, env, ['projections', 'status', '--json']);
     const all = JSON.parse(status.output) as { projection: string; parked: number; unknown: number }[];
     const { parked, unknown: unknowns } = all.find(({ projection }) => projection === 'metrics')!;
     if (parked !== 1 || unknowns !== 1) found.push(`The status says ${status.output}`);
     const dropped = await call(scene, env, ['parked', 'drop', unreadable, '--reason', 'a test']);
     if (dropped.code !== 0) found.push(`parked drop ended with ${dropped.code}: ${dropped.output}`);
-    for (const until = Date.now() + PATIENCE_MS; (await parkedNow()) > 0 && Date.now() < until;) await sleep(20);
+    for (const until = Date.now() + TIMEOUT_MS; (await parkedNow()) > 0 && Date.now() < until;) await sleep(20);
     if ((await parkedNow()) > 0) found.push('The dropped event is still parked');
     return found;
   }
@@ -176,7 +176,7 @@ export const poisonEvents: Scenario<Dose> = {
   name: 'F10',
   what: 'poison events at the first, a middle and the last place of a batch',
   full: { batches: 100, goodMs: 1_000 },
-  everyChange: { batches: 3, goodMs: PATIENCE_MS },
+  everyChange: { batches: 3, goodMs: TIMEOUT_MS },
   run: (scene, dose) => poisonBatches(scene, dose),
   guard: 'parking by halves',
   without: (scene, dose) => poisonBatches(scene, dose, false),

@@ -71,9 +71,9 @@ const withoutFence = (pool: Pool): Pool =>
     return tamper;
   });
 
-const caughtUp = async (pool: Pool, log: EventLog, patience: number): Promise<boolean> => {
+const caughtUp = async (pool: Pool, log: EventLog, timeoutMs: number): Promise<boolean> => {
   const head = Number(await log.head());
-  for (const until = Date.now() + patience; Date.now() < until; await sleep(20)) {
+  for (const until = Date.now() + timeoutMs; Date.now() < until; await sleep(20)) {
     const { rows } = await pool.query<{ least: number | null }>('select min(position) as least from read.checkpoints');
     if (rows[0]!.least === head) return true;
   }

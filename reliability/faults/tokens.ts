@@ -27,7 +27,7 @@ const WAITS = [undefined, 1, 3] as const;
 /** How much later than its deadline a 503 may arrive on a busy machine. ms */
 const LATE_MS = 3_000;
 const AGAIN_AFTER_MS = 100;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** Some stops are longer than reads may wait. ms */
 const STOPS_MS = [300, 2_500, 800, 4_000] as const;
 const CALM_MS = 700;
@@ -65,7 +65,7 @@ class TokenClient {
 
   /** @throws Error if the request is not answered with a success in time */
   protected async write(path: string, question: Question): Promise<any> {
-    for (const until = Date.now() + PATIENCE_MS; ; await sleep(AGAIN_AFTER_MS)) {
+    for (const until = Date.now() + TIMEOUT_MS; ; await sleep(AGAIN_AFTER_MS)) {
       const { status, body } = await this.send(path, question);
       if (status === 200 || status === 201) return body;
       if ((status !== 503 && status !== 429) || Date.now() > until)
@@ -88,7 +88,7 @@ class TokenClient {
       const about = `${kind} was answered ${status} after ${Math.round(ms)} ms: ${JSON.stringify(body).slice(0, 200)}`;
       if (status !== 503 || received['retry-after'] === undefined) findings.push(about);
       else if (ms > (wait ?? 2) * 1_000 + LATE_MS) findings.push(`${about}, which is after its deadline`);
-      else if (performance.now() - began > PATIENCE_MS) findings.push(`${about}, for the ${refused}th time`);
+      else if (performance.now() - began > TIMEOUT_MS) findings.push(`${about}, for the ${refused}th time`);
       else {
         await sleep(AGAIN_AFTER_MS);
         continue;

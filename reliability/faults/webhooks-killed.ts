@@ -25,11 +25,11 @@ type Deed = keyof typeof REPEATED;
 
 /** Records a round; the deed comes somewhere among them. */
 const A_ROUND = 60;
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 /** How long an orderly stop may take. ms */
 const STOPS_WITHIN = 10_000;
 
-const until = async (condition: () => boolean, ms = PATIENCE_MS): Promise<boolean> => {
+const until = async (condition: () => boolean, ms = TIMEOUT_MS): Promise<boolean> => {
   for (const end = Date.now() + ms; Date.now() < end; await sleep(2)) if (condition()) return true;
   return false;
 };

@@ -22,13 +22,13 @@ export interface Question {
   readonly events?: readonly object[];
   readonly agent?: Agent;
   /** ms */
-  readonly patience?: number;
+  readonly timeoutMs?: number;
 }
 
 const shared = new Agent({ keepAlive: true, maxSockets: 64 });
 export const BATCH = 'application/cloudevents-batch+json';
 
-/** One request. @throws what the socket said, or after the patience has ended */
+/** One request. @throws what the socket said, or after the timeoutMs has ended */
 export const ask = (
   url: string,
   {
@@ -40,7 +40,7 @@ export const ask = (
     type = events === undefined ? 'application/json' : BATCH,
     method = body === undefined ? 'GET' : 'POST',
     agent = shared,
-    patience = 20_000,
+    timeoutMs = 20_000,
   }: Question = {},
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
@@ -54,7 +54,7 @@ export const ask = (
         ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
       },
     });
-    const timer = setTimeout(() => asked.destroy(new Error(`No answer within ${patience} ms`)), patience);
+    const timer = setTimeout(() => asked.destroy(new Error(`No answer within ${timeoutMs} ms`)), timeoutMs);
     const fail = (error: Error): void => {
       clearTimeout(timer);
       reject(error);

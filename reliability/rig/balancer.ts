@@ -36,7 +36,7 @@ export class Balancer {
   /** From now on the process is in rotation whenever it is ready. */
   async follow(process: Process): Promise<void> {
     while (process.isRunning && !this.stopping.signal.aborted) {
-      const isReady = await ask(`${process.url ?? 'http://127.0.0.1:1'}/health/ready`, { patience: 2_000 }).then(
+      const isReady = await ask(`${process.url ?? 'http://127.0.0.1:1'}/health/ready`, { timeoutMs: 2_000 }).then(
         ({ status }) => status === 200,
         () => false,
       );

@@ -57,13 +57,13 @@ export const sentOf = (stored: readonly RecordedEvent[]): Sent[] =>
   });
 
 /** Waits until everything that is in the log now is counted. @returns how long that took, ms */
-export const counted = async (url: string, patience = 60_000): Promise<number> => {
+export const counted = async (url: string, timeoutMs = 60_000): Promise<number> => {
   const begin = Date.now();
   for (;;) {
     const { body } = await ask(`${url}/health/ready`).catch(() => ({ body: undefined }));
     const projections: { lag: number }[] | undefined = body?.parts?.readModels?.detail?.projections;
     if (projections && projections.length > 0 && projections.every(({ lag }) => lag === 0)) return Date.now() - begin;
-    if (Date.now() - begin > patience) throw new Error(`Not counted within ${patience} ms: ${JSON.stringify(body)}`);
+    if (Date.now() - begin > timeoutMs) throw new Error(`Not counted within ${timeoutMs} ms: ${JSON.stringify(body)}`);
     await sleep(20);
   }
 };

@@ -52,8 +52,8 @@ export class CopyKeeper {
       if (this.random.chance(0.02)) this.disk = this.backup;
       const dies = this.random.chance(0.2);
       // In the middle of a request, or when it has the answer and has not written it.
-      const patience = dies && this.random.chance(0.5) ? 1 + this.random.int(20) : 20_000;
-      const next = await this.next(this.random.pick([1, 7, 50, 1_000]), 300, patience);
+      const timeoutMs = dies && this.random.chance(0.5) ? 1 + this.random.int(20) : 20_000;
+      const next = await this.next(this.random.pick([1, 7, 50, 1_000]), 300, timeoutMs);
       if (dies) this.kills += 1;
       else if (next !== undefined) this.disk = next;
     }
@@ -104,12 +104,12 @@ export class CopyKeeper {
     return this.urls[this.turn++ % this.urls.length]!();
   }
 
-  private question(patience: number) {
-    return { key: this.reading.key, patience };
+  private question(timeoutMs: number) {
+    return { key: this.reading.key, timeoutMs };
   }
 
   /** What would be on the disk after the next answer: the same if there is nothing new, undefined if none came. */
-  private async next(limit: number, timeout: number, patience: number): Promise<Disk | undefined> {
+  private async next(limit: number, timeout: number, timeoutMs: number): Promise<Disk | undefined> {
     const { copy, last } = this.disk;
     const query = new URLSearchParams({
       limit: String(limit),
@@ -117,7 +117,7 @@ export class CopyKeeper {
       types: this.reading.kinds.join(),
       ...(last !== undefined && { lastEventId: last }),
     });
-    const answer = await ask(`${this.url()}/v2/organization/feed?${query}`, this.question(patience)).catch(
+    const answer = await ask(`${this.url()}/v2/organization/feed?${query}`, this.question(timeoutMs)).catch(
       () => undefined,
     );
     if (answer === undefined) return undefined;

@@ -58,7 +58,7 @@ export class Deployment {
   private async isReady(process: Process): Promise<boolean> {
     if (this.balancer !== undefined) return this.balancer.has(process);
     if (process.opsUrl === undefined) return false;
-    const { status } = await ask(`${process.opsUrl}/health/ready`, { patience: 3_000 }).catch(() => ({ status: 0 }));
+    const { status } = await ask(`${process.opsUrl}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ status: 0 }));
     return status === 200;
   }
 

@@ -22,7 +22,7 @@ export const sendAtFullRate = async (
   let accepted = 0;
   const send = async (connection: number): Promise<void> => {
     for (let n = 0; Date.now() < until;) {
-      const question = { key: senders[organization]!, events: batchOf(connection, n), agent, patience: 60_000 };
+      const question = { key: senders[organization]!, events: batchOf(connection, n), agent, timeoutMs: 60_000 };
       const { status, headers, body } = await ask(`${url}/v2/events`, question);
       statuses.note(status, headers);
       accepted += body.accepted ?? 0;

@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 
 /** Where a redirect leads. */
 const { elsewhere } = workerData as { elsewhere: string };
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const MiB = 1024 * 1024;
 const PIECE = Buffer.alloc(64 * 1024, 'x');
 
@@ -55,7 +55,7 @@ const server = createServer((request, response) => {
 });
 parentPort!.once('message', async () => {
   // Who has not been asked yet soon will be.
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(20))
+  for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await sleep(20))
     if (Object.keys(WAYS).every((way) => way in asked)) break;
   server.close();
   server.closeAllConnections();

@@ -96,7 +96,7 @@ export class Sender {
     readonly history: History,
     private readonly connections = 4,
     /** How long an answer is waited for, ms. */
-    private readonly patience = 20_000,
+    private readonly timeoutMs = 20_000,
   ) {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
     history.scene.later(async () => this.agent.destroy());
@@ -138,7 +138,7 @@ export class Sender {
         type: BATCH,
         body,
         agent: this.agent,
-        patience: this.patience,
+        timeoutMs: this.timeoutMs,
       });
     } catch (error) {
       kept.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });

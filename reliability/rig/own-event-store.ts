@@ -51,7 +51,7 @@ export class OwnEventStore {
       'the event store leads',
       async () => {
         if (!this.isRunning) throw new Error(`The event store ended with ${server.exitCode}`);
-        const info = ask(`http://127.0.0.1:${this.port}/info`, { patience: 5_000 });
+        const info = ask(`http://127.0.0.1:${this.port}/info`, { timeoutMs: 5_000 });
         return (await info.catch(() => undefined))?.body?.state === 'leader';
       },
       STARTS_WITHIN_MS,

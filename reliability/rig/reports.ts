@@ -7,7 +7,7 @@ import { type Answer, ask, BATCH } from './ask.js';
 export const DAY = '2026-03-01';
 const AGAIN_AFTER_MS = 50;
 /** For a batch to be acknowledged. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** So many of them, at an instant (ms). */
 interface Mark {
@@ -69,9 +69,9 @@ export class Reports {
       if (status === 200) this.token = headers['consistency-token'] as string | undefined;
       return status === 200;
     };
-    const until = Date.now() + PATIENCE_MS;
+    const until = Date.now() + TIMEOUT_MS;
     for (; !(await send()); await sleep(AGAIN_AFTER_MS))
-      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${PATIENCE_MS} ms`);
+      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${TIMEOUT_MS} ms`);
     this.acknowledged.push({ at: Date.now(), count: first + count });
   }
 

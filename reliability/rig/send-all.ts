@@ -14,7 +14,7 @@ export const sendAll = async (
   const total = { accepted: 0, rejected: 0 };
   for (let from = 0; from < all.length;) {
     const events = all.slice(from, from + size);
-    const { status, body } = await ask(`${url}/v2/events`, { key, events, patience: 60_000 });
+    const { status, body } = await ask(`${url}/v2/events`, { key, events, timeoutMs: 60_000 });
     if (status === 429 || status === 503) {
       await sleep(AGAIN_AFTER_MS);
       continue;

@@ -46,15 +46,15 @@ export class Service {
     return this.api.url ?? 'http://127.0.0.1:1';
   }
 
-  async ready(patience = 90_000): Promise<void> {
-    const until = Date.now() + patience;
+  async ready(timeoutMs = 90_000): Promise<void> {
+    const until = Date.now() + timeoutMs;
     for (;;) {
       const dead = this.processes.find(({ isRunning }) => !isRunning);
       if (dead) throw new Error(`${dead.program} ended with ${dead.exitCode}: ${dead.lines.slice(-5).join('\n')}`);
-      const { status } = await ask(`${this.url}/health/ready`, { patience: 3_000 }).catch(() => ({ status: 0 }));
+      const { status } = await ask(`${this.url}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ status: 0 }));
       if (status === 200) return;
       if (Date.now() > until)
-        throw new Error(`Not ready within ${patience} ms: ${this.api.lines.slice(-5).join('\n')}`);
+        throw new Error(`Not ready within ${timeoutMs} ms: ${this.api.lines.slice(-5).join('\n')}`);
       await sleep(20);
     }
   }

@@ -60,7 +60,7 @@ const isPutOff = (status: number, said: string): boolean =>
   status === 503 || (status === 429 && said.includes('of this organization are waiting'));
 
 const worksInAll = async ({ opsUrl }: Process): Promise<boolean> => {
-  const asked = ask(`${opsUrl}/health/ready`, { patience: 3_000 });
+  const asked = ask(`${opsUrl}/health/ready`, { timeoutMs: 3_000 });
   const { body } = await asked.catch(() => ({ body: undefined }));
   const lanes = Object.values<string>(body?.parts?.lanes?.detail ?? {});
   return lanes.length > 0 && lanes.every((state) => state === 'working');
@@ -159,7 +159,7 @@ export class Skewed {
         if (!process.isRunning) throw new Error(`${name} ended: ${process.lines.slice(-5).join('\n')}`);
         const url = name === 'api' ? process.url : process.opsUrl;
         if (url === undefined) return false;
-        const asked = ask(`${url}/health/ready`, { patience: 3_000 });
+        const asked = ask(`${url}/health/ready`, { timeoutMs: 3_000 });
         return (await asked.catch(() => ({ status: 0 }))).status === 200;
       },
       READY_WITHIN_MS,
@@ -178,7 +178,7 @@ export class Skewed {
     for (const url of [this.url, this.rightUrl]) {
       const at = Date.now();
       const path = `${url}/v2/organization/webhooks/${this.webhookId}/test`;
-      const answer = await ask(path, { key, method: 'POST', patience: 30_000 }).catch(() => undefined);
+      const answer = await ask(path, { key, method: 'POST', timeoutMs: 30_000 }).catch(() => undefined);
       const had = this.deliveries.filter((one) => one.at >= at && one.subject === this.webhookId).length;
       if (answer?.status !== 200 || answer.body.status !== 204 || had !== 1 || answer.ms > TEST_WITHIN_MS)
         this.found(
@@ -362,7 +362,7 @@ export class Skewed {
   private async lookLive(): Promise<void> {
     for (const [name, process] of [...this.running, ['right API', this.right] as const]) {
       const url = process.program === 'src/main' ? process.url : process.opsUrl;
-      const { status } = await ask(`${url}/health/live`, { patience: 3_000 }).catch(() => ({ status: 0 }));
+      const { status } = await ask(`${url}/health/live`, { timeoutMs: 3_000 }).catch(() => ({ status: 0 }));
       // One that was replaced meanwhile does not answer.
       const isReplaced = process !== this.right && this.running.get(name as Skewable) !== process;
       if (status === 503 || (status === 0 && !process.isRunning && !isReplaced))
@@ -372,7 +372,7 @@ export class Skewed {
 
   private async lookBehind(): Promise<void> {
     const { rightUrl: url } = this;
-    const { body } = await ask(`${url}/health/ready`, { patience: 3_000 }).catch(() => ({ body: undefined }));
+    const { body } = await ask(`${url}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ body: undefined }));
     const projections: { projection: string; lag: number }[] = body?.parts?.readModels?.detail?.projections ?? [];
     const lags = projections.map(({ lag }) => lag);
     this.behind.push({ at: Date.now(), facts: lags.length === 0 ? Infinity : Math.max(...lags) });

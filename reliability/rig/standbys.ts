@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverOwner } from '../../src/postgres/embedded/os-user.js';
 import { eventually } from '../../test/support/eventually.js';
-import { Gate } from '../../test/support/gate.js';
+import { TcpProxy } from '../../test/support/tcp-proxy.js';
 import { freePort } from '../../test/support/free-port.js';
 import { queryOnce } from '../../test/support/query-once.js';
 import type { Scene } from './scene.js';
@@ -41,7 +41,7 @@ export class Standbys {
     private readonly programs: string,
     private readonly options: StandbysOptions,
     servers: readonly Server[],
-    private readonly gate: Gate,
+    private readonly proxy: TcpProxy,
   ) {
     this.servers = servers;
     this.primary = servers[0]!;
@@ -53,11 +53,11 @@ export class Standbys {
     const folder = await scene.folder();
     const servers: Server[] = [];
     for (let n = 0; n <= count; n += 1) servers.push({ port: await freePort(), folder: join(folder, `server-${n}`) });
-    const gate = new Gate({ host: '127.0.0.1', port: servers[0]!.port });
-    await gate.open();
-    const standbys = new Standbys(programs, options, servers, gate);
+    const proxy = new TcpProxy({ host: '127.0.0.1', port: servers[0]!.port });
+    await proxy.open();
+    const standbys = new Standbys(programs, options, servers, proxy);
     scene.later(async () => {
-      await gate.close();
+      await proxy.close();
       for (const server of servers) await standbys.kill(server);
     });
     const { primary } = standbys;
@@ -71,7 +71,7 @@ export class Standbys {
 
   /** The one address that the service is given: it follows the primary. */
   get url(): string {
-    return `postgres://postgres@${this.gate.address}/postgres`;
+    return `postgres://postgres@${this.proxy.address}/postgres`;
   }
 
   urlOf(server: Server): string {
@@ -127,7 +127,7 @@ export class Standbys {
     const [next, other] = received[0]! >= received[1]! ? [first, second] : [second, first];
     this.primary = next;
     await this.ask(next, 'select pg_promote()');
-    this.gate.leadTo({ host: '127.0.0.1', port: next.port });
+    this.proxy.redirectTo({ host: '127.0.0.1', port: next.port });
     await this.follow(other);
     return before;
   }

@@ -27,7 +27,7 @@ export interface Target {
   weigh(): Promise<Weight>;
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** @param weights the folder that the process writes into; see `preload/weigh.ts` */
 export const weigh = async ({ pid, isRunning, program }: Process, weights: string): Promise<Weight> => {
@@ -41,9 +41,9 @@ export const weigh = async ({ pid, isRunning, program }: Process, weights: strin
   };
   const before = read().times;
   process.kill(pid, 'SIGUSR2');
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(10)) {
+  for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await sleep(10)) {
     const { times, ...weight } = read();
     if (times > before) return weight;
   }
-  throw new Error(`${program} did not say within ${PATIENCE_MS} ms what it weighs`);
+  throw new Error(`${program} did not say within ${TIMEOUT_MS} ms what it weighs`);
 };

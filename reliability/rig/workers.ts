@@ -73,7 +73,7 @@ export class Workers {
 /** Each lane that the worker knows, and whether it works there; none while it is silent. */
 const lanesOf = async ({ opsUrl }: Process): Promise<ReadonlyMap<string, boolean>> => {
   if (opsUrl === undefined) return new Map();
-  const { body } = await ask(`${opsUrl}/health/ready`, { patience: 3_000 }).catch(() => ({ body: undefined }));
+  const { body } = await ask(`${opsUrl}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ body: undefined }));
   const detail: Record<string, string> = body?.parts?.lanes?.detail ?? {};
   return new Map(Object.entries(detail).map(([lane, state]) => [lane, state === 'working']));
 };

@@ -6,7 +6,7 @@ import { answers, ListServer, sends } from '../asset-check/lists/list-server.js'
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 
 const BUDGET_MS = 400;
@@ -76,7 +76,7 @@ describe('The asset check with failing sources', () => {
     await rm(folder, { recursive: true });
   });
 
-  const post = (path: string, json: unknown): Promise<Answer> => app.call(`/v2/asset/${path}`, { key, json });
+  const post = (path: string, json: unknown): Promise<ApiResponse> => app.call(`/v2/asset/${path}`, { key, json });
   const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
   it('starts without waiting for failing sources', () => {

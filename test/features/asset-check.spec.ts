@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AssetCheckResponse, BulkAssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { type Answer, call } from '../support/call.js';
+import { type ApiResponse, call } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, type Sent, sent } from '../support/upstream.js';
@@ -16,16 +16,16 @@ describe('POST /v2/asset/check', () => {
   let key: string;
   let projecting: Projecting;
 
-  const post = (path: string, json: unknown, as = key, { url } = app, after?: Answer): Promise<Answer> =>
+  const post = (path: string, json: unknown, as = key, { url } = app, after?: ApiResponse): Promise<ApiResponse> =>
     call(`${url}/v2/asset/${path}`, { json, key: as, after });
 
-  const check = async (content: string, at = app, after?: Answer): Promise<AssetCheckResponse> => {
+  const check = async (content: string, at = app, after?: ApiResponse): Promise<AssetCheckResponse> => {
     const { status, body } = await post('check', { content, type: 'URL' }, key, at, after);
     expect(status).toBe(200);
     return body as AssetCheckResponse;
   };
 
-  const report = async (...events: Sent[]): Promise<Answer> =>
+  const report = async (...events: Sent[]): Promise<ApiResponse> =>
     send(app, await app.issueKey({ scopes: ['ingest'] }), events);
 
   const entry = (changeId: string, type: string, content: string, status: string, createdAt = '2026-03-01T10:00:00Z') =>

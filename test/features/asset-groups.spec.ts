@@ -5,7 +5,7 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { type Answer } from '../support/call.js';
+import { type ApiResponse } from '../support/call.js';
 import { NO_LIMITS } from '../support/postgres.js';
 import { projectToHead, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
@@ -22,7 +22,7 @@ afterAll(async () => {
 const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write'], of: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await of.issueKey({ organization, scopes });
-  const call = (method: string, path = '', given?: unknown, headers = {}): Promise<Answer> =>
+  const call = (method: string, path = '', given?: unknown, headers = {}): Promise<ApiResponse> =>
     of.call(`/v2/organization/asset-groups${path}`, {
       method,
       key,

@@ -4,7 +4,7 @@ import { readIngestUsage } from '../../src/quotas/usage.js';
 import { readKeyUses } from '../../src/read-models/key-uses.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startProjecting } from '../support/projecting.js';
@@ -21,7 +21,7 @@ afterAll(() => database.drop());
 const start = (): Promise<TestApp> =>
   startApp({ env: { INGEST_EVENTS_PER_DAY: String(LIMIT) }, databaseUrl: database.url });
 
-const send = (app: TestApp, key: string, ids: readonly string[], data: object = {}): Promise<Answer> =>
+const send = (app: TestApp, key: string, ids: readonly string[], data: object = {}): Promise<ApiResponse> =>
   app.call('/v2/events', {
     key,
     json: ids.map((id) => cloudEvent(sentThreat(id, { organization: 'acme', ...data }, id))),

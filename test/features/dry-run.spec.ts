@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MEASURE } from '../../src/events/measure.js';
 import { delivered, history } from '../projections/histories.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
@@ -35,14 +35,14 @@ afterAll(async () => {
   await app.close();
 });
 
-const post = (query: string, key: string, body: unknown): Promise<Answer> =>
+const post = (query: string, key: string, body: unknown): Promise<ApiResponse> =>
   app.call(`/v2/events${query}`, {
     key,
     json: body,
     headers: { 'content-type': Array.isArray(body) ? BATCH : ONE },
   });
-const dryRun = (body: unknown, key = keys.every): Promise<Answer> => post('?dryRun=true', key, body);
-const send = (body: unknown, key = keys.every): Promise<Answer> => post('', key, body);
+const dryRun = (body: unknown, key = keys.every): Promise<ApiResponse> => post('?dryRun=true', key, body);
+const send = (body: unknown, key = keys.every): Promise<ApiResponse> => post('', key, body);
 
 const threat = (threatId: string, data: object = {}, id?: string): Record<string, unknown> =>
   cloudEvent(sentThreat(threatId, { organization: 'globex', ...data }, id));

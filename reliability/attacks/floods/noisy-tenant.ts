@@ -60,7 +60,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
         const { status, headers } = await ask(`${target.url}/v2/organization/metrics?startDate=${start}`, {
           key: target.keys[ORGANIZATION],
           agent,
-          patience: 60_000,
+          timeoutMs: 60_000,
         });
         statuses.note(status, headers);
         if (status !== 200) await sleep(20);

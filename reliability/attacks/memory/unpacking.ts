@@ -17,7 +17,7 @@ const MB = 1024 * 1024;
 /** 200,000 blocks: two seconds of a thread, and nothing comes out. */
 const BODY = emptyBlocks(Math.round(2.2 * MB));
 const PIECE = 64 * 1024;
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 const chunk = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
@@ -36,7 +36,7 @@ const attack = async (scene: Scene, target: Target, { bodies, atOnce }: Dose): P
   const statuses = new Statuses();
   const { seen, findings } = await unnoticed(scene, target, () =>
     inLanes(atOnce, bodies, async (n) => {
-      statuses.note(await sendUntilAnswered(target.url, request(key), PATIENCE_MS));
+      statuses.note(await sendUntilAnswered(target.url, request(key), TIMEOUT_MS));
       scene.tell(`${n} of ${bodies} bodies`);
     }),
   );

@@ -68,7 +68,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
     inLanes(atOnce, all.length * rounds, async (n) => {
       const { path, type, body } = all[n % all.length]!;
       const key = path === BULK ? target.keys[TENANTS[12]!] : target.senders[TENANTS[12]!];
-      const { status, headers } = await ask(target.url + path, { key, type, body, patience: 60_000 }).catch(() => ({
+      const { status, headers } = await ask(target.url + path, { key, type, body, timeoutMs: 60_000 }).catch(() => ({
         status: 0,
         headers: {},
       }));

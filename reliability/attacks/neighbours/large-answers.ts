@@ -48,7 +48,7 @@ const fillGroup = (target: Target, groupId: number, contents: number): Promise<u
 };
 
 const listGroups = async ({ url, keys }: Opened): Promise<readonly { id: number; assetCount: number }[]> =>
-  (await ask(url + GROUPS, { key: keys[ORGANIZATION], patience: 120_000 })).body.groups;
+  (await ask(url + GROUPS, { key: keys[ORGANIZATION], timeoutMs: 120_000 })).body.groups;
 
 /** Stores groups as if they had been created one by one, with ids from this one on. */
 const createGroups = async ({ log, url }: Opened, first: number, groups: number): Promise<void> => {

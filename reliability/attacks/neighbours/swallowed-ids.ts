@@ -10,12 +10,12 @@ import { verdictsOf } from '../../rig/verdicts.js';
 interface Dose {
   readonly events: number;
   /** How long something is waited for that must come, ms. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 const [THIEF, VICTIM] = [TENANTS[9]!, TENANTS[10]!];
 
-const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { events, timeoutMs }: Dose): Promise<Outcome> => {
   const findings: string[] = [];
   const run = `s18-${Date.now()}`;
   const counts = async (): Promise<number> =>
@@ -43,7 +43,7 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
     ...broken.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);
   if (odd.accepted > 0) findings.push(`${odd.accepted} ids or sources with control characters were accepted`);
-  await eventually('everything is counted', async () => (await counts()) >= before + events, patienceMs).catch(() => {
+  await eventually('everything is counted', async () => (await counts()) >= before + events, timeoutMs).catch(() => {
     /* said below */
   });
   const counted = (await counts()) - before;
@@ -51,7 +51,7 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
   const kept = await eventually(
     'the verdict is there',
     async () => (await verdictsOf(target, VICTIM, [`${run}-0.example`]))[0]!.status === 'BLOCKED',
-    patienceMs,
+    timeoutMs,
   ).then(
     () => true,
     () => false,
@@ -68,9 +68,9 @@ export const swallowedIds: Scenario<Dose> = {
   name: 'S18',
   what: 'an organization uses the ids of others’ events first',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
-  full: { events: 10_000, patienceMs: 60_000 },
+  full: { events: 10_000, timeoutMs: 60_000 },
   run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'an event’s id is made of the record it is about, too',
-  counterTest: { events: 20, patienceMs: 500 },
+  counterTest: { events: 20, timeoutMs: 500 },
   without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

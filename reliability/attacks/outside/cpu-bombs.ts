@@ -46,7 +46,7 @@ const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }
   const key = keys[TENANTS[4]!];
   const measure = async (contentOf: (n: number) => string): Promise<number> => {
     const json = { contents: Array.from({ length: items }, (_, n) => contentOf(n)) };
-    return (await ask(`${url}/v2/asset/check/bulk`, { key, json, patience: 120_000 })).ms / items;
+    return (await ask(`${url}/v2/asset/check/bulk`, { key, json, timeoutMs: 120_000 })).ms / items;
   };
   const ranged = async (query: string): Promise<number> => {
     const took: number[] = [];

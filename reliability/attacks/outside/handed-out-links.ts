@@ -10,7 +10,7 @@ import { verdictsOf } from '../../rig/verdicts.js';
 interface Dose {
   /** Blocked names that each form is tried with. */
   readonly names: number;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 /** Each form names this; a number or a code stays what it is. */
@@ -37,7 +37,7 @@ const linksOf = (n: number): Link[] =>
 /** What must stay open: forms of the same platforms that are nobody's profile. */
 const strangers = (): string[] => linkForms().flatMap(({ form, reading }) => (reading === undefined ? [form] : []));
 
-const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { names, timeoutMs }: Dose): Promise<Outcome> => {
   const check = async (contents: readonly string[]): Promise<string[]> =>
     (await verdictsOf(target, TENANTS[12]!, contents)).map(({ status }) => status);
   const links = Array.from({ length: names }, (_, n) => linksOf(n)).flat();
@@ -49,7 +49,7 @@ const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outc
   await eventually(
     'the profiles are blocked',
     async () => (await check([last.form]))[0] === 'BLOCKED',
-    patienceMs,
+    timeoutMs,
   ).catch(() => {
     /* found below */
   });
@@ -72,9 +72,9 @@ export const handedOutLinks: Scenario<Dose> = {
   name: 'S30',
   what: 'a blocked profile in every form that its platform hands out',
   asvs: { '1.1.1': 'Encoding and Sanitization Architecture', '1.5.3': 'Safe Deserialization' },
-  full: { names: 500, patienceMs: 60_000 },
+  full: { names: 500, timeoutMs: 60_000 },
   run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'links are read by the table of sites',
-  counterTest: { names: 1, patienceMs: 500 },
+  counterTest: { names: 1, timeoutMs: 500 },
   without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

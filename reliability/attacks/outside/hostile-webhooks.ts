@@ -18,7 +18,7 @@ interface Dose {
   readonly quietMs: number;
   readonly attackMs: number;
   /** How long what is due may take. ms */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   /** How much slower than quiet the others may become, at the 99th percentile. */
   readonly factor: number;
   /** What is faster than this nobody calls slow. ms */
@@ -68,7 +68,7 @@ class Others {
   }
 
   /** Tells them of records at a steady rate. @returns how long each took from its acknowledgement, ms */
-  async tell(ms: number, patienceMs: number): Promise<number[]> {
+  async tell(ms: number, timeoutMs: number): Promise<number[]> {
     const from = performance.now();
     const names: string[] = [];
     const adding: Promise<void>[] = [];
@@ -83,7 +83,7 @@ class Others {
     }
     await Promise.all(adding);
     // What is missing is found below.
-    await eventually('all arrives', () => names.every((name) => this.received.has(name)), patienceMs).catch(() => {});
+    await eventually('all arrives', () => names.every((name) => this.received.has(name)), timeoutMs).catch(() => {});
     const end = performance.now();
     return names.map((name) => Math.max(0, (this.received.get(name) ?? end) - this.acknowledged.get(name)!));
   }
@@ -106,7 +106,7 @@ const descriptorsOf = ({ pid }: Process): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0;
 
 const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/preload/weigh'): Promise<Outcome> => {
-  const { attackers, quietMs, attackMs, patienceMs, factor, floorMs } = dose;
+  const { attackers, quietMs, attackMs, timeoutMs, factor, floorMs } = dose;
   const rig = await Rig.start();
   scene.later(() => rig.end());
   const others = new Others(rig);
@@ -122,7 +122,7 @@ const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/prelo
   const deliveries = Process.start(scene, 'src/deliver', env, { preload: builtUrl(preload) });
   // The first requests are slower than all that follow.
   await others.tell(1_000, 20_000);
-  const quiet = await others.tell(quietMs, patienceMs);
+  const quiet = await others.tell(quietMs, timeoutMs);
   const before = await weigh(deliveries, weights);
 
   const hostile = new Worker(new URL(builtUrl('reliability/rig/hostile-receivers')), {
@@ -141,7 +141,7 @@ const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/prelo
     await Promise.all(endpoints);
   }
   scene.tell(`${attackers * ENDPOINTS} hostile endpoints`);
-  const during = await others.tell(attackMs, patienceMs);
+  const during = await others.tell(attackMs, timeoutMs);
   const most = peakOf() - before.descriptors;
   hostile.postMessage('stop');
   const [asked] = (await once(hostile, 'message')) as [Record<string, number>];
@@ -189,7 +189,7 @@ export const hostileWebhooks: Scenario<Dose> = {
     '13.1.3': 'Configuration Documentation',
     '13.2.5': 'Backend Communication Configuration',
   },
-  full: { attackers: 20, quietMs: 30_000, attackMs: 60_000, patienceMs: 20_000, factor: 1.2, floorMs: 0 },
+  full: { attackers: 20, quietMs: 30_000, attackMs: 60_000, timeoutMs: 20_000, factor: 1.2, floorMs: 0 },
   run: (scene, dose) => attack(scene, dose),
   guard: 'half of the requests in flight are kept for endpoints that answer soon',
   without: (scene, dose) => attack(scene, dose, 'reliability/rig/preload/any-slot'),

@@ -13,7 +13,7 @@ interface Dose {
   /** Bytes that all of them at once may cost. */
   readonly mostMore: number;
   /** How long an answer is waited for, ms. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 const CHUNK = 64 * 1024;
@@ -91,10 +91,10 @@ const resident = (pid: number): number =>
     ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
     : 0;
 
-const attack = async (target: Target, { rounds, atOnce, mostMore, patienceMs }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { rounds, atOnce, mostMore, timeoutMs }: Dose): Promise<Outcome> => {
   const key = target.keys[TENANTS[0]!]!;
   const push = (oversize: Oversize): Promise<number> =>
-    sendUntilAnswered(target.url, piecesOf(oversize, key), patienceMs);
+    sendUntilAnswered(target.url, piecesOf(oversize, key), timeoutMs);
   const findings: string[] = [];
   // Once each, so that what a first time costs is not counted as theirs.
   for (const oversize of OVERSIZES) {
@@ -118,9 +118,9 @@ export const sizes: Scenario<Dose> = {
   name: 'S4',
   what: 'bodies, headers and addresses far too large',
   asvs: { '5.2.1': 'File Upload and Content', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
-  full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, patienceMs: 15_000 },
+  full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, timeoutMs: 15_000 },
   run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'what is too large is refused before it is read',
-  counterTest: { rounds: 1, atOnce: 30, patienceMs: 1_000 },
+  counterTest: { rounds: 1, atOnce: 30, timeoutMs: 1_000 },
   without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

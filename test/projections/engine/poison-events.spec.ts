@@ -12,7 +12,7 @@ import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
 import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
-import { gateBefore } from '../../support/gate.js';
+import { startProxy } from '../../support/tcp-proxy.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { sent, type Sent, stored } from '../../support/upstream.js';
@@ -177,17 +177,17 @@ describe('An outage parks no event', () => {
 
   it('if the database is unavailable, and again as soon as it has recovered', async () => {
     await append(reports(1));
-    const { gate, url } = await gateBefore(database.url);
+    const { proxy, url } = await startProxy(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
     const projecting = startProjecting(log, pool, [metrics], options());
     await eventually('it has been tried often', () => {
-      gate.drop();
+      proxy.dropConnections();
       return projecting.troubles.length > 4;
     });
     await projecting.reached();
     await projecting.stop();
     await pool.end();
-    await gate.close();
+    await proxy.close();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
   });

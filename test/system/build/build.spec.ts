@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { build, NAME, newFolder, removeFolders } from './project-folder.js';
 
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 describe('The build', () => {
   afterAll(removeFolders);
@@ -38,6 +38,6 @@ describe('The build', () => {
       await build(folder);
       expect(existsSync(join(folder, 'dist/src/added.js'))).toBe(true);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

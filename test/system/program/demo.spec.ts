@@ -21,7 +21,7 @@ import { operatorCall } from '../../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 /** A sixtieth of the sites, and every kind of asset; `row-events.spec.ts` reads all of them. */
 const isTaken = (row: string, index: number): boolean => index % 60 === 0 || row.includes('twitter.com');
 
@@ -53,7 +53,7 @@ const runDemo = async (): Promise<Program> => {
       if (demo.isOver()) throw new Error(`The demo ended: ${demo.err()}`);
       return demo.err().includes('runs until Ctrl-C');
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
   return demo;
 };
@@ -138,7 +138,7 @@ describe('The demo', () => {
       }
       expect(shown(first.out(), 'URL') + shown(first.out(), 'TWITTER')).toBe(shown(first.out(), 'New threats'));
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it('prints calls that work', async () => {
@@ -202,7 +202,7 @@ describe('The demo', () => {
       expect(await log.head()).toBe(before + 2n);
       expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it('cleans up without making a database if there is none', async () => {

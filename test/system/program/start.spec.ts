@@ -7,12 +7,12 @@ import { apiFlags } from '../../../src/cli/start.js';
 import { commandLine } from '../../../src/postgres/embedded/postmaster.js';
 import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../../support/eventually.js';
-import { Gate } from '../../support/gate.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
 import { createDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
 /** Some start the whole service twice, on a machine that may be busy with other things. */
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
 const childrenOf = (pid: number): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
@@ -127,7 +127,7 @@ describe('npm start', () => {
       // A process whose memory is freed counts as stopped, and takes the kernel a moment more.
       await eventually('none of its processes is left', () => !after.some(lives));
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   const itOnLinux = process.platform === 'linux' ? it : it.skip;
@@ -162,7 +162,7 @@ describe('npm start', () => {
       expect(await supervisor.ended()).toBe(1);
       await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
@@ -176,7 +176,7 @@ describe('npm start', () => {
       expect(supervisor.said()).not.toContain('restarts in');
       expect(await serverOf(dataDir)).toBeUndefined();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
@@ -192,7 +192,7 @@ describe('npm start', () => {
       expect(await supervisor.ended()).toBe(EXIT_CONFIG);
       expect(await serverOf(dataDir)).toBeUndefined();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
@@ -200,15 +200,15 @@ describe('npm start', () => {
     async () => {
       const real = await createDatabase({ migrated: false });
       const url = new URL(real.url);
-      const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
-      await gate.open();
-      await gate.close();
-      url.host = gate.address;
+      const proxy = new TcpProxy({ host: url.hostname, port: Number(url.port || 5432) });
+      await proxy.open();
+      await proxy.close();
+      url.host = proxy.address;
       start(0, { DATABASE_URL: url.href });
       const waits = (): number => supervisor.said().split('The database is unavailable').length - 1;
       // Longer than five starts in a row would take.
       await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
-      await gate.open();
+      await proxy.open();
       await eventually('the API is ready', answers);
       await eventually('the projector works', () => supervisor.said().includes('Lease acquired; projecting'));
       expect(supervisor.said()).not.toContain('restarts in');
@@ -217,9 +217,9 @@ describe('npm start', () => {
       expect(supervisor.said()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
-      await gate.close();
+      await proxy.close();
       await real.drop();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

@@ -11,7 +11,7 @@ import { cloudEvent, sentThreat } from '../../support/upstream.js';
 import { Collector } from '../../tracing/collector.js';
 import type { ReceivedSpan } from '../../tracing/otlp.js';
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];
 const EVENTS = '/v2/events';
 const METRICS = '/v2/organization/metrics';
@@ -144,7 +144,7 @@ describe('A collector', () => {
       for (const secret of [ingest, read, 'in-no-span', 'startDate', '2001-02-03', 'acme', 'select ', 'insert '])
         expect({ secret, isIn: text.includes(secret) }).toEqual({ secret, isIn: false });
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 
@@ -195,6 +195,6 @@ describe('A process', () => {
         expect(ofOpenTelemetry(imported)).toEqual([]);
       }
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { startProgram } from '../../support/program.js';
 
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
 const withWrongPassword = (): string => {
   const url = new URL(process.env['TEST_DATABASE_URL']!);
@@ -28,7 +28,7 @@ describe('A database that cannot be used', () => {
           });
       }
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
@@ -47,6 +47,6 @@ describe('A database that cannot be used', () => {
         }),
       ]);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

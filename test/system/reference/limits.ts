@@ -278,7 +278,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Contents of changes of group members that wait',
       limit: (of) =>
-        `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'PATIENCE_MS')}`,
+        `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'TIMEOUT_MS')}`,
       beyond: '429',
       rejects: 'src/asset-groups/members/membership-queue.ts',
     },

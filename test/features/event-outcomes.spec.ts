@@ -6,7 +6,7 @@ import { dayOf, formatDay } from '../../src/events/instant.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { addIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
@@ -31,13 +31,13 @@ afterAll(async () => {
 
 const threat = (organization: string, threatId: string, data: object = {}): Record<string, unknown> =>
   cloudEvent(sentThreat(threatId, { organization, ...data }, threatId));
-const send = (key: string, events: readonly unknown[], query = ''): Promise<Answer> =>
+const send = (key: string, events: readonly unknown[], query = ''): Promise<ApiResponse> =>
   app.call(`/v2/events${query}`, {
     key,
     json: events,
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   });
-const ask = async (key: string, path: string): Promise<Answer['body']> => {
+const ask = async (key: string, path: string): Promise<ApiResponse['body']> => {
   for (const kept of [RejectionLog, UsageLog, DailyQuota])
     await app.app.get<RejectionLog | UsageLog | DailyQuota>(kept).beforeApplicationShutdown();
   const { status, body } = await app.call(`/v2/events/${path}`, { key });

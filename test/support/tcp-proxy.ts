@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP gate before a server, which can be slammed, or stay open and pass nothing on. */
-export class Gate {
-  /** Told of everything that is sent to the server, before it is passed on. */
+/** A TCP proxy in front of a server. It can close connections, reject new ones, or keep them open and transfer nothing. */
+export class TcpProxy {
+  /** Called with everything that is sent to the server, before the proxy forwards it. */
   onRequest: (text: string) => void = () => {};
-  /** Connections that have come so far. */
-  taken = 0;
+  /** How many connections it has accepted so far. */
+  accepted = 0;
   private server: Server | undefined;
   private readonly pairs = new Set<readonly [near: Socket, far: Socket]>();
-  private isSilent = false;
+  private isFrozen = false;
 
   /** @param port 0 for a free one */
   constructor(
@@ -26,10 +26,10 @@ export class Gate {
     return this.pairs.size;
   }
 
-  /** Opens, on the same port as before where it was open before. */
+  /** Starts to listen, on the same port as before if it was open before. */
   async open(): Promise<void> {
     this.server = createServer((near) => {
-      this.taken += 1;
+      this.accepted += 1;
       const far = connect(this.target);
       const pair = [near, far] as const;
       this.pairs.add(pair);
@@ -40,50 +40,50 @@ export class Gate {
       };
       for (const socket of pair) socket.setNoDelay(true).on('error', end).on('close', end);
       near.on('data', (chunk: Buffer) => this.onRequest(chunk.toString('latin1')));
-      if (this.isSilent) near.pause();
+      if (this.isFrozen) near.pause();
       else near.pipe(far).pipe(near);
     }).listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
     this.port = (this.server.address() as AddressInfo).port;
   }
 
-  /** As a server that was stopped with SIGSTOP: connections are taken, nothing is ever said. */
-  silence(): void {
-    this.isSilent = true;
+  /** Behaves like a server stopped with SIGSTOP: accepts connections, but transfers nothing until `unfreeze` is called. */
+  freeze(): void {
+    this.isFrozen = true;
     for (const socket of [...this.pairs].flat()) socket.unpipe().pause();
   }
 
-  speak(): void {
-    this.isSilent = false;
+  unfreeze(): void {
+    this.isFrozen = false;
     for (const [near, far] of this.pairs) near.pipe(far).pipe(near);
   }
 
-  /** Cuts what is connected; new connections are taken. */
-  drop(): void {
+  /** Closes all connections, and still accepts new ones. */
+  dropConnections(): void {
     for (const socket of [...this.pairs].flat()) socket.destroy();
   }
 
-  /** Leads new connections to another server, and cuts those to the one before, as the address of a primary does. */
-  leadTo(target: { readonly host: string; readonly port: number }): void {
+  /** Forwards new connections to another server and closes the others, like an address that follows the primary. */
+  redirectTo(target: { readonly host: string; readonly port: number }): void {
     this.target = target;
-    this.drop();
+    this.dropConnections();
   }
 
-  /** Cuts what is connected, and refuses new connections. */
+  /** Closes all connections and stops listening. */
   async close(): Promise<void> {
     const { server } = this;
     this.server = undefined;
-    this.drop();
-    this.isSilent = false;
+    this.dropConnections();
+    this.isFrozen = false;
     if (server !== undefined) await new Promise((resolve) => server.close(resolve));
   }
 }
 
-/** A gate before a database. @returns the database's URL through it too */
-export const gateBefore = async (databaseUrl: string): Promise<{ gate: Gate; url: string }> => {
+/** Starts a proxy in front of a database. @returns the proxy, and the URL of the database through the proxy */
+export const startProxy = async (databaseUrl: string): Promise<{ proxy: TcpProxy; url: string }> => {
   const url = new URL(databaseUrl);
-  const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
-  await gate.open();
-  url.host = gate.address;
-  return { gate, url: url.href };
+  const proxy = new TcpProxy({ host: url.hostname, port: Number(url.port || 5432) });
+  await proxy.open();
+  url.host = proxy.address;
+  return { proxy, url: url.href };
 };

@@ -3,10 +3,10 @@ import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { InMemoryEventLog } from './in-memory-event-log.js';
 import { eventStores } from './event-store.js';
 
-/** Whether a spec is run again with its log in an event store: what depends on the log needs few of many random cases. */
-export const isRerun = process.env['TEST_LOG'] === 'EventStoreDB';
+/** Whether the log of the specs is in an event store (`TEST_LOG=EventStoreDB`). Specs then run fewer random cases. */
+export const usesEventStore = process.env['TEST_LOG'] === 'EventStoreDB';
 
-/** Cuts the batches of a log to the sizes that a spec wants. */
+/** Splits the batches of a log into batches of the sizes that `cut` returns. */
 const cutBatches = (log: EventLog, cut: () => number): EventLog => {
   const subscribe = log.subscribe.bind(log);
   log.subscribe = (after, onBatch, signal) =>
@@ -25,14 +25,14 @@ const cutBatches = (log: EventLog, cut: () => number): EventLog => {
 };
 
 /**
- * Holds events in a log: a list, or an event store where the spec is run with its log there (`TEST_LOG=EventStoreDB`),
- * which keeps those that occur twice once.
+ * Creates logs with given events: in memory, or in an event store if `TEST_LOG` is `EventStoreDB`. An event store keeps
+ * events that occur twice only once.
  */
 export class Logs {
   private readonly ends: (() => Promise<void>)[] = [];
 
-  async holding(events: readonly RecordedEvent[], cut: () => number = () => 1_000): Promise<EventLog> {
-    if (!isRerun) return new InMemoryEventLog([...events], { batchSize: cut });
+  async create(events: readonly RecordedEvent[], cut: () => number = () => 1_000): Promise<EventLog> {
+    if (!usesEventStore) return new InMemoryEventLog([...events], { batchSize: cut });
     const store = await eventStores.at(-1)!.open();
     this.ends.push(() => store.release());
     const { createEventStoreDbLog } = await import('../../src/event-log/eventstoredb/log.js');

@@ -1,8 +1,8 @@
-/** Who imports whom. */
+/** The imports of each node. */
 export type Imports = ReadonlyMap<string, readonly string[]>;
 
-/** The groups of nodes that reach each other (strongly connected components of more than one), each sorted. */
-export const circlesIn = (imports: Imports): string[][] => {
+/** Returns the strongly connected components that contain a cycle, each sorted. */
+export const findCycles = (imports: Imports): string[][] => {
   const reachable = new Map(
     [...imports.keys()].map((from) => {
       const seen = new Set<string>();
@@ -17,12 +17,12 @@ export const circlesIn = (imports: Imports): string[][] => {
     }),
   );
   const found = new Set<string>();
-  const circles: string[][] = [];
+  const cycles: string[][] = [];
   for (const [node, seen] of reachable) {
     if (found.has(node) || !seen.has(node)) continue;
-    const circle = [...seen].filter((other) => reachable.get(other)?.has(node)).sort();
-    for (const each of circle) found.add(each);
-    circles.push(circle);
+    const cycle = [...seen].filter((other) => reachable.get(other)?.has(node)).sort();
+    for (const each of cycle) found.add(each);
+    cycles.push(cycle);
   }
-  return circles;
+  return cycles;
 };
