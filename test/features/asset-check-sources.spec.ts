@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.js';
 
 const BUDGET_MS = 400;
 
-/** Sources that do everything wrong that a source can, and one that is good. */
+/** Sources that fail in every way, and one working source. */
 describe('The asset check with failing sources', () => {
   let folder: string;
   let app: TestApp;
@@ -80,12 +80,12 @@ describe('The asset check with failing sources', () => {
   const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
   it('starts without waiting for failing sources', () => {
-    // A start that waits for the list that hangs would go on when its time has passed.
+    // If the start waited for the hanging list, it would take until the list times out.
     expect(hadEndedAtStart).toBe(false);
   });
 
   it('responds within the budget with the results of working sources, and names each failed source', async () => {
-    // That a check waits no longer than its budget is proven in `lookup-source.spec.ts`.
+    // `lookup-source.spec.ts` tests that a check waits no longer than its budget.
     expect(app.app.get(AssetChecker).budgetMs).toBe(BUDGET_MS);
     const answer = await check('listed.example');
     expect(answer).toMatchObject({ status: 'BLOCKED', source: 'good' });

@@ -190,7 +190,7 @@ describe('POST /v2/asset/check', () => {
       'parse-error',
       'parse-error',
     ]);
-    // The list that is gone answers none of the three that could be read.
+    // The missing list gives no result for the three readable contents.
     expect(summary).toEqual({ blocked: 1, allowed: 1, unknown: 1, errored: 4, incomplete: 3 });
     const many = await post('check/bulk', { contents: Array.from({ length: 1_000 }, () => 'ü'.repeat(2_500)) });
     expect(many).toMatchObject({ status: 200, body: { summary: { errored: 1_000, incomplete: 0 } } });
@@ -256,7 +256,7 @@ describe('POST /v2/asset/check', () => {
       '[https://fc18-good.example](https://fc18.example)',
     ])
       expect({ content, status: await statusOf(content) }).toEqual({ content, status: 'BLOCKED' });
-    // What is good of the carrier is not good of the link; what is bad of it is.
+    // An ALLOWED status of the carrying host does not apply to the link; a BLOCKED status does.
     expect(await statusOf('https://metamask.app.link/')).toBe('ALLOWED');
     expect(await statusOf('https://metamask.app.link/dapp/fc18-unknown.example')).toBe('UNKNOWN');
     expect(await statusOf('https://metamask.app.link/dapp/'.repeat(20))).toBe('UNKNOWN');

@@ -18,7 +18,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** A caller with an organization of its own. */
+/** A caller with a new organization. */
 const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write'], of: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await of.issueKey({ organization, scopes });
@@ -43,7 +43,7 @@ const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write
 const project = (): Promise<unknown> => projectToHead(app.log, app.pool, [assetGroups]);
 
 let minute = 0;
-/** Reports at the log that an asset is in a group now, or in none. */
+/** Appends an event that puts an asset into a group, or into none. */
 const group = async (organization: string, content: string, groupId: number | undefined): Promise<void> => {
   const updatedAt = new Date(1_790_000_000_000 + 60_000 * minute++).toISOString();
   const data = { organization, asset: { type: 'URL', content }, updatedAt };
@@ -55,7 +55,7 @@ const conflict = { code: 'CONFLICT', message: 'A group with this name already ex
 const missing = { code: 'NOT_FOUND', message: 'Asset group not found' };
 
 describe('POST /v2/organization/asset-groups', () => {
-  it('answers 201 with id and name, and ids start at 1', async () => {
+  it('returns 201 with id and name, and ids start at 1', async () => {
     const { create } = await newCaller();
     expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
     expect(await create('Pages')).toMatchObject({ status: 201, body: { id: 2, name: 'Pages' } });
@@ -76,7 +76,7 @@ describe('POST /v2/organization/asset-groups', () => {
     ['a number', { name: 1 }],
     ['a list', { name: ['a'] }],
     ['an object', { name: {} }],
-  ])('says that the name is required where it is %s', async (_, body) => {
+  ])('reports that the name is required if it is %s', async (_, body) => {
     const { call } = await newCaller();
     const { status, body: answer } = await call('POST', '', body);
     expect({ status, code: answer.code, message: answer.message }).toEqual({
@@ -87,7 +87,7 @@ describe('POST /v2/organization/asset-groups', () => {
   });
 
   it.each(['null', '"Sites"', '1', '[]', '[{"name":"Sites"}]', '{"name":"Sites"', ''])(
-    'is a 400 if the body is %j',
+    'returns 400 for the body %j',
     async (body) => {
       const { call, list } = await newCaller();
       const { status, body: answer } = await call('POST', '', body, { 'content-type': 'application/json' });
@@ -115,7 +115,7 @@ describe('POST /v2/organization/asset-groups', () => {
       });
   });
 
-  it('answers 409 while the name is in use', async () => {
+  it('returns 409 while the name is in use', async () => {
     const { create, rename, remove } = await newCaller();
     await create('Sites');
     expect(await create('Sites')).toMatchObject({ status: 409, body: conflict });
@@ -140,13 +140,13 @@ describe('POST /v2/organization/asset-groups', () => {
   });
 });
 
-describe('an Idempotency-Key', () => {
-  // Once by the tail of the stream, once by the read model.
+describe('An Idempotency-Key', () => {
+  // The cases run once with the end of the stream and once with the read model.
   describe.each([
     ['with the projector stopped', async () => {}],
     ['with the projector caught up', project],
   ])('%s', (_, catchUp) => {
-    it('repeats the first answer to the same body, even after a rename and a deletion', async () => {
+    it('returns the first response again for the same body, even after a renaming and a deletion', async () => {
       const { create, call, rename, remove, list } = await newCaller();
       const key = randomUUID();
       expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
       expect(await list()).toEqual({ groups: [] });
     });
 
-    it('marks a repeated answer, and no other', async () => {
+    it('marks only repeated responses', async () => {
       const { create } = await newCaller();
       const replayed = async (name: string, key?: string): Promise<[number, string | null]> => {
         const { status, headers } = await create(name, key);
@@ -190,7 +190,7 @@ describe('an Idempotency-Key', () => {
       expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 2 } });
     });
 
-    it('answers 422 to a different body', async () => {
+    it('returns 422 for a different body', async () => {
       const { create, list } = await newCaller();
       await create('Sites', 'k');
       await catchUp();
@@ -208,7 +208,7 @@ describe('an Idempotency-Key', () => {
     expect((await b.create('Pages', 'k')).status).toBe(201);
   });
 
-  it('lets one of many concurrent requests create the group, and all get its answer', async () => {
+  it('lets one of many concurrent requests create the group, and all get its response', async () => {
     const { create, list } = await newCaller();
     const answers = await Promise.all(Array.from({ length: 50 }, () => create('Sites', 'k')));
     expect(new Set(answers.map(({ status, body }) => JSON.stringify({ status, body })))).toEqual(
@@ -217,7 +217,7 @@ describe('an Idempotency-Key', () => {
     expect((await list()).groups).toHaveLength(1);
   });
 
-  it('is never stored as it was sent', async () => {
+  it('is never stored in plaintext', async () => {
     const { create, organization } = await newCaller();
     await create('Sites', 'canary-7f3a');
     const stored = await app.log.readStream(assetGroupsStream(organization), 0n, 10);
@@ -225,7 +225,7 @@ describe('an Idempotency-Key', () => {
     expect(stored[0]!.metadata).toHaveProperty('idempotencyKeyHash');
   });
 
-  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('is a 400 if it is %j', async (key) => {
+  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('returns 400 if it is %j', async (key) => {
     const { create } = await newCaller();
     expect(await create('Sites', key)).toMatchObject({
       status: 400,
@@ -235,7 +235,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('GET /v2/organization/asset-groups', () => {
-  it('is an empty list before the first group', async () => {
+  it('returns an empty list before the first group is created', async () => {
     const { call } = await newCaller();
     const { status, body, headers } = await call('GET');
     expect({ status, body, type: headers.get('content-type') }).toEqual({
@@ -245,7 +245,7 @@ describe('GET /v2/organization/asset-groups', () => {
     });
   });
 
-  it('has each group right after its create was answered, whether the projector is stopped, behind or caught up', async () => {
+  it('contains each group right after its creation, whether the projector is stopped, behind or caught up', async () => {
     const { create, list } = await newCaller();
     const expected: unknown[] = [];
     for (let n = 1; n <= 60; n += 1) {
@@ -333,13 +333,13 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
     expect(await create('A')).toMatchObject({ status: 201, body: { id: 2 } });
   });
 
-  it('to the same name succeeds', async () => {
+  it('succeeds if the new name equals the old name', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     expect(await rename(1, 'A')).toMatchObject({ status: 200, body: { id: 1, name: 'A' } });
   });
 
-  it('answers 409 if another group has the name', async () => {
+  it('returns 409 if another group has the name', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     await create('B');
@@ -359,7 +359,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
   });
 
   it.each([2, 0, -1, 'one', '1e0', '01', '1.0', ' 1', '99999999999999999999', '%00'])(
-    'finds no group %j',
+    'returns 404 for the group id %j',
     async (id) => {
       const { create, rename, remove } = await newCaller();
       await create('A');
@@ -368,7 +368,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
     },
   );
 
-  it('finds no group of another organization', async () => {
+  it('returns 404 for a group of another organization', async () => {
     const [a, b] = [await newCaller(), await newCaller()];
     await a.create('A');
     expect(await b.rename(1, 'B')).toMatchObject({ status: 404, body: missing });
@@ -384,7 +384,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
 });
 
 describe('DELETE /v2/organization/asset-groups/{id}', () => {
-  it('says how many assets are no longer in a group, and deletes once', async () => {
+  it('returns how many assets are no longer in a group, and deletes a group only once', async () => {
     const { create, remove, list, organization } = await newCaller();
     await create('A');
     await create('B');
@@ -419,7 +419,7 @@ describe('DELETE /v2/organization/asset-groups/{id}', () => {
   });
 });
 
-describe('the daily quota of an organization', () => {
+describe('The daily quota of an organization', () => {
   let limited: TestApp;
   beforeAll(async () => {
     limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '5' } });
@@ -433,7 +433,7 @@ describe('the daily quota of an organization', () => {
     expect((await create('A')).status).toBe(201);
     expect((await create('B')).status).toBe(201);
     expect((await rename(1, 'C')).status).toBe(200);
-    // Stores nothing, so costs nothing.
+    // A request that stores nothing is not charged.
     expect([(await rename(1, 'C')).status, (await create('C')).status, (await remove(9)).status]).toEqual([
       200, 409, 404,
     ]);
@@ -448,13 +448,13 @@ describe('the daily quota of an organization', () => {
       expect({ status, body }).toEqual({ status: 429, body: used });
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     }
-    // An answer that was given is given again.
+    // Repeated responses are not charged.
     expect((await create('D', 'k')).status).toBe(201);
     expect((await list()).groups.map(({ name }) => name)).toEqual(['C', 'D']);
     expect(await limited.log.readStream(assetGroupsStream(organization), 0n, 10)).toHaveLength(5);
   });
 
-  it('is charged for refused creates with an Idempotency-Key, which are stored', async () => {
+  it('is charged for rejected creations with an Idempotency-Key, because these are stored', async () => {
     const { organization, create } = await newCaller(['read', 'write'], limited);
     const statuses = [];
     for (let n = 0; n < 8; n += 1) statuses.push((await create('A', `key-${n}`)).status);

@@ -8,7 +8,7 @@ import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
 /** The number of fuzzed events. `DRY_RUN_EVENTS=100000` is the full size, which takes a few minutes. */
-const DOSE = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
+const EVENTS = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
 const HISTORY = 500;
 const BATCH = 'application/cloudevents-batch+json';
 const ONE = 'application/cloudevents+json';
@@ -92,11 +92,11 @@ describe('A dry run', () => {
     const differences: unknown[] = [];
     const outcomes = new Map<string, number>();
     let done = 0;
-    while (done < DOSE) {
+    while (done < EVENTS) {
       const events = delivered(random, history(random, HISTORY)).map((event) =>
         random.chance(0.15) ? broken(random, cloudEvent(event)) : cloudEvent(event),
       );
-      while (events.length > 0 && done < DOSE) {
+      while (events.length > 0 && done < EVENTS) {
         const isAlone = random.chance(0.3);
         const batch = events.splice(0, isAlone ? 1 : 1 + random.int(200));
         const body = isAlone ? batch[0] : batch;
@@ -126,7 +126,7 @@ describe('A dry run', () => {
     expect(differences).toEqual([]);
     // Every case has occurred.
     for (const outcome of ['accepted', 'duplicates', 'rejected', 'superseded', 'counts'])
-      expect([outcome, outcomes.get(outcome)! > DOSE / 100]).toEqual([outcome, true]);
+      expect([outcome, outcomes.get(outcome)! > EVENTS / 100]).toEqual([outcome, true]);
   }, 1_800_000);
 
   it('stores nothing, charges no quota, and keeps no rejection', async () => {

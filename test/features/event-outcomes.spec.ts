@@ -152,7 +152,7 @@ describe('GET /v2/events/rejected', () => {
   });
 
   it.each(['reason=bad-luck', 'type=Odd', 'from=now', 'limit=0', 'limit=101', 'cursor=WzEsMl0', 'cursor=x'])(
-    'are not asked for with %s',
+    'return 400 for the query %s',
     async (query) => {
       expect((await app.call(`/v2/events/rejected?${query}`, { key: keys.acme })).status).toBe(400);
     },

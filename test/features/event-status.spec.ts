@@ -170,7 +170,7 @@ describe('POST /v2/events/status', () => {
       'a record without its id',
       { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted', record: { organization: 'acme' } }] },
     ],
-  ])('is not asked for with %s', async (_, json) => {
+  ])('returns 400 for %s', async (_, json) => {
     expect((await app.call('/v2/events/status', { key: keys.acme, json })).status).toBe(400);
   });
 });

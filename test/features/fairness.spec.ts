@@ -109,7 +109,7 @@ describe('The concurrency limit of an organization', () => {
   });
 
   it.each(Object.keys(REQUESTS).filter((operation) => !ANSWERED_WITHOUT.includes(operation)))(
-    'leave connections to others, however often one asks for %s',
+    'leaves connections to other organizations, however often one organization calls %s',
     async (operation) => {
       const [noisy, quiet] = [await newOrganization(), await newOrganization()];
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;

@@ -32,7 +32,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** A caller with an organization of its own, and groups of these names. */
+/** A caller with a new organization and groups with these names. */
 const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read', 'write'] as const) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes });
@@ -58,7 +58,7 @@ const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read
   };
 };
 
-/** Upstream reports that an asset is in a group, or in none. */
+/** Appends an upstream event that puts an asset into a group, or into none. */
 const report = async (
   organization: string,
   content: string,
@@ -149,7 +149,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await counts()).toEqual([1, 0]);
   });
 
-  it('overrides an upstream whose clock is ahead, and yields to what upstream says later', async () => {
+  it('overrides an upstream event whose clock is ahead, and is overridden by later upstream events', async () => {
     const { organization, add, remove, members } = await newCaller();
     const ahead = Date.now() + 20 * HOUR;
     await report(organization, 'a.example', ahead, 2);
@@ -161,7 +161,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await add(2, 'a.example')).toEqual(['unchanged']);
   });
 
-  it('is stored as upstream would report it, with the key that made it', async () => {
+  it('stores the same event as upstream would send, with the id of the key', async () => {
     const { organization, add } = await newCaller();
     await add(1, 'a.example');
     const stream = `groupedAsset-${organization}:${assetHash({ type: 'URL', content: 'a.example' })}`;
@@ -183,7 +183,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await counts()).toEqual([1]);
   });
 
-  it('takes 1,000 contents, of the length the check takes', async () => {
+  it('accepts 1,000 contents of the maximum length of the asset check', async () => {
     const { call, counts } = await newCaller();
     const path = 'x'.repeat(4_000);
     const contents = Array.from({ length: 1_000 }, (_, n) => `https://sites.google.com/view/${n}/${path}`);
@@ -197,7 +197,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     ['empty', { contents: [] }],
     ['no list', { contents: 'a.example' }],
     ['too many', { contents: Array.from({ length: 1_001 }, (_, n) => `${n}.example`) }],
-  ])('is a 400 where the contents are %s', async (_, body) => {
+  ])('returns 400 if the contents are %s', async (_, body) => {
     const { call } = await newCaller();
     for (const path of ['/1/assets', '/1/assets/remove'])
       expect(await call('POST', path, body)).toMatchObject({
@@ -225,7 +225,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await members(1)).toEqual(['URL a.example']);
   });
 
-  it('answers 503 while no projector runs, and completes when it is sent again', async () => {
+  it('returns 503 while no projector runs, and completes when it is retried', async () => {
     const { call, add, counts } = await newCaller();
     await add(1, 'a.example');
     const model = app.app.get(MembershipQueue) as unknown as { patience: number };
@@ -234,7 +234,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     model.patience = 50;
     try {
       const { status, headers } = await call('POST', '/2/assets', { contents: ['a.example', 'b.example'] });
-      // Nothing was behind when it came, so it was stored.
+      // There was no backlog when the request arrived, so its events were stored.
       expect({ status, again: headers.get('retry-after') }).toEqual({ status: 503, again: '1' });
       expect((await call('POST', '/2/assets', { contents: ['c.example'] })).status).toBe(503);
       expect(await counts()).toEqual([1, 0]);
@@ -250,7 +250,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     const { organization, call, add, counts } = await newCaller();
     const today = dayOf(Date.now());
     const used = async () => (await readIngestUsage(app.pool, today, organization))[0]?.events;
-    // The groups A and B are two events already, which are written down within a second.
+    // The groups A and B already count as two events, which are recorded within a second.
     await eventuallyPasses(async () => expect(await used()).toBe(2));
     await addIngestUsage(app.pool, today, [{ organization, events: app.config.ingestEventsPerDay - 5, bytes: 0 }]);
     await add(1, 'a.example', 'b.example', 'b.example');
@@ -266,7 +266,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     await eventuallyPasses(async () => expect(await used()).toBe(app.config.ingestEventsPerDay));
   });
 
-  it('refuses an organization with too many changes waiting, and completes the others', async () => {
+  it('rejects requests of an organization with too many waiting changes, and completes the others', async () => {
     const { organization, counts } = await newCaller();
     const contents = Array.from({ length: 1_000 }, (_, n) => readContent(`${n % 20}.example`));
     const queue = app.app.get(MembershipQueue);
@@ -303,7 +303,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets/remove', () => {
 });
 
 describe('The routes of a group', () => {
-  it('answer 404 for a group that is deleted, belongs to another organization or has no numeric id', async () => {
+  it('return 404 for a group that is deleted, belongs to another organization or has no numeric id', async () => {
     const [a, b] = [await newCaller(), await newCaller([])];
     await a.add(1, 'a.example');
     await a.call('DELETE', '/2');
@@ -326,7 +326,7 @@ describe('The routes of a group', () => {
     expect(await a.members(1)).toEqual(['URL a.example']);
   });
 
-  it('answer 404 if the group is deleted before its changes are counted', async () => {
+  it('return 404 if the group is deleted before its changes are counted', async () => {
     const { call } = await newCaller();
     expect(await app.app.get(Checkpoints).reached(['asset-groups'], await app.log.head(), 10_000)).toBe(true);
     const head = await app.log.head();
@@ -351,7 +351,7 @@ describe('The routes of a group', () => {
 });
 
 describe('GET /v2/organization/asset-groups/{id}/assets', () => {
-  it('describes each asset and since when it is in the group', async () => {
+  it('returns each asset and since when it has been in the group', async () => {
     const { organization, call, add } = await newCaller();
     const before = Date.now();
     await add(1, 'https://bücher.example/x');
@@ -392,10 +392,10 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     expect((await call('GET', '/1/assets?limit=101')).body).not.toHaveProperty('nextCursor');
   });
 
-  it('ends a page at 256 KiB, and the pages together are the group', async () => {
+  it('ends a page at 256 KiB, and the pages together contain the whole group', async () => {
     const { organization, call } = await newCaller();
     const updatedAt = '2026-03-01T12:00:00Z';
-    // As long in JSON as contents get: in bytes, and by what has to be escaped.
+    // The longest contents in JSON: in bytes, and with characters that must be escaped.
     const contents = Array.from({ length: 150 }, (_, n) => `${n}${(n % 2 ? '\u{1f600}' : '\u0001').repeat(3_900)}`);
     const events = contents.map((content) =>
       stored(sent('AssetGrouped', { organization, groupId: 1, asset: { type: 'NOTE', content }, updatedAt })),
@@ -416,7 +416,7 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     expect(new Set(seen)).toEqual(new Set(contents));
   });
 
-  it.each(['0', '1001', '-1', '1.5', '01', 'ten', '', '1&limit=2'])('is a 400 with the limit %j', async (limit) => {
+  it.each(['0', '1001', '-1', '1.5', '01', 'ten', '', '1&limit=2'])('returns 400 for the limit %j', async (limit) => {
     const { call } = await newCaller();
     expect(await call('GET', `/1/assets?limit=${limit}`)).toMatchObject({
       status: 400,

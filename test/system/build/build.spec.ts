@@ -9,7 +9,7 @@ describe('The build', () => {
   afterAll(removeFolders);
 
   it(
-    'leaves what is built alone while it is current, or until its successor is whole',
+    'keeps the built files while they are current, and replaces them only by a complete build',
     async () => {
       const folder = newFolder(NAME, []);
       const source = join(folder, 'src/main.ts');

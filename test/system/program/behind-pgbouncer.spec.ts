@@ -74,7 +74,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
   }, TIMEOUT_MS);
 
   it(
-    'stores, counts, lists, groups, checks, delivers, and recounts to the same',
+    'stores, counts, lists, groups, checks and delivers, and a recount finds no difference',
     async () => {
       key = (await operate('keys', 'issue', '--organization', 'acme', '--scope', 'read', '--scope', 'write')).split(
         '\n',
@@ -126,7 +126,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
     TIMEOUT_MS,
   );
 
-  it('has nothing to warn of', () => {
+  it('logs no warning', () => {
     const said = running.map((program) => program.said()).join('');
     expect(said).toContain('Lease acquired; delivering webhooks');
     expect(said).not.toMatch(/"level":"(?:error|warn)"/);

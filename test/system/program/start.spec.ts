@@ -82,7 +82,7 @@ describe('npm start', () => {
   afterAll(() => removeFolder(folder));
 
   it(
-    'runs everything, starts again what was killed at the address it had, and stops the API, the projector and the database in this order',
+    'runs all processes, restarts killed processes at their previous address, and stops API, projector and database in this order',
     async () => {
       const watched = watchCommandLines();
       start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', THREAT_PROTECTION_API_KEY: KEY });
@@ -143,7 +143,7 @@ describe('npm start', () => {
   });
 
   it(
-    'leaves no process that works without it when it is killed, and the next one takes over; a second signal ends it at once',
+    'leaves no working process when it is killed, and the next start takes over; a second signal ends it at once',
     async () => {
       start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
       await eventually('the API is ready', answers);
@@ -166,7 +166,7 @@ describe('npm start', () => {
   );
 
   it(
-    'does not restart with a setting that cannot work, and names it',
+    'does not restart with an invalid setting, and names the setting',
     async () => {
       start(0, { HOST: '192.0.2.1' });
       expect(await supervisor.ended()).toBe(EXIT_CONFIG);
@@ -180,7 +180,7 @@ describe('npm start', () => {
   );
 
   it(
-    'ends with the exit code of a configuration error if a part of it cannot run any more with its settings',
+    'exits with the code of a configuration error if one of its processes cannot run with its settings',
     async () => {
       const sources = join(folder, 'sources.json');
       writeFileSync(sources, '{ "sources": [{ "id": "own", "kind": "own" }] }');
@@ -196,7 +196,7 @@ describe('npm start', () => {
   );
 
   it(
-    'waits for a database that comes later',
+    'waits for a database that becomes available later',
     async () => {
       const real = await createDatabase({ migrated: false });
       const url = new URL(real.url);

@@ -71,7 +71,7 @@ const isWithin = (child: ReceivedSpan, parent: ReceivedSpan): boolean =>
 
 describe('A collector', () => {
   it(
-    'sees one trace from POST /v2/events to the rows, without a key, a value or a body',
+    'receives one trace from POST /v2/events to the rows, without keys, values or bodies',
     async () => {
       // Sent often, so that the spec need not wait; else by defaults alone.
       const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
@@ -182,7 +182,7 @@ describe('A process', () => {
   const ofOpenTelemetry = (urls: readonly string[]): string[] => urls.filter((url) => url.includes('opentelemetry'));
 
   it(
-    'loads nothing of OpenTelemetry, unless a collector is named and the SDK is not disabled',
+    'loads OpenTelemetry only if a collector is configured and the SDK is not disabled',
     async () => {
       const on = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/v1/traces` };
       expect(ofOpenTelemetry(await importedBy('src/main.js', on))).not.toEqual([]);

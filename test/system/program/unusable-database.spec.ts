@@ -11,7 +11,7 @@ const withWrongPassword = (): string => {
 
 describe('A database that cannot be used', () => {
   it.each(['json', 'pretty'])(
-    'ends each program with one line and 78, LOG_FORMAT=%s',
+    'makes each program exit with 78 and one line with LOG_FORMAT=%s',
     async (LOG_FORMAT) => {
       const env = { DATABASE_URL: withWrongPassword(), PORT: '0', LOG_FORMAT };
       for (const program of ['src/main.js', 'projections/main.js'] as const) {
@@ -32,7 +32,7 @@ describe('A database that cannot be used', () => {
   );
 
   it(
-    'ends npm start with 78 too, and is said by one of its programs only',
+    'makes npm start exit with 78, and is reported by only one of its processes',
     async () => {
       const env = { DATABASE_URL: withWrongPassword(), PORT: '0' };
       const ended = startProgram('src/cli.js', ['start'], { env });
