@@ -150,12 +150,12 @@ export const takedownStatistics: Goal = {
       };
       lines.push({
         what: `statistics of ${amount(own)} takedowns, ${name}`,
-        against: 'the clock',
+        against: '-',
         measured: ms,
         unit: 'ms',
         must: 20,
         more: false,
-        note: `${paired.ratio.median.toFixed(1)} times as fast as without our indexes (${(1000 / paired.base.median).toFixed(1)} ms)`,
+        note: `${paired.ratio.median.toFixed(1)} times as fast as without the indexes of the service (${(1000 / paired.base.median).toFixed(1)} ms)`,
       });
     }
     return lines;
