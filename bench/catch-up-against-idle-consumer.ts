@@ -32,8 +32,8 @@ const idleConsumer = (pool: Pool): Slice & { position(): number } => {
 };
 
 /**
- * Catching up with the log, compared with a consumer that does nothing. Like emmett-postgresql, which is not a dependency
- * because it brings 49 packages, the consumer moves its checkpoint after each event and reads pages of 100.
+ * Catching up with the log, compared with a consumer that does nothing. Like emmett-postgresql, which is not a
+ * dependency because it brings 49 packages, the consumer moves its checkpoint after each event and reads pages of 100.
  */
 export const catchUpAgainstIdleConsumer: Goal = {
   name: 'G4c',

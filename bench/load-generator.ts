@@ -1,6 +1,6 @@
 /**
- * A load generator: sends requests over keep-alive connections as fast as the server responds. It does as little work per
- * request as possible, so that the server is measured.
+ * A load generator: sends requests over keep-alive connections as fast as the server responds. It does as little work
+ * per request as possible, so that the server is measured.
  */
 import { connect, type Socket } from 'node:net';
 import { answerParent } from './process.js';
@@ -14,8 +14,8 @@ export interface Volley {
   readonly connections: number;
   readonly ms: number;
   /**
-   * Whether this process busy-waits. Waking a sleeping process costs a virtual machine as much as a response from memory,
-   * and only a server that is slower than the generator pays for it. Default: the process sleeps.
+   * Whether this process busy-waits. Waking a sleeping process costs a virtual machine as much as a response from
+   * memory, and only a server that is slower than the generator pays for it. Default: the process sleeps.
    */
   readonly awake?: boolean;
 }

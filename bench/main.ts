@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`). Progress goes to standard error, the
- * table to standard output.
+ * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`). Progress goes to standard error,
+ * the table to standard output.
  */
 import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';

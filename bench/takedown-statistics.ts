@@ -127,7 +127,9 @@ const filledTakedowns = (bench: Bench, own: number): Promise<Database> =>
     return database;
   });
 
-/** Takedown statistics of an organization with 100,000 of them, by the clock and beside the same without our indexes. */
+/**
+ * Takedown statistics of an organization with 100,000 of them, by the clock and beside the same without our indexes.
+ */
 export const takedownStatistics: Goal = {
   name: 'G3f',
   run: async (bench) => {

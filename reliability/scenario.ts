@@ -21,8 +21,8 @@ export interface Scenario<Scale = any> {
   /** The scale of `npm run reliability`. */
   readonly full: Scale;
   /**
-   * The scale of the spec in `every-change`. Its limits concern counts (lost, stored twice, wrong) and not speed, so that
-   * the spec also passes on a busy machine.
+   * The scale of the spec in `every-change`. Its limits concern counts (lost, stored twice, wrong) and not speed, so
+   * that the spec also passes on a busy machine.
    */
   readonly everyChange?: Scale;
   /** Returns the reason why the scenario cannot run on this machine, if there is one. */

@@ -14,7 +14,9 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 const POOLS = 'src/read-models/pools.ts';
 /** Modules that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = new Set(['main', 'serve', 'worker', 'cli']);
-/** What every module may import from pg: the injection token and types. Only the module `postgres` opens connections. */
+/**
+ * What every module may import from pg: the injection token and types. Only the module `postgres` opens connections.
+ */
 const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
 
 const IMPORT = /(?:import|export)\s+(?:type\s+)?(?:([^'";]*?)\s+from\s+)?'([^']+)'|import\(\s*'([^']+)'\s*\)/g;

@@ -3,8 +3,8 @@ import { join, posix } from 'node:path';
 import { expect, it } from '@jest/globals';
 
 /**
- * The files that may read the wall clock of this machine, and why. Instants that are stored and compared later come from
- * the database's clock (`src/postgres/clock.ts`). Durations are measured with `performance.now()`.
+ * The files that may read the wall clock of this machine, and why. Instants that are stored and compared later come
+ * from the database's clock (`src/postgres/clock.ts`). Durations are measured with `performance.now()`.
  */
 const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: string]>> = {
   'src/runtime/log-line.ts': [1, 'the time of a log line, for people'],

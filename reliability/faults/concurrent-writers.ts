@@ -122,7 +122,8 @@ const writeAtOnce = async (
     await store.write(entries);
     note(entries);
   };
-  // A transaction at the end of the first page rolls back, which may leave a gap; the next one waits while others write.
+  // A transaction at the end of the first page rolls back, which may leave a gap; the next one waits while others
+  // write.
   await write(PAGE - 2);
   const given = take(3);
   await store.hold(given, 'rollback');

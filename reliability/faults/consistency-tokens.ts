@@ -128,7 +128,9 @@ class Writer extends TokenClient {
     if (isIncluded === false) missing();
   }
 
-  /** The following methods write, read, and return whether the read included the write; undefined without a response. */
+  /**
+   * The following methods write, read, and return whether the read included the write; undefined without a response.
+   */
   private async metrics(id: string, at: string): Promise<boolean | undefined> {
     await this.report(id, at);
     const body = await this.read('metrics', '/v2/organization/metrics');

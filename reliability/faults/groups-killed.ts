@@ -61,7 +61,9 @@ class Clients {
     return status === 200 ? body.groups : [];
   }
 
-  /** Checks after a restart that every acknowledged group exists, and that every other name is either listed or free. */
+  /**
+   * Checks after a restart that every acknowledged group exists, and that every other name is either listed or free.
+   */
   async look(): Promise<void> {
     const groups = new Map((await this.list()).map(({ id, name }) => [name, id]));
     for (const [name, id] of this.numbers)

@@ -7,8 +7,8 @@ const MAX_BRANDS = 50;
 const YEAR_MS = 365 * 86_400_000;
 
 /**
- * Generates the most expensive valid events: 50 brands with names of maximum length, spread over ten years, so that hardly
- * any facts share a row. A third of the events replaces a report, and a few delete one.
+ * Generates the most expensive valid events: 50 brands with names of maximum length, spread over ten years, so that
+ * hardly any facts share a row. A third of the events replaces a report, and a few delete one.
  */
 function* heaviest(random: Random): Generator<Sent> {
   for (let n = 0; ; n += 1) {

@@ -41,7 +41,9 @@ interface NeighbourOptions {
   readonly pastEndpoint?: number;
 }
 
-/** Measures the time from acknowledgement to counted for other organizations while one organization sends at full rate. */
+/**
+ * Measures the time from acknowledgement to counted for other organizations while one organization sends at full rate.
+ */
 export const runNoisyNeighbour = async (
   context: RunContext,
   { events, seconds = 0, latencyMs }: Scale,

@@ -9,8 +9,8 @@ import type { RunContext } from './run-context.js';
 const LOOKS_EVERY_MS = 100;
 
 /**
- * A connection balancer like a Kubernetes Service: it assigns each new connection to a ready process for its whole life.
- * It never retries: a connection that no process accepts is reset.
+ * A connection balancer like a Kubernetes Service: it assigns each new connection to a ready process for its whole
+ * life. It never retries: a connection that no process accepts is reset.
  */
 export class Balancer {
   /** How many connections it has accepted. */

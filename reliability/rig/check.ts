@@ -140,8 +140,8 @@ export const checkMetrics = async (
 };
 
 /**
- * Checks that every acknowledged event is stored, and that the read models equal the recount of `projections verify` and
- * a naive recount.
+ * Checks that every acknowledged event is stored, and that the read models equal the recount of `projections verify`
+ * and a naive recount.
  */
 export const checkAll = async (
   context: RunContext,

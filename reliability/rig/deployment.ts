@@ -37,7 +37,9 @@ export class Deployment {
     return this.running;
   }
 
-  /** Replaces all processes by this version, or starts the first ones. @throws Error if a process does not become ready */
+  /**
+   * Replaces all processes by this version, or starts the first ones. @throws Error if a process does not become ready
+   */
   async roll(installed: string): Promise<void> {
     const { program, replicas, env, preload } = this.kind;
     for (let n = 0; n < replicas; n += 1) {

@@ -1,4 +1,6 @@
-/** The thread of `hostile-webhooks.ts`: webhook receivers that misbehave in the way that the path of their URL names. */
+/**
+ * The thread of `hostile-webhooks.ts`: webhook receivers that misbehave in the way that the path of their URL names.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { constants, setPriority } from 'node:os';

@@ -125,7 +125,10 @@ export class Replicated {
     } else await this.cancel(lastsMs);
   }
 
-  /** Measures the metrics requests per second of these processes. @returns the rate, and how many reads the primary served */
+  /**
+   * Measures the metrics requests per second of these processes. @returns the rate, and how many reads the primary
+   * served
+   */
   async perSecond(urls: readonly string[], ms: number): Promise<{ rate: number; ofPrimary: number }> {
     const before = await this.readsOfPrimary();
     const until = Date.now() + ms;

@@ -59,9 +59,9 @@ const OVERRIDES = ['rounds', 'events', 'seconds'] as const;
 
 /**
  * Runs the scenarios named on the command line, or all of them, each with its negative control:
- * `[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]`. The last three numbers replace those of
- * the full scale. Prints the progress on standard error and a table on standard output. Ends the process, with exit code 1
- * if a run has findings or a negative control has none.
+ * `[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]`. The last three numbers replace those
+ * of the full scale. Prints the progress on standard error and a table on standard output. Ends the process, with exit
+ * code 1 if a run has findings or a negative control has none.
  */
 export const runScenarios = async (scenarios: readonly Scenario[]): Promise<never> => {
   const { positionals, values } = parseArgs({

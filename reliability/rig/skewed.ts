@@ -66,7 +66,9 @@ const worksInAll = async ({ opsUrl }: Process): Promise<boolean> => {
   return lanes.length > 0 && lanes.every((state) => state === 'working');
 };
 
-/** Two API processes, a projector and a delivery process under load. All but the second API process have fake clocks. */
+/**
+ * Two API processes, a projector and a delivery process under load. All but the second API process have fake clocks.
+ */
 export class Skewed {
   readonly findings: Finding[] = [];
   tokensRead = 0;

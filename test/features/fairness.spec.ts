@@ -51,7 +51,10 @@ const whileHeld = async (work: () => Promise<void>): Promise<void> => {
   );
 };
 
-/** Counts the blocked statements of requests. Statements of background followers, and statements that write, are excluded. */
+/**
+ * Counts the blocked statements of requests. Statements of background followers, and statements that write, are
+ * excluded.
+ */
 const held = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
@@ -115,7 +118,8 @@ describe('The concurrency limit of an organization', () => {
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
       const statuses: number[] = [];
       let [asked, isOver] = [0, false];
-      // The service cancels a statement that hangs for 2 s, so each request is repeated until both run at the same time.
+      // The service cancels a statement that hangs for 2 s, so each request is repeated until both run at the same
+      // time.
       const keepAsking = async (ask: typeof noisy): Promise<void> => {
         while (!isOver) {
           const status = await ask(operation, (asked += 1));

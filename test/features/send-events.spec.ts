@@ -51,7 +51,9 @@ const sendables = (count: number): Sendable[] =>
   Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
 const stored = async (): Promise<bigint> => app.log.head();
 
-/** A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards. */
+/**
+ * A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards.
+ */
 const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
   let requests = 0;
   const forward: RequestListener = (request, response) => {

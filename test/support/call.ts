@@ -15,7 +15,9 @@ export interface CallOptions {
   readonly json?: unknown;
   /** A body, sent unchanged. */
   readonly body?: string | Uint8Array<ArrayBuffer>;
-  /** The response to this call must include the state of this earlier response; the call waits for it for up to 10 s. */
+  /**
+   * The response to this call must include the state of this earlier response; the call waits for it for up to 10 s.
+   */
   readonly after?: ApiResponse | undefined;
   /** Names in lower case. The default `content-type` of a body is application/json. */
   readonly headers?: Readonly<Record<string, string>>;

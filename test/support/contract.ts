@@ -69,7 +69,9 @@ export const UNDECLARED = new Set([
 /** Keywords that compose a schema of others. `additionalProperties` ignores the properties of those schemas. */
 const COMPOSING = ['allOf', 'anyOf', 'oneOf', '$ref'];
 
-/** Forbids undeclared properties: a later version may add properties, but the version under test must declare them all. */
+/**
+ * Forbids undeclared properties: a later version may add properties, but the version under test must declare them all.
+ */
 const closed = (part: unknown, isOpen = false): unknown => {
   if (Array.isArray(part)) return part.map((each) => closed(each, isOpen));
   if (typeof part !== 'object' || part === null) return part;

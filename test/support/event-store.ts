@@ -13,7 +13,10 @@ export interface TestEventStore {
 /** Specs that use the server hold this lock in shared mode; a spec that kills the server holds it exclusively. */
 const LOCK = 2113_0001;
 
-/** Locks the EventStoreDB server with an advisory lock on the PostgreSQL of the test run. @returns a function that unlocks */
+/**
+ * Locks the EventStoreDB server with an advisory lock on the PostgreSQL of the test run. @returns a function that
+ * unlocks
+ */
 export const holdServer = async (how: 'shared' | 'alone'): Promise<() => Promise<void>> => {
   const client = new Client({ connectionString: process.env['TEST_DATABASE_URL'] });
   await client.connect();

@@ -11,8 +11,8 @@ const HOLDER = join(BUILT, 'run-database.js');
 const WRITER = join(BUILT, 'write-document.js');
 
 /**
- * Prepares what all specs of a run share: a configuration of the asset check without external sources, the API reference
- * of the build, and one PostgreSQL, that of `TEST_DATABASE_URL` or an embedded one.
+ * Prepares what all specs of a run share: a configuration of the asset check without external sources, the API
+ * reference of the build, and one PostgreSQL, that of `TEST_DATABASE_URL` or an embedded one.
  */
 export default async (): Promise<void> => {
   process.env['SOURCES_FILE'] = join(process.cwd(), 'test', 'support', 'own-only.json');

@@ -16,8 +16,8 @@ import {
 import { type Clock, monotonic } from '../../src/flow/clock.js';
 
 /**
- * The outcome of an append: it succeeds, it is stored but the response is lost, it never arrives, or the store rejects it
- * with an error.
+ * The outcome of an append: it succeeds, it is stored but the response is lost, it never arrives, or the store rejects
+ * it with an error.
  */
 export type Fate = 'answered' | 'unanswered' | 'lost' | Error;
 
@@ -33,7 +33,9 @@ export interface InMemoryOptions {
 
 const IDLE_MS = 20;
 
-/** An in-memory event log that passes the contract of the adapters. Its options make single calls fail or delay them. */
+/**
+ * An in-memory event log that passes the contract of the adapters. Its options make single calls fail or delay them.
+ */
 export class InMemoryEventLog extends EventLog {
   readonly positionUnit = 'events';
 

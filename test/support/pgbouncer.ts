@@ -19,12 +19,16 @@ const versionOf = (program: string): string | undefined => {
 /** How to install PgBouncer; part of the message if it is missing. */
 export const PGBOUNCER_PACKAGE = 'pgbouncer (apt-get install pgbouncer)';
 
-/** The PgBouncer program, if it is installed. Debian installs it in a folder that is not on the PATH of ordinary users. */
+/**
+ * The PgBouncer program, if it is installed. Debian installs it in a folder that is not on the PATH of ordinary users.
+ */
 export const PGBOUNCER = [process.env['TEST_PGBOUNCER'], 'pgbouncer', '/usr/sbin/pgbouncer'].find(
   (program) => program !== undefined && versionOf(program) !== undefined,
 );
 
-/** Whether the installed PgBouncer supports prepared statements with `pool_mode = transaction` (version 1.21 or later). */
+/**
+ * Whether the installed PgBouncer supports prepared statements with `pool_mode = transaction` (version 1.21 or later).
+ */
 export const KEEPS_STATEMENTS = PGBOUNCER !== undefined && Number(versionOf(PGBOUNCER)!.split('.')[1]) >= 21;
 
 /** Transaction pooling with few connections. */
@@ -40,7 +44,10 @@ export const LOSING_STATEMENTS = [
   ...(KEEPS_STATEMENTS ? ['max_prepared_statements = 0'] : []),
 ];
 
-/** A mode that the service supports: transaction pooling if the installed PgBouncer allows it, otherwise session pooling. */
+/**
+ * A mode that the service supports: transaction pooling if the installed PgBouncer allows it, otherwise session
+ * pooling.
+ */
 export const USABLE = KEEPS_STATEMENTS ? BY_TRANSACTION : ['pool_mode = session', 'default_pool_size = 80'];
 
 export interface PgBouncer {

@@ -48,7 +48,8 @@ export const startProgram = (
     text.said += chunk;
     text.err += chunk;
   });
-  // The last output may arrive after the exit. The event `close` is not emitted if this process has closed the IPC channel.
+  // The last output may arrive after the exit. The event `close` is not emitted if this process has closed the IPC
+  // channel.
   const over = Promise.all([once(child, 'exit'), once(child.stdout!, 'close'), once(child.stderr!, 'close')]);
   const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const url = (): string | undefined => [...text.said.matchAll(/Listening on (http:\/\/[\d.]+:\d+)/g)].at(-1)?.[1];

@@ -14,7 +14,9 @@ const report = (organization: string, n: number): object => {
   return cloudEvent(sent('ReportFiled', { organization, reportId: `${n}`, createdAt: at, updatedAt: at }));
 };
 
-/** A request for every route that needs a key, by operation id. Different numbers give different requests if possible. */
+/**
+ * A request for every route that needs a key, by operation id. Different numbers give different requests if possible.
+ */
 export const REQUESTS: Readonly<Record<string, (n: number, organization: string) => Request>> = {
   checkAsset: (n) => ({ path: '/v2/asset/check', json: { content: `${n}.example` } }),
   checkAssets: (n) => ({ path: '/v2/asset/check/bulk', json: { contents: [`${n}.example`] } }),

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP proxy in front of a server. It can close connections, reject new ones, or keep them open and transfer nothing. */
+/**
+ * A TCP proxy in front of a server. It can close connections, reject new ones, or keep them open and transfer nothing.
+ */
 export class TcpProxy {
   /** Called with everything that is sent to the server, before the proxy forwards it. */
   onRequest: (text: string) => void = () => {};
@@ -47,7 +49,9 @@ export class TcpProxy {
     this.port = (this.server.address() as AddressInfo).port;
   }
 
-  /** Behaves like a server stopped with SIGSTOP: accepts connections, but transfers nothing until `unfreeze` is called. */
+  /**
+   * Behaves like a server stopped with SIGSTOP: accepts connections, but transfers nothing until `unfreeze` is called.
+   */
   freeze(): void {
     this.isFrozen = true;
     for (const socket of [...this.pairs].flat()) socket.unpipe().pause();

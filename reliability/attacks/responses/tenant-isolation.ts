@@ -41,7 +41,9 @@ const crowd = (random: Random): [string, string][] =>
     random.pick([canary(other), `a-${canary(other)}`, `z-${canary(other)}`]),
   ]);
 
-/** The data of an organization: a record of each kind, a brand, an asset in a group, and entries of the status history. */
+/**
+ * The data of an organization: a record of each kind, a brand, an asset in a group, and entries of the status history.
+ */
 const belongings = (random: Random, organization: string, index: number): Sent[] => {
   const name = canary(organization);
   const asset = { type: name.toUpperCase(), content: `${name}.example` };

@@ -1,6 +1,6 @@
 /**
- * On SIGUSR2 collects garbage, and writes memory and file descriptors of the process into a file in WEIGHTS, named by its
- * process id.
+ * On SIGUSR2 collects garbage, and writes memory and file descriptors of the process into a file in WEIGHTS, named by
+ * its process id.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -121,7 +121,10 @@ export const accessDenied = (correlation: UUID, stream: string): BatchAppendResp
 
 const onWire = new WeakMap<StoredRecord, Buffer>();
 
-/** Returns the encoded message of a record. Each record is encoded once, so that reads are as fast as those of a real server. */
+/**
+ * Returns the encoded message of a record. Each record is encoded once, so that reads are as fast as those of a real
+ * server.
+ */
 export const eventMessage = (record: StoredRecord): Buffer => {
   const known = onWire.get(record);
   if (known !== undefined) return known;

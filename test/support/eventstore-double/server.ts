@@ -91,8 +91,9 @@ const TOO_SLOW = failure(
 const invalidPosition = (): Failure => failure(status.UNKNOWN, 'Unexpected ReadAllResult: InvalidPosition');
 
 /**
- * A test double of EventStoreDB that speaks its gRPC protocol: the service definitions of the client package, an in-memory
- * store, and a TCP proxy that can break connections. It behaves as a real single node (24.2) was observed to behave.
+ * A test double of EventStoreDB that speaks its gRPC protocol: the service definitions of the client package, an
+ * in-memory store, and a TCP proxy that can break connections. It behaves as a real single node (24.2) was observed to
+ * behave.
  */
 export class EventStoreDouble {
   /** Denies every call, as a server does for an unknown caller. */

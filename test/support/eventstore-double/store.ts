@@ -49,8 +49,8 @@ const writtenOf = (line: string): Written => {
 };
 
 /**
- * The records of the double, with the observed behaviour of a real server. They are in memory, and also in a file if the
- * process itself is to be killed.
+ * The records of the double, with the observed behaviour of a real server. They are in memory, and also in a file if
+ * the process itself is to be killed.
  */
 export class Store {
   readonly records: StoredRecord[] = [];
@@ -130,7 +130,10 @@ export class Store {
     return position <= this.indexed;
   }
 
-  /** Calls back when the records written so far can be read: on the next turn of the event loop, or after `indexAfterMs`. */
+  /**
+   * Calls back when the records written so far can be read: on the next turn of the event loop, or after
+   * `indexAfterMs`.
+   */
   onceIndexed(then: () => void): void {
     if (this.whenIndexed.length === 0) {
       if (this.indexAfterMs > 0) setTimeout(() => this.index(), this.indexAfterMs);

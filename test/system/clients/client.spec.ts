@@ -24,7 +24,8 @@ interface Service {
   caughtUp(): Promise<unknown>;
   close(): Promise<void>;
 }
-// A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a client.
+// A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a
+// client.
 const SCENE = '../reference/scene.js';
 
 let scene: Service;

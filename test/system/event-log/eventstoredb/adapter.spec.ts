@@ -185,7 +185,8 @@ describe('The log in EventStoreDB', () => {
     it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
       double.freeze();
       const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
-      // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before their end.
+      // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before
+      // their end.
       await delay(1_900);
       const from = performance.now();
       expect(await failureOf(log.append('threat-a:2', 'any', [someEvent()]))).toBeInstanceOf(Unavailable);

@@ -13,7 +13,10 @@ import { eventually } from '../../../support/eventually.js';
 import { Load, TIMEOUT_MS } from '../../../event-log/load.js';
 
 const { TEST_EVENTSTORE_URL: url, TEST_EVENTSTORE_PID: pid, TEST_EVENTSTORE_START: start } = process.env;
-/** Each call has 2 s; on a busy machine its end is noticed late. Without that limit one sent during a silence never ends. */
+/**
+ * Each call has 2 s; on a busy machine its end is noticed late. Without that limit one sent during a silence never
+ * ends.
+ */
 const MAX_CALL_MS = 20_000;
 
 /** A server that is a process of its own, and may be killed. */
