@@ -93,8 +93,8 @@ describe('The clean-up after a run', () => {
     expect(ends).toBe(1);
     expect(isStopped).toBe(true);
     expect(said).toEqual([
-      'While tidying up: something is still open after 0.02 s and is left',
-      'While tidying up: it was gone already',
+      'Clean-up: a resource is still open after 0.02 s and is not closed',
+      'Clean-up: it was gone already',
     ]);
     held.release();
   });
