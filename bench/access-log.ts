@@ -20,7 +20,7 @@ export const accessLog: Goal = {
     return [
       {
         what: 'the route of G1 with the access log',
-        against: 'the same with ACCESS_LOG=off',
+        against: 'the same route with ACCESS_LOG=off',
         measured: paired.ratio,
         must: 0.95,
         aim: 0.97,

@@ -32,9 +32,8 @@ const idleConsumer = (pool: Pool): Slice & { position(): number } => {
 };
 
 /**
- * Catching up from the log end to end, beside a consumer that does nothing. emmett-postgresql itself is not a
- * dependency of ours, since it brings 49 packages, MongoDB's driver among them; this one moves its
- * checkpoint after each event as that one does, and reads pages of 100.
+ * Catching up with the log, compared with a consumer that does nothing. Like emmett-postgresql, which is not a
+ * dependency because it brings 49 packages, the consumer moves its checkpoint after each event and reads pages of 100.
  */
 export const catchUpAgainstIdleConsumer: Goal = {
   name: 'G4c',

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What cannot be ended is left: a goal that failed may have left anything open. */
+/** Resources that cannot be closed in time are left open: a failed goal may have left anything open. */
 const MAX_END_MS = 20_000;
 
-/** What is to be ended when a run is over: the last first, each once, however often it is asked. */
+/** Runs the registered clean-up functions in reverse order, each once. */
 export class Ending {
   private readonly ends: (() => Promise<unknown>)[] = [];
   private running: Promise<void> | undefined;
@@ -28,10 +28,10 @@ export class Ending {
       const ended = end().then(() => true);
       const inTime = sleep(this.maxMs, false, { ref: false });
       const isEnded = await Promise.race([ended, inTime]).catch((error: Error) => {
-        this.say(`While tidying up: ${error.message}`);
+        this.say(`Clean-up: ${error.message}`);
         return true;
       });
-      if (!isEnded) this.say(`While tidying up: something is still open after ${this.maxMs / 1_000} s and is left`);
+      if (!isEnded) this.say(`Clean-up: a resource is still open after ${this.maxMs / 1_000} s and is not closed`);
     }
   }
 }

@@ -117,7 +117,7 @@ export const eventStore: Goal = {
           target: await ingesting(bench, withPrefix(url, `bench.${run}.`), log),
         },
         // A batch takes half a second, and a slice should be of many.
-        bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 4_000 },
+        bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 4_000 },
       ),
     );
     const tls = process.env['TEST_EVENTSTORE_TLS_URL'];
@@ -125,7 +125,7 @@ export const eventStore: Goal = {
       const secure = await startAppender(bench, 'adapter', tls, `bench.${run}.`);
       line(
         'EventStoreDB: append over TLS with a user, 256 in flight',
-        'the same in the plain',
+        'the same without TLS',
         0.8,
         await measure(bench, 'ES TLS', {
           base: adapter.appending(256),
@@ -152,13 +152,13 @@ export const eventStore: Goal = {
       );
       line(
         `EventStoreDB: projecting from the beginning, ${where}`,
-        'the bare subscription doing nothing',
+        'the bare subscription without work',
         0.5,
         await measure(
           bench,
           `ES projecting, ${where}`,
           { base: bare, target: await projecting(stored, database) },
-          bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+          bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
         ),
       );
       await forget(database.pool);

@@ -1,5 +1,5 @@
 import type { Database } from './database.js';
-import { type Dose, measurePaired, type Pair, type Paired } from './paired.js';
+import { type SliceSchedule, measurePaired, type Pair, type Paired } from './paired.js';
 import type { Quartiles } from './statistics.js';
 
 /** One line of the table at the end. */
@@ -11,26 +11,26 @@ export interface Line {
   /** `×`, `ms`, `s`, `MB` … */
   readonly unit: string;
   readonly must: number;
-  /** Absent where there is nothing beyond the must. */
+  /** The aim beyond the required value, if there is one. */
   readonly aim?: number;
   /** Whether a greater figure is better. Default true. */
   readonly more?: boolean;
-  /** The figures behind a ratio, and what a reader has to know of them. */
+  /** The figures behind a ratio, and other notes. */
   readonly note?: string;
 }
 
-/** How something grows: one table. */
+/** A table that shows how a figure grows. */
 export interface Growth {
   readonly what: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | number)[])[];
 }
 
-/** What a goal says of itself: its name and a ratio's unit go without saying. */
+/** A line without the name of the goal and the unit of a ratio, which have defaults. */
 export interface Measured extends Omit<Line, 'goal' | 'unit'>, Partial<Pick<Line, 'goal' | 'unit'>> {}
 
 export interface Sizes {
-  /** A smoke dose: everything runs, no figure means anything. */
+  /** A smoke run: every goal runs, but the figures are meaningless. */
   readonly quick: boolean;
   /** Facts of the large data set. */
   readonly facts: number;
@@ -38,21 +38,21 @@ export interface Sizes {
   readonly events: number;
   /** Whether growth is measured up to four times that many. */
   readonly twenty: boolean;
-  readonly dose: Dose;
+  readonly schedule: SliceSchedule;
 }
 
-/** What a goal is given to work with. */
+/** The tools of a goal. */
 export interface Bench {
   readonly sizes: Sizes;
   /** A fresh, migrated database on the run's PostgreSQL, dropped at the end. */
   database(): Promise<Database>;
-  /** Made once a run, for those who share it. */
+  /** Created once per run and shared between goals. */
   shared<T>(name: string, make: () => Promise<T>): Promise<T>;
   /** A line that is in the table even if its goal fails later. */
   keep(line: Measured): void;
   /** A table beside the lines. */
   keepGrowth(growth: Growth): void;
-  /** Done at the end of the run, the last first. */
+  /** Registers a clean-up function; they run in reverse order at the end of the run. */
   onEnd(end: () => Promise<unknown>): void;
   say(line: string): void;
 }
@@ -62,17 +62,22 @@ export interface Goal {
   run(bench: Bench): Promise<readonly Measured[]>;
 }
 
-/** Measures a pair and says how it goes. */
-export const measure = (bench: Bench, what: string, pair: Pair, dose: Dose = bench.sizes.dose): Promise<Paired> =>
-  measurePaired(pair, dose, (ratios) =>
-    bench.say(`${what}: round ${ratios.length} of ${dose.rounds}, ratio ${ratios.at(-1)!.toPrecision(3)}`),
+/** Measures a pair and prints the progress. */
+export const measure = (
+  bench: Bench,
+  what: string,
+  pair: Pair,
+  schedule: SliceSchedule = bench.sizes.schedule,
+): Promise<Paired> =>
+  measurePaired(pair, schedule, (ratios) =>
+    bench.say(`${what}: round ${ratios.length} of ${schedule.rounds}, ratio ${ratios.at(-1)!.toPrecision(3)}`),
   );
 
-/** How long one takes, for a line's note. */
+/** Formats the time per query for a note. */
 export const perQuery = ({ base, target }: Paired): string =>
   `${(1000 / target.median).toFixed(2)} ms against ${(1000 / base.median).toFixed(2)} ms`;
 
-/** The two rates behind a ratio, for a line's note. */
+/** Formats the two rates behind a ratio for a note. */
 export const rates = ({ base, target }: Paired, unit: string): string =>
   `${amount(target.median)} against ${amount(base.median)} ${unit}`;
 

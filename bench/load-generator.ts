@@ -1,6 +1,6 @@
 /**
- * A process that asks a server as fast as it answers, over connections that are kept: the same one for every server
- * that is compared. It does as little as can be done for a request, so that the server is what is measured.
+ * A load generator: sends requests over keep-alive connections as fast as the server responds. It does as little work
+ * per request as possible, so that the server is measured.
  */
 import { connect, type Socket } from 'node:net';
 import { answerParent } from './process.js';
@@ -14,9 +14,8 @@ export interface Volley {
   readonly connections: number;
   readonly ms: number;
   /**
-   * Whether this process never sleeps while it fires. Waking one costs a virtual machine as much as an answer from
-   * memory, and the server pays: with each answer if it is slower than this process, else hardly ever. So between a
-   * slower and a faster one that do the same, nobody shall have to pay. Absent: it sleeps, and leaves its core to others.
+   * Whether this process busy-waits. Waking a sleeping process costs a virtual machine as much as a response from
+   * memory, and only a server that is slower than the generator pays for it. Default: the process sleeps.
    */
   readonly awake?: boolean;
 }
@@ -26,7 +25,7 @@ export interface Answers {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Share of the time that this process had work. Where it nears 1, the generator and not the server is measured. */
+  /** The share of time in which this process was busy. Near 1, the generator is measured instead of the server. */
   readonly busy: number;
 }
 
@@ -56,7 +55,7 @@ class AnswerReader {
       if (end === -1) break;
       const head = bytes.toString('latin1', from, end);
       const length = CONTENT_LENGTH.exec(head)?.[1];
-      if (!head.startsWith('HTTP/1.1 20') || length === undefined) throw new Error(`Not a good answer: ${head}`);
+      if (!head.startsWith('HTTP/1.1 20') || length === undefined) throw new Error(`Unexpected response: ${head}`);
       this.open = Number(length);
       from = end + HEADERS_END.length;
       if (this.open === 0) ended += 1;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`). Progress goes to standard error, the
- * table to standard output.
+ * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`). Progress goes to standard error,
+ * the table to standard output.
  */
 import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -58,8 +58,8 @@ const say = (line: string): void => {
 };
 
 const sizes: Sizes = args.quick
-  ? { quick: true, facts: 8_000, events: 5_000, twenty: false, dose: { rounds: 1, ms: 20 } }
-  : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], dose: { rounds: 8, ms: 1_000 } };
+  ? { quick: true, facts: 8_000, events: 5_000, twenty: false, schedule: { rounds: 1, ms: 20 } }
+  : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], schedule: { rounds: 8, ms: 1_000 } };
 
 const server = await openServer(process.env['BENCH_DATABASE_URL'], say);
 const machine = {
@@ -99,9 +99,10 @@ const print = (): void => {
   else {
     const about = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
     const parts = [about.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
-    if (args.quick) parts.push('A smoke dose: no figure means anything.');
+    if (args.quick) parts.push('This was a smoke run (--quick): its figures are meaningless.');
     process.stdout.write(`${parts.join('\n\n')}\n`);
-    for (const { goal } of failed) process.stdout.write(`\n${goal} could not be measured; the reason stands above.\n`);
+    for (const { goal } of failed)
+      process.stdout.write(`\n${goal} could not be measured; the reason is printed above.\n`);
   }
 };
 

@@ -1,6 +1,6 @@
 import { type Quartiles, quartilesOf } from './statistics.js';
 
-/** Works for about this long (ms) and gives the work done a second. */
+/** Works for about `ms`, and returns the work per second. */
 export type Slice = (ms: number) => Promise<number>;
 
 export interface Pair {
@@ -8,7 +8,7 @@ export interface Pair {
   readonly target: Slice;
 }
 
-export interface Dose {
+export interface SliceSchedule {
   readonly rounds: number;
   /** Length of a slice, in ms. */
   readonly ms: number;
@@ -17,22 +17,22 @@ export interface Dose {
 export interface Paired {
   /** Target ÷ base. */
   readonly ratio: Quartiles;
-  /** Work a second. */
+  /** Work per second. */
   readonly base: Quartiles;
   readonly target: Quartiles;
 }
 
-/** Each target slice against the mean of the base slices before and after it: a machine's slow minute hits both. */
+/** Divides each target slice by the mean of the base slices before and after it, so that a slow phase affects both. */
 export const ratiosOf = (base: readonly number[], target: readonly number[]): number[] => {
   if (base.length !== target.length + 1)
     throw new RangeError(`${target.length} target slices need ${target.length + 1} base slices, not ${base.length}`);
   return target.map((rate, round) => rate / ((base[round]! + base[round + 1]!) / 2));
 };
 
-/** Measures base, target, base, target … base, after one slice of each that does not count. */
+/** Measures base, target, base, target … base, after one warm-up slice of each. */
 export const measurePaired = async (
   { base, target }: Pair,
-  { rounds, ms }: Dose,
+  { rounds, ms }: SliceSchedule,
   onRound: (ratios: readonly number[]) => void = () => {},
 ): Promise<Paired> => {
   await base(ms / 2);
@@ -51,7 +51,7 @@ export const measurePaired = async (
   };
 };
 
-/** A slice that does one thing after another. */
+/** A slice of sequential work. */
 export const oneAfterAnother =
   (work: () => Promise<unknown>): Slice =>
   async (ms) => {
@@ -66,7 +66,7 @@ export const oneAfterAnother =
     return (done * 1000) / elapsed;
   };
 
-/** A slice of so many workers, each of which does one thing after another. */
+/** A slice of concurrent workers, each of which works sequentially. */
 export const inParallel =
   (workers: number, work: () => Promise<unknown>): Slice =>
   async (ms) => {

@@ -1,6 +1,6 @@
 /**
- * The plain thing: `node:http`, nothing around it, with the same work and the same answers, but without keys, limits,
- * validation, headers or counting. Run as a process of its own.
+ * The peer of the API: bare `node:http` with the same work and responses, but without keys, limits, validation, headers
+ * or metrics. It runs as a process.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -8,7 +8,7 @@ interface Accepted {
   readonly rejected: readonly unknown[];
 }
 
-/** What an acknowledgement says, and its `Consistency-Token`. */
+/** An acknowledgement with its `Consistency-Token`. */
 interface Acknowledged extends Accepted {
   readonly token: string;
 }

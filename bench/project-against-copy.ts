@@ -24,7 +24,7 @@ export const projectAgainstCopy: Goal = {
       bench,
       'G4a',
       { base: copying(pool, 'bench.facts', lines), target: catchUp(filled, database.pool) },
-      bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+      bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
     );
     return [
       {

@@ -132,8 +132,8 @@ export const projectAgainstRowByRow: Goal = {
     const paired = await measure(bench, 'G4b', { base, target: catchUp(filled, filled.database.pool) });
     return [
       {
-        what: 'the same',
-        against: 'one transaction and five statements an event',
+        what: 'projection from a filled log',
+        against: 'one transaction and five statements per event',
         measured: paired.ratio,
         unit: '×',
         must: 25,

@@ -38,7 +38,7 @@ export const projectRecordsAgainstCopy: Goal = {
       bench,
       'G4d',
       { base: copying(pool, 'bench.records', lines), target: catchUp(filled, ours, RECORDS) },
-      bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+      bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
     );
     return [
       {

@@ -23,8 +23,8 @@ export const queryRouteOverhead: Goal = {
     });
     return [
       {
-        what: 'the same with one indexed query',
-        against: 'raw node:http + pg named statement',
+        what: 'the route of G1 with one indexed query',
+        against: 'bare node:http + pg named statement',
         measured: paired.ratio,
         must: 0.7,
         aim: 0.8,

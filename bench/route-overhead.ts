@@ -58,7 +58,7 @@ export const routeOverhead: Goal = {
     });
     const line: Measured = {
       what: 'an authenticated, validated route without a database',
-      against: 'raw node:http',
+      against: 'bare node:http',
       measured: paired.ratio,
       must: 0.46,
       aim: 0.58,
@@ -75,13 +75,13 @@ export const routeOverhead: Goal = {
           connections,
           awake: true,
         };
-        return load.fire({ ...volley, ms: bench.sizes.dose.ms });
+        return load.fire({ ...volley, ms: bench.sizes.schedule.ms });
       };
       const [base, target] = [await ask(plain), await ask(service)];
       const ms = (value: number): string => value.toFixed(2);
       rows.push([connections, amount(target.perSecond), ms(target.p50), ms(target.p99), amount(base.perSecond)]);
     }
-    const columns = ['connections', 'requests a second', 'p50, ms', 'p99, ms', 'raw node:http a second'];
+    const columns = ['connections', 'requests a second', 'p50, ms', 'p99, ms', 'bare node:http a second'];
     bench.keepGrowth({ what: 'The route of G1 by number of connections', columns, rows });
     return [line];
   },

@@ -12,8 +12,8 @@ import type { Database } from './database.js';
 import { type Bench } from './goal.js';
 import { type Child, startChild } from './process.js';
 
-/** No list is fetched from anywhere: the own statuses alone. */
-export const OWN_ALONE = { sources: [{ id: 'own', kind: 'own' }] };
+/** A configuration without external lists. */
+export const OWN_ONLY = { sources: [{ id: 'own', kind: 'own' }] };
 
 export interface Service {
   readonly url: string;
@@ -49,7 +49,7 @@ export const startApi = async (
     ACCESS_LOG: 'off',
     LOG_LEVEL: 'error',
     LOG_FORMAT: 'json',
-    SOURCES_FILE: await sourcesFile(bench, OWN_ALONE),
+    SOURCES_FILE: await sourcesFile(bench, OWN_ONLY),
     ...env,
   };
   const child = await startChild(program, [], settings, apiFlags(env['EVENTSTORE_URL']));

@@ -1,11 +1,11 @@
-/** Where the middle half of some measurements lies. */
+/** Lower quartile, median and upper quartile. */
 export interface Quartiles {
   readonly lower: number;
   readonly median: number;
   readonly upper: number;
 }
 
-/** The value below which a fraction of the values lies, between two values by the straight line. */
+/** Returns a quantile, interpolated linearly between two values. */
 export const quantile = (values: readonly number[], fraction: number): number => {
   if (values.length === 0) throw new RangeError('There is no quantile of nothing');
   const sorted = [...values].sort((a, b) => a - b);

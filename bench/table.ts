@@ -9,7 +9,7 @@ const verdict = (line: Line): string => {
   return 'NOT MET';
 };
 
-/** Three digits that count. */
+/** Formats a value with three significant digits. */
 export const short = (value: number): string => {
   const magnitude = Math.abs(value);
   if (magnitude >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString('en-US');
@@ -27,7 +27,7 @@ export const table = (columns: readonly string[], rows: readonly (readonly (stri
 
 export const goalsTable = (lines: readonly Line[]): string =>
   table(
-    ['goal', 'what', 'against', 'must', 'aim', 'measured', 'quartiles', 'met', 'behind it'],
+    ['goal', 'what', 'compared with', 'required', 'aim', 'measured', 'quartiles', 'met', 'note'],
     lines.map((line) => {
       const { goal, what, against, must, aim, measured, unit, note = '' } = line;
       const unitOf = unit === '' ? '' : ` ${unit}`;

@@ -9,7 +9,7 @@ import type { Slice } from './paired.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 
-/** Of the requests; in a smoke dose there are too few of them. */
+/** Of the requests; in a smoke run there are too few of them. */
 const shareOf = ({ sizes }: Bench): number => (sizes.quick ? 1 : 0.01);
 
 /** Something that takes spans and looks at none. */
@@ -86,14 +86,14 @@ export const tracing: Goal = {
     return [
       {
         what: `the route of G1 ${what}`,
-        against: 'the same without a collector',
+        against: 'the same without traces',
         measured: paired.ratio,
         must: 0.95,
         note: `${note(paired)}; ${onUs} against ${offUs} µs of a processor a request`,
       },
       {
-        what: `memory after that, ${what}`,
-        against: 'the same without a collector',
+        what: `memory afterwards, ${what}`,
+        against: 'the same without traces',
         measured: quartilesOf([with_ - without]),
         unit: 'MB',
         must: 30,

@@ -27,7 +27,7 @@ export const waitingAtFeed: Goal = {
     const p99: number[] = [];
     const request = wire(url, other!, { method: 'GET', path: '/v2/organization/takedowns?limit=10' });
     const others = volleys(load, url, [request], 4, (answers) => p99.push(answers.p99));
-    const { ms } = bench.sizes.dose;
+    const { ms } = bench.sizes.schedule;
     /** Opens them all, and closes them once `during` has ended. */
     const whileWaiting = async (count: number, during: () => Promise<void>): Promise<void> => {
       const agent = new Agent({ maxSockets: Infinity });
@@ -65,19 +65,19 @@ export const waitingAtFeed: Goal = {
       times.push(p99.at(-1)! / quiet);
       bench.say(`G18c: ${megabytes.at(-1)!.toFixed(0)} MB, the others’ p99 × ${times.at(-1)!.toFixed(2)}`);
     }
-    const what = `${waiting.toLocaleString('en-US')} requests that wait at the feed`;
+    const what = `${waiting.toLocaleString('en-US')} long-polling requests at the feed`;
     return [
       {
         what: `${what}: memory`,
-        against: 'the process before',
+        against: 'the process before them',
         measured: quartilesOf(megabytes),
         unit: 'MB',
         must: 40,
         more: false,
       },
       {
-        what: `${what}: the others’ p99`,
-        against: 'the same with nobody waiting',
+        what: `${what}: p99 of other requests`,
+        against: 'other requests without them',
         measured: quartilesOf(times),
         unit: '×',
         must: 2,

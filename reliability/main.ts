@@ -1,5 +1,5 @@
-/** Runs faults and attacks at full dose against the built service: `npm run reliability`. */
-import { campaign } from './rig/campaign.js';
+/** `npm run reliability` runs faults and attacks at full scale against the built service. */
+import { runScenarios } from './rig/run-scenarios.js';
 import { SCENARIOS } from './scenarios.js';
 
-await campaign(SCENARIOS);
+await runScenarios(SCENARIOS);

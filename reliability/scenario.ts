@@ -1,41 +1,41 @@
-import type { Scene } from './rig/scene.js';
-import type { Site } from './rig/site.js';
+import type { RunContext } from './rig/run-context.js';
+import type { SharedServices } from './rig/shared-services.js';
 
 /** The result of a run of a scenario. */
 export interface Outcome {
-  /** What was done to the service, in figures. */
-  readonly dose: string;
-  /** What the service did, in figures. */
-  readonly seen: string;
-  /** What the service did wrong, one sentence each. An empty list means that the service survived. */
+  /** What the scenario did to the service, with numbers. */
+  readonly workload: string;
+  /** How the service behaved, with numbers. */
+  readonly observed: string;
+  /** What the service did wrong, one sentence each. The service passed if the list is empty. */
   readonly findings: readonly string[];
 }
 
-/** Something bad that happens to the service (a fault), or that somebody does to it on purpose (an attack). */
-export interface Scenario<Dose = any> {
+/** A fault, such as a crash, or an attack on the service. */
+export interface Scenario<Scale = any> {
   /** The number in docs/internals/reliability.md or docs/operations/security.md: `F1`, `S1`. */
   readonly name: string;
   readonly what: string;
-  /** The requirements of OWASP ASVS 5.0.0 that an attack bears on, each with the title of its section. */
+  /** The OWASP ASVS 5.0.0 requirements that an attack tests, each with the title of its section. */
   readonly asvs?: Readonly<Record<string, string>>;
-  /** The dose of `npm run reliability`. */
-  readonly full: Dose;
+  /** The scale of `npm run reliability`. */
+  readonly full: Scale;
   /**
-   * The dose of the spec in `every-change`. Its limits concern counts (lost, doubled, wrong), not speed, so that a busy
-   * machine reaches none of them.
+   * The scale of the spec in `every-change`. Its limits concern counts (lost, stored twice, wrong) and not speed, so
+   * that the spec also passes on a busy machine.
    */
-  readonly everyChange?: Dose;
+  readonly everyChange?: Scale;
   /** Returns the reason why the scenario cannot run on this machine, if there is one. */
-  readonly unfit?: () => Promise<string | undefined>;
+  readonly skipReason?: () => Promise<string | undefined>;
   /** @param site the running services that the scenarios of a run share */
-  readonly run: (scene: Scene, dose: Dose, site: Site) => Promise<Outcome>;
-  /** The guard that `without` removes. */
+  readonly run: (context: RunContext, scale: Scale, sharedServices: SharedServices) => Promise<Outcome>;
+  /** The mechanism of the service that `withoutGuard` removes. */
   readonly guard: string;
-  /** What the counter-test changes in the full dose, where that would take too long. */
-  readonly counterTest?: Partial<Dose>;
+  /** Overrides of the full scale for the negative control, if the full scale would take too long. */
+  readonly controlScale?: Partial<Scale>;
   /**
-   * The counter-test: the same judgement where the guard is missing, with the same limits unless `counterTest` names
-   * others. It must find something; otherwise `run` proves nothing.
+   * The negative control: the same checks on a service without the guard, with the same limits unless `controlScale`
+   * overrides them. It must have findings; otherwise `run` proves nothing.
    */
-  readonly without: (scene: Scene, dose: Dose) => Promise<Outcome>;
+  readonly withoutGuard: (context: RunContext, scale: Scale) => Promise<Outcome>;
 }

@@ -1,29 +1,29 @@
-import { killedPostgres, silentPostgres } from './faults/database-away.js';
+import { killedPostgres, silentPostgres } from './faults/database-unavailable.js';
 import { asynchronousFailover, failover } from './faults/failover.js';
-import { zonesAndClocks } from './faults/clocks.js';
+import { zonesAndClocks } from './faults/time-zones.js';
 import { concurrentWriters } from './faults/concurrent-writers.js';
-import { disorder, duplicates } from './faults/deliveries.js';
-import { eventStoreAway } from './faults/event-store-away.js';
+import { disorder, duplicates } from './faults/redelivered-events.js';
+import { eventStoreUnavailable } from './faults/event-store-unavailable.js';
 import { fullDisk } from './faults/full-disk.js';
 import { groupsOnEventStore, groupsOnPostgres } from './faults/groups-killed.js';
-import { killedService, killedServiceAndDatabase, leftDatabase } from './faults/killed.js';
+import { killedService, killedServiceAndDatabase, leftDatabase } from './faults/killed-under-load.js';
 import { liveRebuild } from './faults/live-rebuild.js';
 import { heavyNeighbour } from './faults/heavy-neighbour.js';
-import { copyOnEventStore, copyOnPostgres } from './faults/kept-copy.js';
+import { copyOnEventStore, copyOnPostgres } from './faults/feed-copies.js';
 import { killedMigration } from './faults/migrations.js';
-import { poisonEvents } from './faults/poison.js';
-import { poolerAway } from './faults/pooler-away.js';
+import { poisonEvents } from './faults/poison-events.js';
+import { poolerUnavailable } from './faults/pooler-unavailable.js';
 import { fasterProducer } from './faults/faster-producer.js';
 import { lostPositions } from './faults/lost-positions.js';
 import { longRun } from './faults/long-run.js';
-import { loudNeighbour } from './faults/loud-neighbour.js';
+import { noisyNeighbour } from './faults/noisy-neighbour.js';
 import { troubledReplica } from './faults/replica.js';
 import { restored } from './faults/restore.js';
 import { rollingRestarts } from './faults/rolling-restarts.js';
 import { severalProjectors } from './faults/several-projectors.js';
 import { skewedClocks } from './faults/skewed-clocks.js';
-import { takenOver } from './faults/take-over.js';
-import { tokensKept } from './faults/tokens.js';
+import { takeOver } from './faults/take-over.js';
+import { consistencyTokens } from './faults/consistency-tokens.js';
 import { killedDeliveries } from './faults/webhooks-killed.js';
 import { cpuBombs } from './attacks/outside/cpu-bombs.js';
 import { descriptors } from './attacks/wire/descriptors.js';
@@ -31,18 +31,18 @@ import { evasion } from './attacks/outside/evasion.js';
 import { fanOut } from './attacks/neighbours/fan-out.js';
 import { floodsWithoutKey } from './attacks/floods/floods-without-key.js';
 import { framing } from './attacks/wire/framing.js';
-import { fuzzing } from './attacks/answers/fuzzing.js';
+import { fuzzing } from './attacks/responses/fuzzing.js';
 import { handedOutLinks } from './attacks/outside/handed-out-links.js';
 import { hostileLists } from './attacks/outside/hostile-lists.js';
 import { hostileWebhooks } from './attacks/outside/hostile-webhooks.js';
-import { idempotency } from './attacks/answers/idempotency.js';
+import { idempotency } from './attacks/responses/idempotency.js';
 import { installation } from './attacks/outside/installation.js';
 import { jsonBombs } from './attacks/neighbours/json-bombs.js';
-import { keys } from './attacks/answers/keys.js';
-import { largeAnswers } from './attacks/neighbours/large-answers.js';
+import { keys } from './attacks/responses/keys.js';
+import { largeResponses } from './attacks/neighbours/large-responses.js';
 import { logInjection } from './attacks/wire/log-injection.js';
 import { manyKeys } from './attacks/memory/many-keys.js';
-import { methods } from './attacks/answers/methods.js';
+import { methods } from './attacks/responses/methods.js';
 import { movedMembers } from './attacks/neighbours/moves.js';
 import { neverReaders } from './attacks/wire/never-readers.js';
 import { noisyTenant } from './attacks/floods/noisy-tenant.js';
@@ -51,9 +51,9 @@ import { rateLimit } from './attacks/floods/rate-limit.js';
 import { sizes } from './attacks/wire/sizes.js';
 import { slowReaders } from './attacks/memory/slow-readers.js';
 import { slowSenders } from './attacks/wire/slow-senders.js';
-import { sqlInjection } from './attacks/answers/sql-injection.js';
+import { sqlInjection } from './attacks/responses/sql-injection.js';
 import { swallowedIds } from './attacks/neighbours/swallowed-ids.js';
-import { tenantIsolation } from './attacks/answers/tenant-isolation.js';
+import { tenantIsolation } from './attacks/responses/tenant-isolation.js';
 import { terminalEscapes } from './attacks/outside/terminal-escapes.js';
 import { unpacking } from './attacks/memory/unpacking.js';
 import { webhookSecrets } from './attacks/outside/webhook-secrets.js';
@@ -78,23 +78,23 @@ const FAULTS: readonly Scenario[] = [
   fasterProducer,
   killedMigration,
   restored,
-  loudNeighbour,
+  noisyNeighbour,
   heavyNeighbour,
   failover,
   asynchronousFailover,
   troubledReplica,
-  poolerAway,
+  poolerUnavailable,
   rollingRestarts,
   killedDeliveries,
-  takenOver,
+  takeOver,
   skewedClocks,
   lostPositions,
   groupsOnPostgres,
   groupsOnEventStore,
   copyOnPostgres,
   copyOnEventStore,
-  tokensKept,
-  eventStoreAway,
+  consistencyTokens,
+  eventStoreUnavailable,
 ];
 
 /** Every attack that the service withstands (docs/operations/security.md). */
@@ -124,7 +124,7 @@ const ATTACKS: readonly Scenario[] = [
   floodsWithoutKey,
   terminalEscapes,
   movedMembers,
-  largeAnswers,
+  largeResponses,
   unpacking,
   manyKeys,
   slowReaders,

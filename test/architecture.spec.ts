@@ -1,20 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { PROJECTIONS, ROOMS } from './rooms.js';
-import { circlesIn, type Imports } from './support/circles.js';
+import { MODULES, PROJECTIONS } from './modules.js';
+import { findCycles, type Imports } from './support/import-cycles.js';
 
-/** Rooms whose meaning is their own: no library decides anything in them. */
+/** Modules that may import no package except Node's own. */
 const ALONE = new Set(['events', 'errors']);
-/** The files that may name a package. */
+/** For each of these packages, the only files that may import it. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@eventstore/db-client': ['src/event-log/eventstoredb/client.ts', 'src/event-log/eventstoredb/decoded-once.ts'],
 };
-/** Says how many connections each kind of work may have, and so configures pools. */
+/** Configures the pools of each kind of work, and may therefore import what only `postgres` may. */
 const POOLS = 'src/read-models/pools.ts';
-/** Who starts or joins the server that comes along. */
+/** Modules that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = new Set(['main', 'serve', 'worker', 'cli']);
-/** What everybody may name of pg: the injection token and types. Making connections is for the room postgres. */
+/**
+ * What every module may import from pg: the injection token and types. Only the module `postgres` opens connections.
+ */
 const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
 
 const IMPORT = /(?:import|export)\s+(?:type\s+)?(?:([^'";]*?)\s+from\s+)?'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
@@ -31,7 +33,7 @@ const namesOf = (clause: string): string[] =>
     .filter((name) => name !== '');
 
 /** `src/http/access.ts` → `http`; `src/main.ts` → `main`; undefined outside src. */
-const roomOf = (path: string): string | undefined => /^src\/([^/]+?)(?:\/|\.ts$)/.exec(path)?.[1];
+const moduleOf = (path: string): string | undefined => /^src\/([^/]+?)(?:\/|\.ts$)/.exec(path)?.[1];
 
 const withoutComments = (source: string): string =>
   source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
@@ -43,25 +45,25 @@ const packageOf = (specifier: string): string =>
     .join('/');
 
 const mayImport = (path: string): readonly string[] | 'all of src' =>
-  path.startsWith('projections/') ? PROJECTIONS : (ROOMS[roomOf(path)!] ?? []);
+  path.startsWith('projections/') ? PROJECTIONS : (MODULES[moduleOf(path)!] ?? []);
 
 const importFault = (path: string, specifier: string, clause: string): string | undefined => {
-  const room = roomOf(path);
+  const module = moduleOf(path);
   if (!specifier.startsWith('.')) {
     const name = packageOf(specifier);
-    if (room !== undefined && ALONE.has(room) && !specifier.startsWith('node:'))
-      return `imports ${specifier}: this room imports no package`;
+    if (module !== undefined && ALONE.has(module) && !specifier.startsWith('node:'))
+      return `imports ${specifier}: this module imports no package`;
     const owners = OWNERS[name];
     if (owners?.includes(path) === false) return `imports ${name}, which ${owners[0]} owns`;
-    if (name === 'pg' && room !== 'postgres' && path !== POOLS) {
+    if (name === 'pg' && module !== 'postgres' && path !== POOLS) {
       const foreign = namesOf(clause).find((each) => !PG_NAMES.has(each));
       if (foreign !== undefined) return `imports ${foreign} of pg, which postgres owns`;
     }
     if (
       name === 'kysely' &&
       namesOf(clause).includes('PostgresDialect') &&
-      room !== 'postgres' &&
-      room !== 'read-models'
+      module !== 'postgres' &&
+      module !== 'read-models'
     )
       return 'imports the dialect of kysely, which read-models owns';
     if (name === '@nestjs/cqrs' && namesOf(clause).includes('EventBus'))
@@ -71,25 +73,25 @@ const importFault = (path: string, specifier: string, clause: string): string | 
   if (!specifier.endsWith('.js') && !specifier.endsWith('.json')) return `imports ${specifier} without .js`;
   const target = posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts');
   if (target.startsWith('projections/'))
-    return path.startsWith('projections/') || room === 'cli'
+    return path.startsWith('projections/') || module === 'cli'
       ? undefined
       : `imports ${target}: src starts projections, only the operator's calls import them`;
   if (
     target.startsWith('src/postgres/embedded/') &&
     !path.startsWith('src/postgres/embedded/') &&
-    !STARTS_EMBEDDED.has(room!)
+    !STARTS_EMBEDDED.has(module!)
   )
     return `imports ${target}: only a process starts the embedded server`;
-  const targetRoom = roomOf(target);
-  if (targetRoom === undefined) return `imports ${target}, which is outside src and projections`;
+  const targetModule = moduleOf(target);
+  if (targetModule === undefined) return `imports ${target}, which is outside src and projections`;
   const allowed = mayImport(path);
-  if (allowed === 'all of src' || targetRoom === room || allowed.includes(targetRoom)) return undefined;
+  if (allowed === 'all of src' || targetModule === module || allowed.includes(targetModule)) return undefined;
   return `imports ${target}, but may import ${allowed.join(', ') || 'nothing'}`;
 };
 
 const WRITES_READ_MODELS = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+read\.(\w+)/i;
 const WRITES_SERVICE = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+service\.(\w+)/i;
-/** Who may write to the terminal: what escapes, and a bar that moves. The third keeps a client's warnings off it. */
+/** Files that may write to the terminal. The third one suppresses warnings of the EventStoreDB client. */
 const WRITERS = [
   'src/runtime/terminal.ts',
   'src/cli/runtime/progress.ts',
@@ -97,10 +99,10 @@ const WRITERS = [
 ];
 const WRITES = /\bconsole\.|\bprocess\.std(?:out|err)\.write\b/;
 const MAX_FILES = 15;
-/** Only grows: what has run anywhere is never changed. */
+/** The folder of migrations may hold any number of files, because migrations are never removed. */
 const MIGRATIONS = 'src/read-models/migrations';
-const listed = (rooms: readonly string[] | 'all of src'): string =>
-  rooms === 'all of src' ? rooms : [...rooms].sort().join(', ') || 'nothing';
+const listed = (modules: readonly string[] | 'all of src'): string =>
+  modules === 'all of src' ? modules : [...modules].sort().join(', ') || 'nothing';
 const NAMES_NOTHING = /(?:^|[-.])(?:manager|helpers?|utils?|base|common|service|impl)(?:[-.]|$)/;
 
 const faultsOf = (path: string, source: string): string[] => {
@@ -109,18 +111,18 @@ const faultsOf = (path: string, source: string): string[] => {
     const fault = importFault(path, (specifier ?? dynamic)!, clause);
     return fault === undefined ? [] : [fault];
   });
-  const room = roomOf(path);
-  if (path.startsWith('src/') && ROOMS[room!] === undefined) faults.push('is in no room of the table');
+  const module = moduleOf(path);
+  if (path.startsWith('src/') && MODULES[module!] === undefined) faults.push('is in no module of the table');
   if (/\bprocess\.env\b/.test(code) && path !== 'src/runtime/config.ts')
     faults.push('reads process.env, which runtime/config.ts owns');
   if (WRITES.test(code) && !WRITERS.includes(path))
     faults.push('writes to the terminal, which runtime/terminal.ts escapes');
-  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && room !== 'postgres') faults.push('opens connections of its own');
+  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && module !== 'postgres') faults.push('opens connections of its own');
   const written = WRITES_READ_MODELS.exec(code)?.[1];
-  if (written !== undefined && path.startsWith('src/') && room !== 'read-models')
+  if (written !== undefined && path.startsWith('src/') && module !== 'read-models')
     faults.push(`writes read.${written}, which only projections write`);
   const kept = WRITES_SERVICE.exec(code)?.[1];
-  if (kept !== undefined && room !== 'read-models')
+  if (kept !== undefined && module !== 'read-models')
     faults.push(`writes service.${kept}, whose statements read-models has`);
   if (/@QueryHandler\b/.test(code) && /\.append(?:All)?\(/.test(code)) faults.push('appends to the log in a query');
   const file = posix.basename(path);
@@ -139,12 +141,12 @@ const sourcesIn = (folder: string): string[] =>
 describe('The architecture', () => {
   const paths = [...sourcesIn('src'), ...sourcesIn('projections')];
 
-  it('has files to look at', () => {
+  it('is checked on more than zero files', () => {
     expect(paths).toContain('src/events/event.ts');
     expect(paths.length).toBeGreaterThan(60);
   });
 
-  it('lets each room import what the table says, and nothing else', () => {
+  it('lets each module import what the table says, and nothing else', () => {
     expect(paths.flatMap((path) => faultsOf(path, readFileSync(join(root, path), 'utf8')))).toEqual([]);
   });
 });
@@ -159,13 +161,15 @@ const importsOf = (path: string): string[] =>
 describe('The shape of the tree', () => {
   const paths = [...sourcesIn('src'), ...sourcesIn('projections')];
 
-  it('has no circle, neither between files nor between the rooms of the table', () => {
+  it('has no cycle, neither between files nor between the modules of the table', () => {
     const files: Imports = new Map(paths.map((path) => [path, importsOf(path)]));
-    expect(circlesIn(files)).toEqual([]);
-    const rooms: Imports = new Map(Object.entries(ROOMS).map(([room, may]) => [room, may === 'all of src' ? [] : may]));
-    expect(circlesIn(rooms)).toEqual([]);
+    expect(findCycles(files)).toEqual([]);
+    const modules: Imports = new Map(
+      Object.entries(MODULES).map(([module, may]) => [module, may === 'all of src' ? [] : may]),
+    );
+    expect(findCycles(modules)).toEqual([]);
     expect(
-      circlesIn(
+      findCycles(
         new Map([
           ['a', ['b']],
           ['b', ['c']],
@@ -186,10 +190,10 @@ describe('The shape of the tree', () => {
     const rows = readFileSync(join(root, 'docs/internals/architecture.md'), 'utf8').matchAll(
       /^\| (`(?:src|projections)[^|]*) \|[^|]*\| ([^|]+) \|$/gm,
     );
-    const told = [...rows].flatMap(([, rooms, may]) =>
-      [...rooms!.matchAll(/`([^`]+)`/g)].map(([, room]) => [room, may!.trim()] as const),
+    const told = [...rows].flatMap(([, modules, may]) =>
+      [...modules!.matchAll(/`([^`]+)`/g)].map(([, module]) => [module, may!.trim()] as const),
     );
-    const due = Object.entries(ROOMS).map(([room, may]) => [`src/${room}`, listed(may)] as const);
+    const due = Object.entries(MODULES).map(([module, may]) => [`src/${module}`, listed(may)] as const);
     expect(Object.fromEntries(told)).toEqual({ ...Object.fromEntries(due), projections: listed(PROJECTIONS) });
   });
 });
@@ -244,14 +248,14 @@ describe('The rules of the architecture', () => {
     ['src/metrics/metrics.service.ts', '', /says nothing/],
     ['src/metrics/date-utils.ts', '', /says nothing/],
     ['src/metrics/index.ts', '', /barrel/],
-    ['src/reports/file-report.ts', '', /no room/],
+    ['src/reports/file-report.ts', '', /no module/],
   ];
 
   it.each(forbidden)('forbid that %s holds %j', (path, source, fault) => {
     expect(faultsOf(path, source)).toEqual([expect.stringMatching(fault)]);
   });
 
-  it('allow what the rooms need', () => {
+  it('allow what the modules need', () => {
     const allowed: readonly (readonly [string, string])[] = [
       ['src/metrics/a.ts', "import { Pool } from 'pg';\nimport { Access } from '../http/access.js';"],
       ['src/metrics/a.ts', "// import { evolve } from '../asset-groups/asset-group.js';"],

@@ -42,7 +42,7 @@ const settings = Object.fromEntries(
   kustomization.configMapGenerator[0]!.literals.map((literal) => literal.split(/=(.*)/s).slice(0, 2)),
 ) as Record<string, string>;
 
-/** What the API's own declarations (`kubernetes-types`) say of manifests: what is missing, misspelt or of another type. */
+/** Checks manifests against the declarations of `kubernetes-types`: missing, misspelt and wrongly typed fields. */
 const faultsOf = (all: readonly Manifest[]): string[] => {
   const source = all
     .map(({ apiVersion, kind, ...rest }, index) => {
@@ -71,7 +71,7 @@ const faultsOf = (all: readonly Manifest[]): string[] => {
 };
 
 describe('The manifests for Kubernetes', () => {
-  it('are what the API of Kubernetes declares, and a mistake would be seen', () => {
+  it('match the declarations of the Kubernetes API, and a planted mistake is found', () => {
     const [first] = deployments as unknown as [Manifest & { spec: object }];
     const misspelt = { ...first, spec: { ...first.spec, replica: 3 } };
     const faults = faultsOf([...manifests, misspelt, { ...first, spec: { ...first.spec, replicas: '3' } } as Manifest]);
@@ -81,13 +81,13 @@ describe('The manifests for Kubernetes', () => {
     ]);
   });
 
-  it('are all in the kustomization, with the image of this version', () => {
+  it('are all listed in the kustomization, with the image of this version', () => {
     expect([...kustomization.resources].sort()).toEqual(files);
     expect(kustomization.images).toEqual([{ name: 'threat-protection', newTag: VERSION }]);
     for (const [, { containers }] of pods) expect(containers).toMatchObject([{ image: 'threat-protection' }]);
   });
 
-  it('are the API, the projector, the deliveries and the job that migrates, started as everywhere', () => {
+  it('start the API, the projector, the delivery process and the migration job with the same commands as the other deployments', () => {
     expect(deployments.map(({ metadata }) => metadata!.name)).toEqual(['api', 'deliveries', 'projector']);
     expect(jobs.map(({ metadata }) => metadata!.name)).toEqual(['migrate']);
     expect(containerOf('api').command).toEqual(['node', ...apiFlags(undefined), 'dist/src/main.js']);
@@ -98,7 +98,7 @@ describe('The manifests for Kubernetes', () => {
     expect(containerOf('migrate').command!.at(-1)).toBe('migrate');
   });
 
-  it('give settings that are accepted, and no secret', () => {
+  it('contain valid settings and no secret', () => {
     const config = readConfig({ ...settings, DATABASE_URL: 'postgres://u:p@postgres/threats' });
     for (const name of Object.keys(settings)) expect([name, config.names.has(name)]).toEqual([name, true]);
     expect(config.migrates).toBe(false);
@@ -112,7 +112,7 @@ describe('The manifests for Kubernetes', () => {
     expect(files.map(read).join()).not.toMatch(/:\/\/\w+:\w+@|kind: Secret/);
   });
 
-  it('probe each process where it listens', () => {
+  it('probe each process on the port where it listens', () => {
     const portsOf = (name: string): unknown => containerOf(name).ports;
     expect(portsOf('api')).toEqual([
       { name: 'http', containerPort: 3000 },
@@ -129,12 +129,12 @@ describe('The manifests for Kubernetes', () => {
       expect(startupProbe!.httpGet).toEqual({ path: '/health/live', port });
       expect(livenessProbe!.httpGet).toEqual({ path: '/health/live', port });
       expect(readinessProbe!.httpGet).toEqual({ path: '/health/ready', port });
-      // A report takes two seconds where a part does not answer.
+      // A health report takes two seconds if a part does not respond.
       for (const probe of [livenessProbe!, readinessProbe!]) expect(probe.timeoutSeconds).toBeGreaterThan(2);
     }
   });
 
-  it('run as an ordinary user on a file system that cannot be changed, without a right or a token', () => {
+  it('run as an ordinary user on a read-only file system, without capabilities and without a token', () => {
     for (const [, { containers, securityContext, automountServiceAccountToken }] of pods) {
       expect(automountServiceAccountToken).toBe(false);
       expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
@@ -148,7 +148,7 @@ describe('The manifests for Kubernetes', () => {
     }
   });
 
-  it('keep each running while nodes are emptied and versions change, spread over nodes and zones', () => {
+  it('keep each process running while nodes are drained and versions change, spread over nodes and zones', () => {
     const budgets = ofKind<PodDisruptionBudget>('PodDisruptionBudget');
     for (const { metadata, spec } of deployments) {
       const { name } = metadata!;
@@ -163,7 +163,7 @@ describe('The manifests for Kubernetes', () => {
         ['kubernetes.io/hostname', { matchLabels }],
         ['topology.kubernetes.io/zone', { matchLabels }],
       ]);
-      // An orderly stop takes 10 s at most, after what the process is left to run on.
+      // A graceful shutdown takes at most 10 s after the preStop delay.
       const before = Number(containers[0]!.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
       expect(terminationGracePeriodSeconds).toBeGreaterThan(before + 10);
     }
@@ -172,13 +172,13 @@ describe('The manifests for Kubernetes', () => {
     ]);
   });
 
-  it('let nothing in or out that is not named', () => {
+  it('allow only the listed incoming and outgoing connections', () => {
     const policies = Object.fromEntries(
       ofKind<NetworkPolicy>('NetworkPolicy').map(({ metadata, spec }) => [metadata!.name!, spec!]),
     );
     expect(policies['nothing-else']).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
     const open = Object.values(policies).flatMap(({ ingress = [], egress = [] }) => [...ingress, ...egress]);
-    // Each rule is of ports, or of addresses that are not the cluster's.
+    // Each rule names ports, or addresses outside the cluster.
     for (const rule of open) expect(rule.ports ?? ('to' in rule ? rule.to : [])).not.toEqual([]);
     expect(policies['prometheus']!.ingress![0]!.ports).toEqual([{ port: 'ops' }]);
   });

@@ -28,8 +28,7 @@ interface Compose {
 
 const file = readFileSync('docker-compose.yml', 'utf8');
 const PASSWORD = 'onlyForThisSpec';
-// What compose does with them before it reads the file's meaning: a variable that is not set takes its default, or stops
-// it (`:?`) where it has none.
+// Replaces variables as compose does: an unset variable takes its default, or fails (`:?`) if it has none.
 const text = file.replace(/\$\{\w+:-([^}]*)\}/g, '$1').replace(/\$\{POSTGRES_PASSWORD:\?[^}]+\}/g, PASSWORD);
 const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
 const { migrate, eventstore, postgres, api, projector, deliveries } = compose.services;
@@ -51,7 +50,7 @@ describe('docker-compose.yml', () => {
     for (const { image } of Object.values(compose.services)) expect(image).toMatch(/^[a-z/-]+:\d+\.\d+/);
   });
 
-  it('gives the processes settings they accept', () => {
+  it('gives the processes valid settings', () => {
     for (const { environment } of [migrate, api, projector, deliveries]) {
       const config = readConfig(environment);
       expect(config.databaseUrl).toBe(`postgres://threats:${PASSWORD}@postgres:5432/threats`);
@@ -60,7 +59,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('does not start without a password', () => {
+  it('does not start without a database password', () => {
     expect(file.match(/\$\{\w*PASSWORD[^}]*\}/g)).toEqual(
       Array.from({ length: 2 }, () => expect.stringMatching(/^\$\{POSTGRES_PASSWORD:\?.+\}$/)),
     );
@@ -68,15 +67,15 @@ describe('docker-compose.yml', () => {
     expect(file.replaceAll(/\$\{[^}]*\}/g, '')).not.toMatch(/PASSWORD: *\w|:\/\/\w+:\w+@/);
   });
 
-  it('has the service’s role made before the service comes, which is not a superuser', () => {
+  it('creates the role of the service, which is not a superuser, before the service starts', () => {
     const script = postgres.volumes!.find((volume) => volume.includes('/docker-entrypoint-initdb.d/'))!.split(':')[0]!;
     expect(readFileSync(script, 'utf8')).toContain('create role threats login');
     expect(postgres.environment).not.toHaveProperty('POSTGRES_USER');
-    // While the script runs the server listens on its socket alone.
+    // While the script runs, the server listens on its socket only.
     expect(postgres.healthcheck?.test?.join()).toContain('--host 127.0.0.1 --username threats');
   });
 
-  it('starts files that the build makes', () => {
+  it('starts only files that the build creates', () => {
     for (const { command } of [api, projector, deliveries]) {
       expect(command![0]).toBe('node');
       expect(existsSync(command!.at(-1)!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
@@ -92,7 +91,7 @@ describe('docker-compose.yml', () => {
     expect(readFileSync('docs/operations/deployment.md', 'utf8')).toContain(`\`${command().join(' ')}\``);
   });
 
-  it('starts in order: the stores, the migration, the API, the others', () => {
+  it('starts the stores, then the migration, then the API, then the other processes', () => {
     expect(migrate.depends_on).toEqual({
       eventstore: { condition: 'service_healthy' },
       postgres: { condition: 'service_healthy' },
@@ -110,7 +109,7 @@ describe('docker-compose.yml', () => {
       expect(healthcheck!.test!.join()).toContain(`127.0.0.1:${port}/health/ready`);
   });
 
-  it('keeps the stores to a network without a way out or in', () => {
+  it('connects the stores only to an internal network', () => {
     expect(compose.networks['stores']).toEqual({ internal: true });
     for (const { networks, ports } of [eventstore, postgres]) {
       expect(networks).toEqual(['stores']);
@@ -119,7 +118,7 @@ describe('docker-compose.yml', () => {
     for (const address of api.ports!) expect(address).toMatch(/^127\.0\.0\.1:/);
   });
 
-  it('keeps what the stores hold in volumes', () => {
+  it('keeps the data of the stores in volumes', () => {
     for (const { volumes } of Object.values(compose.services))
       for (const volume of volumes!.filter((each) => !each.startsWith('./')))
         expect(Object.keys(compose.volumes)).toContain(volume.split(':')[0]);
@@ -127,7 +126,7 @@ describe('docker-compose.yml', () => {
     expect(postgres.volumes!.join()).toContain(':/var/lib/postgresql/data');
   });
 
-  it('gives no process a right of root that it does not need, nor all memory of the machine', () => {
+  it('drops all capabilities that a process does not need, and limits the memory of each process', () => {
     for (const { cap_drop, security_opt, mem_limit } of Object.values(compose.services)) {
       expect(cap_drop).toEqual(['ALL']);
       expect(security_opt).toEqual(['no-new-privileges:true']);
@@ -135,7 +134,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('runs our processes as an ordinary user on a file system they cannot change', () => {
+  it('runs the processes of the service as an ordinary user on a read-only file system', () => {
     for (const { read_only, cap_drop } of [migrate, api, projector, deliveries]) {
       expect(read_only).toBe(true);
       expect(cap_drop).toEqual(['ALL']);

@@ -12,13 +12,13 @@ const PAGES = [
     .map((name) => `docs/${name.replaceAll('\\', '/')}`),
 ];
 
-/** A file or folder of the repository as prose names it; a room may be a file. Capitals stand for any name. */
+/** A path in the repository as the pages write it; a module may be a file. A name in capitals stands for any name. */
 const PATH = /`((?:src|projections|test|reliability|docs|bench|deploy|docker|build|\.ci)\/[\w./-]+)`/g;
 const LINK = /\]\(([^)#]+)(?:#[^)]*)?\)/g;
 
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(PATH)].map(([, path]) => path!).filter((path) => !/\/[A-Z]+\//.test(path));
-/** A file that a comment of the source names without its folder. */
+/** A file name without its folder in a comment of the source. */
 const COMMENT = /^\s*(?:\/\/|\/?\*).*/gm;
 const filesIn = (source: string): string[] =>
   (source.match(COMMENT) ?? []).flatMap((line) => [...line.matchAll(/`([\w-]+\.ts)`/g)].map(([, name]) => name!));
@@ -35,7 +35,7 @@ const SOURCES = ['src', 'projections', 'bench', 'build'].flatMap((folder) =>
 );
 
 describe('The comments', () => {
-  it('name no file that is not there', () => {
+  it('name only files that exist', () => {
     const names = new Set(SOURCES.map((path) => basename(path)));
     const gone = SOURCES.flatMap((path) =>
       filesIn(readFileSync(join(root, path), 'utf8'))
@@ -47,7 +47,7 @@ describe('The comments', () => {
 });
 
 describe('The pages', () => {
-  it.each(PAGES)('%s names and links to nothing that is not there', (page) => {
+  it.each(PAGES)('%s names and links only existing files', (page) => {
     const text = readFileSync(join(root, page), 'utf8');
     expect([...pathsIn(text), ...linksIn(page, text)].filter((path) => !isThere(path))).toEqual([]);
   });

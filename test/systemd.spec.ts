@@ -10,26 +10,26 @@ import { describeWith } from './support/tools.js';
 
 const FOLDER = 'docs/operations/systemd';
 const NODE = '/usr/bin/node';
-/** Node's own; not a setting of the service. */
+/** A setting of Node, not of the service. */
 const OF_NODE = new Set(['NODE_ENV']);
 const [API, DELIVERIES, PROJECTOR] = ['api', 'deliveries', 'projector'].map(
   (name) => `threat-protection-${name}.service`,
 ) as [string, string, string];
 
 const read = (unit: string): string => readFileSync(join(FOLDER, unit), 'utf8');
-/** The values of a directive, in order. */
+/** Returns the values of a directive, in order. */
 const valuesOf = (unit: string, directive: string): string[] =>
   [...read(unit).matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value]) => value!);
 
 describe('The units for systemd', () => {
-  it('are the API, the deliveries and the projector, started as everywhere', () => {
+  it('start the API, the delivery process and the projector with the same commands as the other deployments', () => {
     expect(readdirSync(FOLDER)).toEqual([API, DELIVERIES, PROJECTOR]);
     expect(valuesOf(API, 'ExecStart')).toEqual([`${NODE} ${apiFlags(undefined).join(' ')} dist/src/main.js`]);
     expect(valuesOf(PROJECTOR, 'ExecStart')).toEqual([`${NODE} dist/projections/main.js`]);
     expect(valuesOf(DELIVERIES, 'ExecStart')).toEqual([`${NODE} dist/src/deliver.js`]);
   });
 
-  it.each([API, DELIVERIES, PROJECTOR])('%s names settings that exist, with values they may have', (unit) => {
+  it.each([API, DELIVERIES, PROJECTOR])('%s contains only existing settings with valid values', (unit) => {
     const given = Object.fromEntries(
       valuesOf(unit, 'Environment')[0]!
         .split(' ')
@@ -41,7 +41,7 @@ describe('The units for systemd', () => {
       expect([name, names.has(name) || OF_NODE.has(name) || name.startsWith('AF_')]).toEqual([name, true]);
   });
 
-  it('keep their state in a folder each, and are the same in all else', () => {
+  it('have a state folder each, and are otherwise equal', () => {
     const [api, deliveries, projector] = [API, DELIVERIES, PROJECTOR].map((unit) =>
       read(unit)
         .split('\n')
@@ -75,7 +75,7 @@ describe('The units for systemd', () => {
 
 const isInstalled = spawnSync('systemd-analyze', ['--version']).error === undefined;
 describeWith(isInstalled, 'systemd-analyze (apt-get install systemd)')('systemd', () => {
-  /** What systemd-analyze says of a unit, with the Node of this machine. */
+  /** Returns the output of systemd-analyze for a unit, with the Node of this machine. */
   const analyze = (
     unit: string,
     edit: (text: string) => string,
@@ -93,14 +93,14 @@ describeWith(isInstalled, 'systemd-analyze (apt-get install systemd)')('systemd'
   };
   const asTheyAre = (text: string): string => text;
 
-  it.each([API, DELIVERIES, PROJECTOR])('takes %s without a word, and not one with a mistake', (unit) => {
+  it.each([API, DELIVERIES, PROJECTOR])('verifies %s without a warning, and reports an invalid directive', (unit) => {
     const verify = ['verify', '--man=no'];
     expect(analyze(unit, asTheyAre, ...verify)).toEqual({ status: 0, said: '' });
     expect(analyze(unit, (text) => text.replace('UMask=', 'Umask='), ...verify).said).toMatch(/Unknown key.* 'Umask'/);
     expect(analyze(unit, (text) => text.replace('ExecStart=', 'ExecStart=/none'), ...verify).status).not.toBe(0);
   });
 
-  it.each([API, DELIVERIES, PROJECTOR])('finds %s hardly exposed', (unit) => {
+  it.each([API, DELIVERIES, PROJECTOR])('gives %s a low exposure score', (unit) => {
     const security = ['security', '--offline=true', '--no-pager', '--threshold=25'];
     expect(analyze(unit, asTheyAre, ...security).status).toBe(0);
     expect(

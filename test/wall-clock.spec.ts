@@ -3,8 +3,8 @@ import { join, posix } from 'node:path';
 import { expect, it } from '@jest/globals';
 
 /**
- * The places that may read this machine's wall clock, and why. Everything that is stored and compared later comes from
- * the database's clock (`src/postgres/clock.ts`); everything that is waited for is measured with `performance.now()`.
+ * The files that may read the wall clock of this machine, and why. Instants that are stored and compared later come
+ * from the database's clock (`src/postgres/clock.ts`). Durations are measured with `performance.now()`.
  */
 const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: string]>> = {
   'src/runtime/log-line.ts': [1, 'the time of a log line, for people'],
@@ -43,7 +43,7 @@ const sources = ['src', 'projections'].flatMap((folder) =>
     .map((name) => posix.join(folder, name.replaceAll('\\', '/'))),
 );
 
-it('reads the wall clock only in the places of the list', () => {
+it('reads the wall clock only in the listed files', () => {
   const found = sources.flatMap((path): [string, number][] => {
     const readings = [...readFileSync(join(root, path), 'utf8').matchAll(/Date\.now\(|new Date\(\)/g)].length;
     return readings === 0 ? [] : [[path, readings]];

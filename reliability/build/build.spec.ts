@@ -9,7 +9,7 @@ import { type Program, startProgram } from '../../test/support/program.js';
 import { build, NAME, newFolder, removeFolders } from '../../test/system/build/project-folder.js';
 
 /** A whole build, which takes a quarter of a minute of a core. */
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 /** The types of this project are checked by its own build; the compiler names what a union is made of in no order. */
 const inNoOrder = (value: unknown): unknown =>
@@ -61,6 +61,6 @@ describe('The build', () => {
       rmSync(`${dist}.old`, { recursive: true });
       expect((await fetch(`${url}/dashboard`)).status).toBe(200);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

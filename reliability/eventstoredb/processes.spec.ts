@@ -5,16 +5,16 @@ import {
   checkLog,
   checkMetrics,
   checkVerify,
-  counted,
+  waitUntilCounted,
   randomQuery,
   sentOf,
   wholeLog,
 } from '../rig/check.js';
-import { keysKnown } from '../rig/keys.js';
+import { waitUntilKeysKnown } from '../rig/keys.js';
 import { fullLoad, History, inBatches, Sender } from '../rig/load.js';
-import { open, type Opened } from '../rig/opened.js';
+import { startService, type RunningService } from '../rig/running-service.js';
 import { Process } from '../rig/processes.js';
-import { Scene } from '../rig/scene.js';
+import { RunContext } from '../rig/run-context.js';
 import { Service } from '../rig/service.js';
 import { eventStores, FAULT_ROUNDS, type TestEventStore } from '../../test/support/event-store.js';
 import { eventually, eventuallyPasses } from '../../test/support/eventually.js';
@@ -27,28 +27,28 @@ const BATCH = 50;
 const KILLS = Number(process.env['TEST_EVENTSTORE_KILLS'] ?? 1);
 
 describe('The built service with its log in EventStoreDB', () => {
-  let scene: Scene;
+  let context: RunContext;
   let database: TestDatabase;
-  let opened: Opened;
+  let opened: RunningService;
 
   /** The service on this store, and who sends to it. */
   const begin = async (store: Pick<TestEventStore, 'url' | 'release'>, projectors = 1): Promise<Sender> => {
-    scene.later(() => store.release());
-    database = await scene.database({ migrated: false });
-    opened = await open(scene, { DATABASE_URL: database.url, EVENTSTORE_URL: store.url }, { projectors });
-    return new Sender(() => opened.service.url, opened.keys.ingest, new History(scene));
+    context.onEnd(() => store.release());
+    database = await context.database({ migrated: false });
+    opened = await startService(context, { DATABASE_URL: database.url, EVENTSTORE_URL: store.url }, { projectors });
+    return new Sender(() => opened.service.url, opened.keys.ingest, new History(context));
   };
   /** Waits until more has been counted. */
   const progress = async (projectors: readonly Process[]): Promise<void> => {
-    const counted = async (): Promise<number> => {
+    const countedPosition = async (): Promise<number> => {
       const { rows } = await database.pool.query<{ position: number | null }>(
         `select max(position) as position from read.checkpoints`,
       );
       return rows[0]?.position ?? -1;
     };
-    const before = await counted();
+    const before = await countedPosition();
     await eventually('more is counted', async () => {
-      if ((await counted()) > before) return true;
+      if ((await countedPosition()) > before) return true;
       const dead = projectors.find(({ isRunning }) => !isRunning);
       if (dead !== undefined) throw new Error(`A projector ended: ${dead.lines.slice(-5).join(' ')}`);
       return false;
@@ -56,21 +56,21 @@ describe('The built service with its log in EventStoreDB', () => {
   };
   const recount = async ({ acknowledged, wrong }: History, mayDouble = false): Promise<string[]> => {
     const { service, log, keys, env } = opened;
-    await counted(service.url);
+    await waitUntilCounted(service.url);
     const stored = await wholeLog(log);
     const findings = checkLog(stored, acknowledged).filter((finding) => !(mayDouble && /more than once/.test(finding)));
     return [
       ...findings,
       ...wrong,
       ...(await checkMetrics(service.url, keys, sentOf(stored), 7)),
-      ...(await checkVerify(scene, env)),
+      ...(await checkVerify(context, env)),
     ];
   };
 
   beforeEach(() => {
-    scene = new Scene(1);
+    context = new RunContext(1);
   });
-  afterEach(() => scene.end());
+  afterEach(() => context.end());
 
   for (const { name, open: openStore } of eventStores) {
     // A real one under load has forgotten an id by the time it is sent again, and stores it twice. It counts once.
@@ -78,16 +78,16 @@ describe('The built service with its log in EventStoreDB', () => {
     it(`${name}: two APIs and two projectors count the same, after ${KILLS} kills of a projector`, async () => {
       const { history } = await begin(await openStore(), 0);
       const { service: one, env, keys, log } = opened;
-      const other = await Service.start(scene, { env, projectors: 0 });
-      await keysKnown(other.url, keys);
-      const start = (): Process => Process.start(scene, 'projections/main', env);
+      const other = await Service.start(context, { env, projectors: 0 });
+      await waitUntilKeysKnown(other.url, keys);
+      const start = (): Process => Process.start(context, 'projections/main', env);
       const projectors = [start(), start()];
       let next = 0;
       const sender = new Sender(() => [one, other][next++ % 2]!.url, keys.ingest, history);
-      const stop = sender.keepDelivering(inBatches(fullLoad(scene.random), BATCH));
+      const stop = sender.keepDelivering(inBatches(fullLoad(context.random), BATCH));
       for (let kill = 0; kill < KILLS; kill++) {
         await progress(projectors);
-        await sleep(scene.random.next() * 100);
+        await sleep(context.random.next() * 100);
         const victim = kill % 2;
         await projectors[victim]!.kill();
         projectors[victim] = start();
@@ -97,15 +97,15 @@ describe('The built service with its log in EventStoreDB', () => {
       expect(history.acknowledged.length).toBeGreaterThan(200);
       expect(await recount(history, mayDouble)).toEqual([]);
       // Log and read models are those of both.
-      await counted(other.url);
+      await waitUntilCounted(other.url);
       expect(await checkMetrics(other.url, keys, sentOf(await wholeLog(log)), 11)).toEqual([]);
     }, 400_000);
 
     it(`${name}: read models that were dropped come back from the log alone, with the same answers`, async () => {
       const sender = await begin(await openStore());
       const { env, keys } = opened;
-      await sender.deliver(inBatches(fullLoad(scene.random, 1_000), BATCH));
-      await counted(opened.service.url);
+      await sender.deliver(inBatches(fullLoad(context.random, 1_000), BATCH));
+      await waitUntilCounted(opened.service.url);
       const random = new Random(3);
       const queries = Array.from({ length: 30 }, () => randomQuery(random));
       const answers = async (): Promise<unknown[]> => {
@@ -116,10 +116,10 @@ describe('The built service with its log in EventStoreDB', () => {
       const before = await answers();
       await opened.service.stop();
       await database.pool.query('drop schema read cascade');
-      const service = await Service.start(scene, { env });
+      const service = await Service.start(context, { env });
       opened = { ...opened, service };
-      await keysKnown(service.url, keys);
-      await counted(service.url);
+      await waitUntilKeysKnown(service.url, keys);
+      await waitUntilCounted(service.url);
       expect(await answers()).toEqual(before);
       expect(await recount(sender.history, mayDouble)).toEqual([]);
     }, 120_000);
@@ -128,22 +128,22 @@ describe('The built service with its log in EventStoreDB', () => {
   it('survives kills and silences of the event store: nothing is lost, each event counts once', async () => {
     const double = await EventStoreDouble.start();
     const sender = await begin({ url: double.url, release: () => double.stop() });
-    const stop = sender.keepDelivering(inBatches(fullLoad(scene.random), BATCH));
+    const stop = sender.keepDelivering(inBatches(fullLoad(context.random), BATCH));
     const refused = () => sender.history.attempts.filter(({ status }) => status === 503).length;
     for (let fault = 0; fault < FAULT_ROUNDS + 2; fault++) {
-      await sleep(200 + scene.random.next() * 200);
+      await sleep(200 + context.random.next() * 200);
       const before = refused();
-      if (fault % 3 === 2) double.silence();
+      if (fault % 3 === 2) double.freeze();
       else await double.kill();
       await eventuallyPasses(() => expect(refused()).toBeGreaterThan(before));
-      if (fault % 3 === 2) double.speak();
+      if (fault % 3 === 2) double.unfreeze();
       else await double.restart();
       const acknowledged = sender.history.acknowledged.length;
       await eventually('more is acknowledged', () => sender.history.acknowledged.length !== acknowledged);
     }
     await stop();
     const slowest = Math.max(...sender.history.attempts.map(({ ms }) => ms));
-    // Ended by the service and not by the sender's patience.
+    // Ended by the service and not by the timeout of the sender.
     expect(slowest).toBeLessThan(10_000);
     expect(sender.history.attempts.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
     expect(await recount(sender.history, true)).toEqual([]);

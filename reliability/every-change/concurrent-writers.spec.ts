@@ -1,4 +1,4 @@
 import { concurrentWriters } from '../faults/concurrent-writers.js';
-import { survives } from './survives.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(concurrentWriters);
+describeScenario(concurrentWriters);

@@ -1,4 +1,4 @@
-import { killedPostgres } from '../faults/database-away.js';
-import { survives } from './survives.js';
+import { killedPostgres } from '../faults/database-unavailable.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(killedPostgres);
+describeScenario(killedPostgres);

@@ -1,4 +1,4 @@
-import { fuzzing } from '../attacks/answers/fuzzing.js';
-import { survives } from './survives.js';
+import { fuzzing } from '../attacks/responses/fuzzing.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(fuzzing);
+describeScenario(fuzzing);

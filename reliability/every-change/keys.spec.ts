@@ -1,4 +1,4 @@
-import { keys } from '../attacks/answers/keys.js';
-import { survives } from './survives.js';
+import { keys } from '../attacks/responses/keys.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(keys);
+describeScenario(keys);

@@ -1,4 +1,4 @@
 import { killedMigration } from '../faults/migrations.js';
-import { survives } from './survives.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(killedMigration);
+describeScenario(killedMigration);

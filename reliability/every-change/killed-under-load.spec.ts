@@ -1,4 +1,4 @@
-import { killedService } from '../faults/killed.js';
-import { survives } from './survives.js';
+import { killedService } from '../faults/killed-under-load.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(killedService);
+describeScenario(killedService);

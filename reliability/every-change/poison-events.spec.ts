@@ -1,4 +1,4 @@
-import { poisonEvents } from '../faults/poison.js';
-import { survives } from './survives.js';
+import { poisonEvents } from '../faults/poison-events.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(poisonEvents);
+describeScenario(poisonEvents);

@@ -1,4 +1,4 @@
-import { tenantIsolation } from '../attacks/answers/tenant-isolation.js';
-import { survives } from './survives.js';
+import { tenantIsolation } from '../attacks/responses/tenant-isolation.js';
+import { describeScenario } from './describe-scenario.js';
 
-survives(tenantIsolation);
+describeScenario(tenantIsolation);

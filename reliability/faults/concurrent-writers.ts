@@ -8,27 +8,27 @@ import { eventually } from '../../test/support/eventually.js';
 import { stored } from '../../test/support/upstream.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { upstream } from '../rig/load.js';
-import type { Scene } from '../rig/scene.js';
+import type { RunContext } from '../rig/run-context.js';
 
 const WRITERS = 16;
-/** The most events that the log hands a subscriber at once. */
+/** The page size of a subscription. */
 const PAGE = 1_000;
 const HELD_MS = 250;
 
 type Entry = { readonly stream: string; readonly event: NewEvent };
 
-/** Something that takes events from many writers and hands them to a reader who asks for what is after the last one. */
+/** A log with concurrent writers and a reader that reads by position. */
 interface Store {
-  /** One transaction of one writer. */
+  /** Writes the events in one transaction. */
   write(entries: readonly Entry[]): Promise<void>;
-  /** A transaction that waits before it commits, or rolls back instead. */
+  /** Writes the events in a transaction that waits before it commits or rolls back. */
   hold(entries: readonly Entry[], end: 'commit' | 'rollback'): Promise<void>;
   follow(onId: (id: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-const poolFor = (scene: Scene, url: string, max: number): Pool => {
+const poolFor = (context: RunContext, url: string, max: number): Pool => {
   const pool = createPool(url, () => {}, { ...NO_LIMITS, max });
-  scene.later(() => pool.end());
+  context.onEnd(() => pool.end());
   return pool;
 };
 
@@ -46,11 +46,11 @@ const holdOn = async (pool: Pool, write: string, values: unknown[], end: string)
 
 const APPEND = `select log.append(array_fill(0, array[cardinality($1::uuid[])]), $2, array_fill(null::bigint, array[cardinality($1::uuid[])]), $1, $3, $4, $5)`;
 
-/** The log of the service, each writer a process of its own as far as the database can see. */
-const theLog = async (scene: Scene, url: string): Promise<Store> => {
+/** The log of the service, with separate connections for each writer. */
+const theLog = async (context: RunContext, url: string): Promise<Store> => {
   const logs: EventLog[] = [];
-  for (let n = 0; n <= WRITERS; n += 1) logs.push(await createPostgresLog(poolFor(scene, url, 2)));
-  const holder = poolFor(scene, url, 1);
+  for (let n = 0; n <= WRITERS; n += 1) logs.push(await createPostgresLog(poolFor(context, url, 2)));
+  const holder = poolFor(context, url, 1);
   let next = 0;
   return {
     write: async (entries) => void (await logs[next++ % WRITERS]!.appendAll(entries)),
@@ -70,9 +70,9 @@ const theLog = async (scene: Scene, url: string): Promise<Store> => {
   };
 };
 
-/** The log as it is usually built: positions from an identity column, given out before the commit. */
-const identityColumn = async (scene: Scene, url: string): Promise<Store> => {
-  const pool = poolFor(scene, url, WRITERS + 2);
+/** A naive log with positions from an identity column, which are assigned before the commit. */
+const identityColumn = async (context: RunContext, url: string): Promise<Store> => {
+  const pool = poolFor(context, url, WRITERS + 2);
   await pool.query('create table events (position bigint generated always as identity primary key, id uuid not null)');
   const insert = 'insert into events (id) select unnest($1::uuid[])';
   return {
@@ -102,13 +102,13 @@ const identityColumn = async (scene: Scene, url: string): Promise<Store> => {
 };
 
 const writeAtOnce = async (
-  scene: Scene,
+  context: RunContext,
   events: number,
-  open: (scene: Scene, url: string) => Promise<Store>,
+  open: (context: RunContext, url: string) => Promise<Store>,
 ): Promise<Outcome> => {
-  const { random } = scene;
-  const database = await scene.database({ migrated: false });
-  const store = await open(scene, database.url);
+  const { random } = context;
+  const database = await context.database({ migrated: false });
+  const store = await open(context, database.url);
   const handed = new Map<string, number>();
   const stop = new AbortController();
   const following = store.follow((id) => handed.set(id, (handed.get(id) ?? 0) + 1), stop.signal);
@@ -122,7 +122,8 @@ const writeAtOnce = async (
     await store.write(entries);
     note(entries);
   };
-  // The last place of the first page: rolled back once, so that it may become a gap, then held while others write on.
+  // A transaction at the end of the first page rolls back, which may leave a gap; the next one waits while others
+  // write.
   await write(PAGE - 2);
   const given = take(3);
   await store.hold(given, 'rollback');
@@ -139,7 +140,7 @@ const writeAtOnce = async (
       while (written.length < events) {
         await write(1 + random.int(20));
         if (writer > 0) continue;
-        scene.tell(`${written.length} of ${events} written`);
+        context.reportProgress(`${written.length} of ${events} written`);
         if (random.chance(0.02)) {
           await holding;
           holding = hold();
@@ -149,21 +150,21 @@ const writeAtOnce = async (
     }),
   );
   await holding;
-  // The reader reads in the order of positions: once it has this one, it never gets what it lacks before it.
+  // The reader reads in order of positions, so once it has this event it will not return to earlier ones.
   await write(1);
-  await eventually('the last event is handed to the reader', () => handed.has(written.at(-1)!));
+  await eventually('the reader has the last event', () => handed.has(written.at(-1)!));
   stop.abort();
   await following;
   const missed = written.filter((id) => !handed.has(id)).length;
   const twice = written.filter((id) => (handed.get(id) ?? 0) > 1).length;
   const never = rolledBack.filter((id) => handed.has(id)).length;
   return {
-    dose: `${WRITERS} writers, ${written.length} events, ${holds} transactions held for ${HELD_MS} ms, one rolled back on a page's border`,
-    seen: `${missed} missed`,
+    workload: `${WRITERS} writers, ${written.length} events, ${holds} transactions held for ${HELD_MS} ms, one rolled back at a page boundary`,
+    observed: `${missed} missed`,
     findings: [
-      ...(missed > 0 ? [`${missed} of ${written.length} events were never handed to the reader`] : []),
-      ...(twice > 0 ? [`${twice} events were handed over twice`] : []),
-      ...(never > 0 ? [`${never} events that were rolled back were handed over`] : []),
+      ...(missed > 0 ? [`${missed} of ${written.length} events were never delivered to the reader`] : []),
+      ...(twice > 0 ? [`${twice} events were delivered twice`] : []),
+      ...(never > 0 ? [`${never} events that were rolled back were delivered`] : []),
     ],
   };
 };
@@ -173,8 +174,8 @@ export const concurrentWriters: Scenario<{ readonly events: number }> = {
   what: '16 writers, held transactions, a gap at the boundary of a page',
   full: { events: 200_000 },
   everyChange: { events: 4_000 },
-  run: (scene, { events }) => writeAtOnce(scene, events, theLog),
-  guard: 'positions in commit order',
-  counterTest: { events: 4_000 },
-  without: (scene, { events }) => writeAtOnce(scene, events, identityColumn),
+  run: (context, { events }) => writeAtOnce(context, events, theLog),
+  guard: 'positions are assigned in commit order',
+  controlScale: { events: 4_000 },
+  withoutGuard: (context, { events }) => writeAtOnce(context, events, identityColumn),
 };

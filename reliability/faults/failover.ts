@@ -4,33 +4,33 @@ import { eventId, type Sent } from '../../test/support/upstream.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { checkAll, wholeLog } from '../rig/check.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from '../rig/load.js';
-import { needs } from '../rig/needs.js';
-import { open } from '../rig/opened.js';
-import { died, goodAfter, probes, shown } from '../rig/outage.js';
+import { requireProgram } from '../rig/require-program.js';
+import { startService } from '../rig/running-service.js';
+import { endedProcesses, recoveryTimeMs, probes, shown } from '../rig/outage.js';
 import { Prober } from '../rig/probe.js';
-import type { Scene } from '../rig/scene.js';
+import type { RunContext } from '../rig/run-context.js';
 import { Standbys } from '../rig/standbys.js';
 
 const WAYS = ['killed', 'frozen', 'switched'] as const;
-/** Killed while its standbys were behind. */
+/** `behind`: killed while its standbys lag. */
 type Way = (typeof WAYS)[number] | 'behind';
 
-interface FailoverDose {
-  /** Of each way. */
+interface FailoverScale {
+  /** Rounds per way. */
   readonly rounds: number;
   readonly ways: readonly Way[];
-  /** How long a frozen primary is silent. ms */
+  /** How long a frozen primary does not respond, in ms. */
   readonly frozenMs: number;
-  /** How soon all must be well after a promotion. ms */
-  readonly goodMs: number;
+  /** How soon after a promotion all requests must succeed, in ms. */
+  readonly maxRecoveryMs: number;
 }
 
-/** How long after the loss somebody promotes a standby. ms */
+/** How long after the failure a standby is promoted. */
 const PROMOTED_AFTER_MS = 2_000;
 const CALM_MS = 3_000;
 const BEHIND_MS = 1_500;
 
-/** Takes the primary away. @returns what brings it back as a standby, once another one has taken over */
+/** Makes the primary fail. @returns a function that makes it a standby once another server is the primary */
 const lose = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() => Promise<void>> => {
   const { primary } = standbys;
   if (way === 'behind') {
@@ -44,7 +44,7 @@ const lose = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() 
   return async () => {
     if (way === 'frozen') {
       await sleep(Math.max(0, lostAt + frozenMs - Date.now()));
-      // It takes itself for the primary still, and nobody may write to it.
+      // The old primary still believes that it is the primary, but must get no writes.
       standbys.signal(primary, 'SIGCONT');
       await sleep(CALM_MS);
       await standbys.kill(primary);
@@ -55,45 +55,46 @@ const lose = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() 
 };
 
 const failOver = async (
-  scene: Scene,
-  { rounds, ways, frozenMs, goodMs }: FailoverDose,
+  context: RunContext,
+  { rounds, ways, frozenMs, maxRecoveryMs }: FailoverScale,
   followsPrimary = true,
 ): Promise<Outcome> => {
   const isSynchronous = !ways.includes('behind');
-  const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous });
+  const standbys = await Standbys.start(context, findPrograms()!, { isSynchronous });
   const env = { DATABASE_URL: followsPrimary ? standbys.url : standbys.urlOf(standbys.primary) };
-  const opened = await open(scene, env, { logEnv: { DATABASE_URL: standbys.url } });
+  const opened = await startService(context, env, { logEnv: { DATABASE_URL: standbys.url } });
   const { service, log, keys } = opened;
-  const history = new History(scene);
+  const history = new History(context);
   const sender = new Sender(() => service.url, keys.ingest, history, 2);
-  // Not among what may be lost: without them the answers of brands cannot be compared.
+  // Sent before the failures, so that brands cannot be lost: the metrics checks need them.
   await sender.deliver(inBatches(brandsAndFlags(), 50));
-  const stop = sender.keepDelivering(inBatches(upstream(scene.random), 50));
+  const stop = sender.keepDelivering(inBatches(upstream(context.random), 50));
   const prober = new Prober(probes(() => service.url, keys, 100));
   const findings: string[] = [];
   const good: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
-  /** What had been acknowledged when each round was over. */
+  /** How many events had been acknowledged at the end of each round. */
   const upTo: [Way, number][] = [];
   for (let round = 0; round < rounds * ways.length && findings.length === 0; round += 1) {
     const way = ways[round % ways.length]!;
-    scene.tell(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
+    context.reportProgress(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
     await sleep(1_000);
     const bringBack = await lose(standbys, way, frozenMs);
     await sleep(PROMOTED_AFTER_MS);
     await standbys.promote();
     const promotedAt = Date.now();
-    const lastBad = (): number => goodAfter(prober.results, promotedAt);
-    while (Date.now() - promotedAt < Math.max(goodMs, lastBad() + CALM_MS) && lastBad() <= goodMs) await sleep(100);
-    if (lastBad() > goodMs) findings.push(`Not good ${lastBad()} ms after the promotion (${way})`);
+    const lastBad = (): number => recoveryTimeMs(prober.results, promotedAt);
+    while (Date.now() - promotedAt < Math.max(maxRecoveryMs, lastBad() + CALM_MS) && lastBad() <= maxRecoveryMs)
+      await sleep(100);
+    if (lastBad() > maxRecoveryMs) findings.push(`A request still failed ${lastBad()} ms after the promotion (${way})`);
     good[way].push(lastBad());
     upTo.push([way, history.acknowledged.length]);
-    findings.push(...died(service.processes));
+    findings.push(...endedProcesses(service.processes));
     if (findings.length === 0) await bringBack();
   }
   const probed = await prober.stop();
   const odd = probed.filter(({ status }) => status !== 200 && status !== 503);
   if (odd.length > 0) findings.push(`${odd.length} of ${probed.length} got neither 200 nor 503: ${shown(odd[0]!)}`);
-  if (!probed.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+  if (!probed.some(({ status }) => status === 503)) findings.push('No request got a 503');
   let lost = 0;
   const lostBy: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
   if (findings.length === 0) {
@@ -102,47 +103,48 @@ const failOver = async (
     const isLost = (event: Sent): boolean => !ids.has(eventId(event));
     const kept = isSynchronous ? history.acknowledged : history.acknowledged.filter((event) => !isLost(event));
     lost = history.acknowledged.length - kept.length;
-    if (!isSynchronous && lost === 0) findings.push('Nothing was lost, so nothing was tried');
+    if (!isSynchronous && lost === 0) findings.push('No event was lost, so the run did not test a loss');
     for (const [round, [way, end]] of upTo.entries()) {
       const gone = history.acknowledged.slice(upTo[round - 1]?.[1] ?? 0, end).filter(isLost).length;
-      if (way === 'switched' && gone > 0) findings.push(`${gone} acknowledged events were lost in order`);
+      if (way === 'switched' && gone > 0)
+        findings.push(`${gone} acknowledged events were lost in a planned switchover`);
       lostBy[way].push(gone);
     }
-    findings.push(...history.wrong, ...(await checkAll(scene, opened, kept)));
+    findings.push(...history.wrong, ...(await checkAll(context, opened, kept)));
   }
   const bad = probed.filter(({ status }) => status === 503).length;
   const byWay = (of: (way: Way) => readonly (number | string)[]): string =>
     ways.map((way) => `${way} ${of(way).join(' ')}`).join(', ');
   const seconds = byWay((way) => good[way].map((ms) => (ms / 1000).toFixed(1)));
   return {
-    dose: `${rounds} × ${ways.join(', ')}; ${history.acknowledged.length} acknowledged`,
-    seen:
-      `${lost} lost${isSynchronous ? '' : ` (${byWay((way) => lostBy[way])})`}, 0 doubled, recount 0, no process ` +
-      `started again; ${bad} of ${probed.length} probes 503; seconds from the promotion to good: ${seconds}`,
+    workload: `${rounds} × ${ways.join(', ')}; ${history.acknowledged.length} acknowledged`,
+    observed:
+      `${lost} lost${isSynchronous ? '' : ` (${byWay((way) => lostBy[way])})`}, none stored twice, recount without differences, no process ` +
+      `restarted; ${bad} of ${probed.length} probes 503; seconds from promotion to recovery: ${seconds}`,
     findings,
   };
 };
 
-const unfit = needs(findPrograms() !== undefined, POSTGRES_PROGRAMS);
+const skipReason = requireProgram(findPrograms() !== undefined, POSTGRES_PROGRAMS);
 
-export const failover: Scenario<FailoverDose> = {
+export const failover: Scenario<FailoverScale> = {
   name: 'F25',
-  what: 'the primary of three synchronous PostgreSQL servers is killed, frozen, or switched over in order',
-  full: { rounds: 5, ways: WAYS, frozenMs: 30_000, goodMs: 5_000 },
-  unfit,
-  run: (scene, dose) => failOver(scene, dose),
+  what: 'the primary of three synchronous PostgreSQL servers is killed, frozen or switched over',
+  full: { rounds: 5, ways: WAYS, frozenMs: 30_000, maxRecoveryMs: 5_000 },
+  skipReason,
+  run: (context, scale) => failOver(context, scale),
   guard: 'an address in DATABASE_URL that follows the primary',
-  counterTest: { rounds: 1, ways: ['killed'] },
-  without: (scene, dose) => failOver(scene, dose, false),
+  controlScale: { rounds: 1, ways: ['killed'] },
+  withoutGuard: (context, scale) => failOver(context, scale, false),
 };
 
-export const asynchronousFailover: Scenario<FailoverDose> = {
+export const asynchronousFailover: Scenario<FailoverScale> = {
   name: 'F25a',
-  what: 'the same with asynchronous standbys, also while these are behind',
-  full: { rounds: 5, ways: ['behind', ...WAYS], frozenMs: 30_000, goodMs: 5_000 },
-  unfit,
-  run: (scene, dose) => failOver(scene, dose),
+  what: 'F25 with asynchronous standbys, also while they lag',
+  full: { rounds: 5, ways: ['behind', ...WAYS], frozenMs: 30_000, maxRecoveryMs: 5_000 },
+  skipReason,
+  run: (context, scale) => failOver(context, scale),
   guard: 'an address in DATABASE_URL that follows the primary',
-  counterTest: { rounds: 1, ways: ['behind'] },
-  without: (scene, dose) => failOver(scene, dose, false),
+  controlScale: { rounds: 1, ways: ['behind'] },
+  withoutGuard: (context, scale) => failOver(context, scale, false),
 };

@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../../test/support/upstream.js';
 import type { Random } from '../../test/support/random.js';
 import type { Outcome, Scenario } from '../scenario.js';
-import { type Answer, ask } from '../rig/ask.js';
-import { checkVerify, counted } from '../rig/check.js';
-import { type LogKind, openGround } from '../rig/ground.js';
-import { keysKnown } from '../rig/keys.js';
-import { open } from '../rig/opened.js';
-import type { Scene } from '../rig/scene.js';
+import { type HttpResponse, sendRequest } from '../rig/http-request.js';
+import { checkVerify, waitUntilCounted } from '../rig/check.js';
+import { type LogKind, openLogStorage } from '../rig/log-storage.js';
+import { waitUntilKeysKnown } from '../rig/keys.js';
+import { startService } from '../rig/running-service.js';
+import type { RunContext } from '../rig/run-context.js';
 import { Service } from '../rig/service.js';
 
-interface Dose {
+interface Scale {
   readonly rounds: number;
 }
 
@@ -25,14 +25,14 @@ interface Listed {
 }
 
 const ORGANIZATION = 'acme';
-/** Clients that create one group after the other. */
+/** Concurrent clients that create groups. */
 const CLIENTS = 6;
-/** The longest that they do so before the service dies, ms. */
+/** The maximum time in ms before the service is killed. */
 const MAX_ROUND = 200;
-/** Which they fill and empty. */
+/** The groups that the clients fill and empty. */
 const GROUPS = [1, 2, 3];
 
-/** What the clients know of the groups: the number each name was answered with; none where no answer came. */
+/** What the clients know: the id of each created group, and the names whose creation got no response. */
 class Clients {
   readonly numbers = new Map<string, number>();
   readonly unanswered = new Set<string>();
@@ -44,10 +44,10 @@ class Clients {
     private readonly key: string,
   ) {}
 
-  /** @param name a new one unless told */
-  async create(name = `Group ${(this.created += 1)}`): Promise<Answer['status']> {
+  /** Creates a group. @param name default: a new name */
+  async create(name = `Group ${(this.created += 1)}`): Promise<HttpResponse['status']> {
     this.unanswered.add(name);
-    const created = ask(`${this.url()}/v2/organization/asset-groups`, { key: this.key, json: { name } });
+    const created = sendRequest(`${this.url()}/v2/organization/asset-groups`, { key: this.key, json: { name } });
     const { status, body } = await created.catch(() => ({ status: 0, body: undefined }));
     if (status === 0 || status === 503) return status;
     this.unanswered.delete(name);
@@ -56,37 +56,42 @@ class Clients {
   }
 
   async list(): Promise<readonly Listed[]> {
-    const { status, body } = await ask(`${this.url()}/v2/organization/asset-groups`, { key: this.key });
-    if (status !== 200) this.findings.push(`The list answered ${status}`);
+    const { status, body } = await sendRequest(`${this.url()}/v2/organization/asset-groups`, { key: this.key });
+    if (status !== 200) this.findings.push(`The list of groups got the status ${status}`);
     return status === 200 ? body.groups : [];
   }
 
-  /** After a start: what was answered is there, and what was not is either there or free. */
+  /**
+   * Checks after a restart that every acknowledged group exists, and that every other name is either listed or free.
+   */
   async look(): Promise<void> {
     const groups = new Map((await this.list()).map(({ id, name }) => [name, id]));
     for (const [name, id] of this.numbers)
-      if (groups.get(name) !== id) this.findings.push(`${name} was answered as ${id} and is ${groups.get(name)}`);
+      if (groups.get(name) !== id)
+        this.findings.push(`${name} was created with the id ${id}, but now has ${groups.get(name)}`);
     for (const name of this.unanswered) {
       const id = groups.get(name);
       const status = await this.create(name);
       if (status !== (id === undefined ? 201 : 409))
-        this.findings.push(`${name} is ${id === undefined ? 'not ' : ''}listed, but creating it answered ${status}`);
+        this.findings.push(
+          `${name} is ${id === undefined ? 'not ' : ''}listed, but creating it got the status ${status}`,
+        );
       if (id !== undefined) this.numbers.set(name, id);
     }
     const ids = (await this.list()).map(({ id }) => id);
-    if (ids.some((id, index) => id !== index + 1)) this.findings.push(`The numbers are ${ids.join(' ')}`);
+    if (ids.some((id, index) => id !== index + 1)) this.findings.push(`The group ids are ${ids.join(' ')}`);
     if (ids.length !== this.numbers.size)
-      this.findings.push(`${ids.length} groups are listed, ${this.numbers.size} were made`);
+      this.findings.push(`${ids.length} groups are listed, but ${this.numbers.size} were created`);
   }
 }
 
-/** Contents that one client puts into groups, takes out and moves; nobody else does. */
+/** The assets that only one client adds, removes and moves. */
 const OWN_ASSETS = 12;
 const PAGE = 50;
 
-/** What one client knows of where its assets are. */
+/** A client that knows which group each of its assets is in. */
 class Member {
-  /** The group it was last answered for, 0 for none; and where later requests that were not answered may have put it. */
+  /** The group of the last response (0: none), and the possible groups after later requests without a response. */
   private readonly places = new Map<string, { answered: number; possible: number[] }>();
 
   constructor(
@@ -96,7 +101,7 @@ class Member {
     private readonly findings: string[],
   ) {}
 
-  /** Puts a few of its assets into a group, or takes them out of the one that it last put them into. */
+  /** Adds some of its assets to a group, or removes them from it. */
   async change(random: Random, groups: readonly number[]): Promise<void> {
     const group = random.pick(groups);
     const contents = Array.from({ length: OWN_ASSETS }, (_, n) => `c${this.name}-${n}.example`).filter(() =>
@@ -105,13 +110,13 @@ class Member {
     if (contents.length > 0) await this.send(contents, group, random.chance(0.3) ? 'remove' : 'add');
   }
 
-  /** What was answered is where it was answered to be, what was not is there or where it was before. */
+  /** Checks that each asset is in the acknowledged group, or in a possible one. */
   check(groupOf: ReadonlyMap<string, number>): void {
     for (const [content, place] of this.places) {
       const { answered, possible } = place;
       const found = groupOf.get(content) ?? 0;
       if (found !== answered && !possible.includes(found))
-        this.findings.push(`${content} was put into ${answered} and is in ${found}`);
+        this.findings.push(`${content} was added to group ${answered}, but is in ${found}`);
       this.places.set(content, { answered: found, possible: [] });
     }
   }
@@ -125,7 +130,7 @@ class Member {
       const places = [answered, ...possible];
       this.places.set(content, { answered, possible: [...new Set([...possible, ...places.map(afterOf)])] });
     });
-    const changed = ask(this.url() + path, { key: this.key, json: { contents } });
+    const changed = sendRequest(this.url() + path, { key: this.key, json: { contents } });
     const { status, body } = await changed.catch(() => ({ status: 0, body: undefined }));
     if (status !== 200) return;
     const found = await this.groupOf(group);
@@ -136,7 +141,7 @@ class Member {
       if (before !== undefined && before !== answered && !possible.includes(before))
         this.findings.push(`${content} was ${result} from ${before}, but was in ${answered}`);
       if (found !== undefined && found.has(content) !== (action === 'add'))
-        this.findings.push(`${content} was answered as ${result}, and the next list has it otherwise`);
+        this.findings.push(`${content} was ${result} according to the response, but the next list disagrees`);
       if (action === 'add') this.places.set(content, { answered: group, possible: [] });
       else {
         const rest = [answered, ...possible].map(afterOf);
@@ -147,21 +152,24 @@ class Member {
 
   private async groupOf(group: number): Promise<ReadonlySet<string> | undefined> {
     const url = `${this.url()}/v2/organization/asset-groups/${group}/assets?limit=1000`;
-    const { status, body } = await ask(url, { key: this.key }).catch(() => ({ status: 0, body: undefined }));
+    const { status, body } = await sendRequest(url, { key: this.key }).catch(() => ({ status: 0, body: undefined }));
     return status === 200 ? new Set(body.assets.map(({ content }: { content: string }) => content)) : undefined;
   }
 }
 
-/** Every member of every group by its content, read page by page; each once, and as many as the list counts. */
+/** Reads all members of all groups, and checks that each occurs once and that the counts are correct. */
 const readMembers = async (url: string, key: string, findings: string[]): Promise<ReadonlyMap<string, number>> => {
   const groups = `${url}/v2/organization/asset-groups`;
   const groupOf = new Map<string, number>();
-  for (const { id, assetCount } of (await ask(groups, { key })).body.groups as readonly Counted[]) {
+  for (const { id, assetCount } of (await sendRequest(groups, { key })).body.groups as readonly Counted[]) {
     let listed = 0;
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const { body }: Answer = await ask(`${groups}/${id}/assets?limit=${PAGE}${cursor && `&cursor=${cursor}`}`, {
-        key,
-      });
+      const { body }: HttpResponse = await sendRequest(
+        `${groups}/${id}/assets?limit=${PAGE}${cursor && `&cursor=${cursor}`}`,
+        {
+          key,
+        },
+      );
       for (const { content } of body.assets) {
         if (groupOf.has(content)) findings.push(`${content} is in ${groupOf.get(content)} and in ${id}`);
         groupOf.set(content, id);
@@ -174,9 +182,14 @@ const readMembers = async (url: string, key: string, findings: string[]): Promis
   return groupOf;
 };
 
-const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, preload?: string): Promise<Outcome> => {
-  const env = await openGround(scene, kind);
-  const { keys, ...opened } = await open(scene, env, { organizations: [ORGANIZATION], preload });
+const killInTheMiddle = async (
+  context: RunContext,
+  kind: LogKind,
+  { rounds }: Scale,
+  preload?: string,
+): Promise<Outcome> => {
+  const env = await openLogStorage(context, kind);
+  const { keys, ...opened } = await startService(context, env, { organizations: [ORGANIZATION], preload });
   let { service } = opened;
   const clients = new Clients(() => service.url, keys.read[ORGANIZATION]!);
   const members = Array.from(
@@ -184,10 +197,10 @@ const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, pr
     (_, n) => new Member(n, () => service.url, keys.read[ORGANIZATION]!, clients.findings),
   );
   for (const name of ['First', 'Second', 'Third']) await clients.create(name);
-  for (const member of members) await member.change(scene.random, GROUPS);
+  for (const member of members) await member.change(context.random, GROUPS);
   let asset = 0;
   const group = (groupId: number): Promise<unknown> =>
-    ask(`${service.url}/v2/events`, {
+    sendRequest(`${service.url}/v2/events`, {
       key: keys.ingest,
       events: [
         cloudEvent(
@@ -202,37 +215,37 @@ const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, pr
     }).catch(() => undefined);
   let cut = 0;
   for (let round = 1; round <= rounds && clients.findings.length === 0; round += 1) {
-    scene.tell(`round ${round} of ${rounds}, ${clients.numbers.size} groups`);
+    context.reportProgress(`round ${round} of ${rounds}, ${clients.numbers.size} groups`);
     let isOver = false;
     const working = members.map(async (member) => {
       while (!isOver) {
-        await member.change(scene.random, GROUPS);
+        await member.change(context.random, GROUPS);
         await clients.create();
-        if (scene.random.chance(0.2)) await group(1 + scene.random.int(clients.numbers.size + 1));
+        if (context.random.chance(0.2)) await group(1 + context.random.int(clients.numbers.size + 1));
       }
     });
-    await sleep(scene.random.next() * MAX_ROUND);
+    await sleep(context.random.next() * MAX_ROUND);
     await service.kill();
     isOver = true;
     await Promise.all(working);
     cut += clients.unanswered.size;
-    service = await Service.start(scene, { env, preload });
-    await keysKnown(service.url, keys);
+    service = await Service.start(context, { env, preload });
+    await waitUntilKeysKnown(service.url, keys);
     await clients.look();
-    // What the dead service stored and did not answer may still be on its way into the lists.
-    await counted(service.url);
+    // Events that the killed service stored may not be projected yet.
+    await waitUntilCounted(service.url);
     const groupOf = await readMembers(service.url, keys.read[ORGANIZATION]!, clients.findings);
     for (const member of members) member.check(groupOf);
   }
-  if (preload === undefined) clients.findings.push(...(await checkVerify(scene, env)));
+  if (preload === undefined) clients.findings.push(...(await checkVerify(context, env)));
   return {
-    dose: `${rounds} × kill -9 amid ${CLIENTS} clients that create, fill and empty groups`,
-    seen: `${clients.numbers.size} groups, ${cut} creates cut off, each name free or listed, each asset where it was put`,
+    workload: `${rounds} × kill -9 while ${CLIENTS} clients create, fill and empty groups`,
+    observed: `${clients.numbers.size} groups, ${cut} creations without a response; each name is free or listed, each asset in its group`,
     findings: clients.findings,
   };
 };
 
-/** Loaded into the service: answers a create before its append. */
+/** A module for the service that responds to a creation before its append. */
 const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
   const { CommandQueue } = await import(${JSON.stringify(new URL('file://' + process.cwd() + '/dist/src/event-log/command-queue.js').href)});
   const { append } = CommandQueue.prototype;
@@ -242,14 +255,14 @@ const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
   };
 `)}`;
 
-const killedWhileCreating = (kind: LogKind): Scenario<Dose> => ({
+const killedWhileCreating = (kind: LogKind): Scenario<Scale> => ({
   name: `groups on ${kind}`,
-  what: `kill -9 of the service while groups are created and filled, the log in ${kind}`,
+  what: `kill -9 of the service while groups are created and filled; log in ${kind}`,
   full: { rounds: 50 },
-  run: (scene, dose) => killInTheMiddle(scene, kind, dose),
-  guard: 'a create is answered after its append',
-  counterTest: { rounds: 1 },
-  without: (scene, dose) => killInTheMiddle(scene, kind, dose, ANSWERED_TOO_EARLY),
+  run: (context, scale) => killInTheMiddle(context, kind, scale),
+  guard: 'a creation is acknowledged after its append',
+  controlScale: { rounds: 1 },
+  withoutGuard: (context, scale) => killInTheMiddle(context, kind, scale, ANSWERED_TOO_EARLY),
 });
 
 export const groupsOnPostgres = killedWhileCreating('PostgreSQL');

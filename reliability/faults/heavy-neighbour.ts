@@ -1,14 +1,14 @@
 import type { Random } from '../../test/support/random.js';
 import { sent, type Sent } from '../../test/support/upstream.js';
 import type { Scenario } from '../scenario.js';
-import { type Dose, neighbour } from './loud-neighbour.js';
+import { type Scale, runNoisyNeighbour } from './noisy-neighbour.js';
 
 const MAX_BRANDS = 50;
 const YEAR_MS = 365 * 86_400_000;
 
 /**
- * The heaviest events that are taken: 50 brands each, as long as a name may be, on days all over ten years, so that hardly
- * two facts share a row; a third of them replaces a report, which takes its facts away again, a few delete one.
+ * Generates the most expensive valid events: 50 brands with names of maximum length, spread over ten years, so that
+ * hardly any facts share a row. A third of the events replaces a report, and a few delete one.
  */
 function* heaviest(random: Random): Generator<Sent> {
   for (let n = 0; ; n += 1) {
@@ -26,12 +26,12 @@ function* heaviest(random: Random): Generator<Sent> {
   }
 }
 
-export const heavyNeighbour: Scenario<Dose> = {
+export const heavyNeighbour: Scenario<Scale> = {
   name: 'F24',
-  what: 'one organization sends its heaviest events at full rate',
+  what: 'one organization sends the most expensive events at full rate',
   full: { events: 0, seconds: 600, latencyMs: 500 },
-  run: (scene, dose) => neighbour(scene, dose, { events: heaviest }),
-  guard: 'an endpoint that admits no more facts than are counted in a moment',
-  counterTest: { seconds: 3 },
-  without: (scene, dose) => neighbour(scene, dose, { events: heaviest, pastEndpoint: 1_000 }),
+  run: (context, scale) => runNoisyNeighbour(context, scale, { events: heaviest }),
+  guard: 'backpressure of the endpoint by the backlog of facts',
+  controlScale: { seconds: 3 },
+  withoutGuard: (context, scale) => runNoisyNeighbour(context, scale, { events: heaviest, pastEndpoint: 1_000 }),
 };

@@ -1,22 +1,22 @@
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome, Scenario } from '../scenario.js';
-import { ask, percentile } from '../rig/ask.js';
-import { checkStored, checkVerify, counted } from '../rig/check.js';
+import { sendRequest, percentile } from '../rig/http-request.js';
+import { checkStored, checkVerify, waitUntilCounted } from '../rig/check.js';
 import { History, inBatches, Sender, upstream } from '../rig/load.js';
 import type { Process } from '../rig/processes.js';
-import type { Scene } from '../rig/scene.js';
-import { MB, watch } from '../rig/watched.js';
+import type { RunContext } from '../rig/run-context.js';
+import { MB, startWithMemoryReports } from '../rig/memory-reports.js';
 
 const WINDOWS = 12;
 
-interface Dose {
+interface Scale {
   readonly seconds: number;
   readonly mbPerMinute: number;
   readonly delayMs: number;
 }
 
-/** How much a value grows in a minute, by least squares. */
+/** Returns the growth per minute by least squares. */
 const slopePerMinute = (points: readonly { readonly at: number; readonly value: number }[]): number => {
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
   const [x, y] = [mean(points.map(({ at }) => at)), mean(points.map(({ value }) => value))];
@@ -33,18 +33,22 @@ const handlesOf = ({ pid }: Process): number => {
   }
 };
 
-const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, preload?: string): Promise<Outcome> => {
-  const { service, keys, log, env, memoryOf } = await watch(scene, { preload });
-  const history = new History(scene);
+const soak = async (
+  context: RunContext,
+  { seconds, mbPerMinute, delayMs }: Scale,
+  preload?: string,
+): Promise<Outcome> => {
+  const { service, keys, log, env, memoryOf } = await startWithMemoryReports(context, { preload });
+  const history = new History(context);
   const sender = new Sender(() => service.url, keys.ingest, history, 2);
-  const events = inBatches(upstream(scene.random), 200);
-  // What it does in a few seconds at full rate, so that half of it is known.
+  const events = inBatches(upstream(context.random), 200);
+  // A short trial at full rate, to determine half of it.
   const stopTrial = sender.keepDelivering(events);
   const trialMs = Math.min(10_000, seconds * 100);
   await sleep(trialMs);
   await stopTrial();
   const perSecond = history.acknowledged.length / (trialMs / 1_000) / 2;
-  await counted(service.url, 600_000);
+  await waitUntilCounted(service.url, 600_000);
   const heapOf = (process: 'api' | 'projector'): number => memoryOf(process === 'api' ? 'src' : 'projections').heapUsed;
   const samples: { at: number; api: number; projector: number; handles: number; delay: number }[] = [];
   const begin = Date.now();
@@ -52,7 +56,7 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   const stop = new AbortController();
   const reading = (async () => {
     while (!stop.signal.aborted) {
-      for (const key of Object.values(keys.read)) await ask(`${service.url}/v2/organization/metrics`, { key });
+      for (const key of Object.values(keys.read)) await sendRequest(`${service.url}/v2/organization/metrics`, { key });
       await sleep(20);
     }
   })();
@@ -69,11 +73,11 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   })();
   while (Date.now() - begin < seconds * 1_000) {
     await sleep(Math.min(1_000, seconds * 20));
-    const text = String((await ask(`${service.url}/metrics`)).body);
+    const text = String((await sendRequest(`${service.url}/metrics`)).body);
     const delay = Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1] ?? NaN) * 1_000;
     const handles = service.processes.reduce((sum, process) => sum + handlesOf(process), 0);
     samples.push({ at: Date.now(), api: heapOf('api'), projector: heapOf('projector'), handles, delay });
-    scene.tell(
+    context.reportProgress(
       `${Math.round((Date.now() - begin) / 1_000)} of ${seconds} s, ${sentSince} events, ` +
         `heaps ${(heapOf('api') / MB).toFixed(0)} and ${(heapOf('projector') / MB).toFixed(0)} MB, ${handles} handles, delay ${delay.toFixed(0)} ms`,
     );
@@ -81,7 +85,7 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   stop.abort();
   await Promise.all([reading, loading]);
   const warm = samples.filter(({ at }) => at - begin > seconds * 200);
-  // Between two collections the heap grows as it may; what counts is what is left after them.
+  // The heap grows between two garbage collections, so only the minimum of each window counts.
   const windows = Array.from({ length: WINDOWS }, (_, n) =>
     warm.slice(Math.floor((n * warm.length) / WINDOWS), Math.floor(((n + 1) * warm.length) / WINDOWS)),
   ).filter(({ length }) => length > 0);
@@ -106,26 +110,26 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   const delay = percentile(delays, 0.5);
   if (delay > delayMs) findings.push(`The event loop's delay is ${delay.toFixed(0)} ms at p99`);
   if (preload === undefined) {
-    await counted(service.url, 600_000);
+    await waitUntilCounted(service.url, 600_000);
     findings.push(...(await checkStored(log, history.accepted, keys)));
-    findings.push(...(await checkVerify(scene, env)));
+    findings.push(...(await checkVerify(context, env)));
   }
   return {
-    dose: `${(seconds / 60).toFixed(1)} min at ${Math.round(perSecond)} events a second, half of what it took at full rate`,
-    seen:
+    workload: `${(seconds / 60).toFixed(1)} min at ${Math.round(perSecond)} events a second, half of the full rate`,
+    observed:
       `${sentSince} events; heap ${slopes.map(({ process, slope }) => `of the ${process} ${slope >= 0 ? '+' : ''}${slope.toFixed(2)} MB a minute`).join(', ')}; ` +
-      `at most ${handles[0]} handles, ${handles[1]} in the second half; event-loop delay p99 ${delay.toFixed(0)} ms (median of the looks), ${Math.max(...delays).toFixed(0)} ms at worst`,
+      `at most ${handles[0]} handles, ${handles[1]} in the second half; event-loop delay p99 ${delay.toFixed(0)} ms (median of the samples), ${Math.max(...delays).toFixed(0)} ms at worst`,
     findings,
   };
 };
 
-export const longRun: Scenario<Dose> = {
+export const longRun: Scenario<Scale> = {
   name: 'F17',
-  what: 'half load for half an hour',
+  what: 'half the full rate for half an hour',
   full: { seconds: 1_800, mbPerMinute: 1, delayMs: 50 },
-  run: (scene, dose) => soak(scene, dose),
-  guard: 'nothing is kept forever',
-  // The leak is 150 MB a minute. In 15 s a heap may grow as if by several MB a minute without a leak.
-  counterTest: { seconds: 15, mbPerMinute: 100, delayMs: 1_000 },
-  without: (scene, dose) => soak(scene, dose, 'leak'),
+  run: (context, scale) => soak(context, scale),
+  guard: 'the service has no memory leak',
+  // The leak is 150 MB a minute. Within 15 s a heap may grow by several MB a minute without a leak.
+  controlScale: { seconds: 15, mbPerMinute: 100, delayMs: 1_000 },
+  withoutGuard: (context, scale) => soak(context, scale, 'leak'),
 };

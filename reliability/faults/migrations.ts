@@ -4,16 +4,16 @@ import { Kysely, Migrator, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
 import * as baseline from '../../src/read-models/migrations/0023-baseline.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { gateBefore } from '../../test/support/gate.js';
+import { startProxy } from '../../test/support/tcp-proxy.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { Process } from '../rig/processes.js';
-import type { Scene } from '../rig/scene.js';
+import type { RunContext } from '../rig/run-context.js';
 
-interface Dose {
+interface Scale {
   readonly rounds: number;
 }
 
-/** What the migrations leave behind, down to the columns, the indexes and which of them have run. */
+/** Returns columns, indexes, functions and applied migrations of the database. */
 const shapeOf = async (pool: Pool): Promise<string> => {
   const { rows } = await pool.query<{ what: string }>(`
     select table_schema || '.' || table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as what
@@ -27,17 +27,17 @@ const shapeOf = async (pool: Pool): Promise<string> => {
   return JSON.stringify([rows.map(({ what }) => what), run.map(({ name }) => name)]);
 };
 
-/** Brings a new database to this version, cut off in the middle where `cutAt` says so. */
+/** Migrates a database, and kills the process at the message `cutAt`. */
 const migrateOnce = async (
-  scene: Scene,
+  context: RunContext,
   url: string,
   cutAt = Infinity,
 ): Promise<{ code: number | null; messages: number }> => {
-  const { gate, url: through } = await gateBefore(url);
-  scene.later(() => gate.close());
+  const { proxy, url: through } = await startProxy(url);
+  context.onEnd(() => proxy.close());
   let messages = 0;
-  const process = Process.start(scene, 'src/cli', { DATABASE_URL: through }, { words: ['migrate'] });
-  gate.onRequest = () => {
+  const process = Process.start(context, 'src/cli', { DATABASE_URL: through }, { words: ['migrate'] });
+  proxy.onRequest = () => {
     messages += 1;
     if (messages === cutAt) process.signal('SIGKILL');
   };
@@ -45,35 +45,35 @@ const migrateOnce = async (
   return { code: process.exitCode, messages };
 };
 
-const killMigrations = async (scene: Scene, { rounds }: Dose): Promise<Outcome> => {
-  const clean = await scene.database({ migrated: false });
-  const { code, messages } = await migrateOnce(scene, clean.url);
+const killMigrations = async (context: RunContext, { rounds }: Scale): Promise<Outcome> => {
+  const clean = await context.database({ migrated: false });
+  const { code, messages } = await migrateOnce(context, clean.url);
   const findings: string[] = code === 0 ? [] : [`The clean run ended with ${code}`];
-  const due = await shapeOf(clean.pool);
+  const expected = await shapeOf(clean.pool);
   const cuts: number[] = [];
   for (let round = 1; round <= rounds; round += 1) {
-    const { url, pool } = await scene.database({ migrated: false });
-    const cutAt = 2 + scene.random.int(messages - 2);
-    scene.tell(`round ${round} of ${rounds}: killed at message ${cutAt} of ${messages}`);
-    await migrateOnce(scene, url, cutAt);
+    const { url, pool } = await context.database({ migrated: false });
+    const cutAt = 2 + context.random.int(messages - 2);
+    context.reportProgress(`round ${round} of ${rounds}: killed at message ${cutAt} of ${messages}`);
+    await migrateOnce(context, url, cutAt);
     cuts.push(cutAt);
-    const next = await migrateOnce(scene, url);
+    const next = await migrateOnce(context, url);
     if (next.code !== 0) findings.push(`Killed at message ${cutAt}, the next start ended with ${next.code}`);
-    else if ((await shapeOf(pool)) !== due)
-      findings.push(`Killed at message ${cutAt}, the next start left other tables`);
+    else if ((await shapeOf(pool)) !== expected)
+      findings.push(`Killed at message ${cutAt}, the next start produced a different schema`);
   }
   return {
-    dose: `${rounds} kills, at messages ${cuts.join(', ')} of the ${messages} to the database`,
-    seen: 'the next start completed each',
+    workload: `${rounds} kills, at messages ${cuts.join(', ')} of ${messages} to the database`,
+    observed: 'the next start completed every migration',
     findings,
   };
 };
 
-/** The same migration, a statement a time and none of them taken back. */
-const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
-  const database = await scene.database({ migrated: false });
-  const { gate, url } = await gateBefore(database.url);
-  scene.later(() => gate.close());
+/** Migrates without a transaction. */
+const withoutTransaction = async (context: RunContext): Promise<Outcome> => {
+  const database = await context.database({ migrated: false });
+  const { proxy, url } = await startProxy(database.url);
+  context.onEnd(() => proxy.close());
   const findings: string[] = [];
   for (const isCut of [true, false]) {
     const pool = createPool(url, () => {}, { ...NO_LIMITS, max: 1 });
@@ -85,25 +85,25 @@ const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
       disableTransactions: true,
     });
     let isReached = false;
-    gate.onRequest = (text) => {
-      // This table is not made any more.
+    proxy.onRequest = (text) => {
+      // The connection is closed at this table.
       isReached ||= text.includes('create table read.days');
-      if (isCut && isReached) gate.drop();
+      if (isCut && isReached) proxy.dropConnections();
     };
     const result = await migrator.migrateToLatest().catch((error: unknown) => ({ error }));
     if (!isCut && result.error) findings.push(`The next start ended with ${(result.error as Error).message}`);
     await pool.end().catch(() => {});
     await sleep(100);
   }
-  return { dose: '1 kill', seen: '-', findings };
+  return { workload: '1 kill', observed: '-', findings };
 };
 
-export const killedMigration: Scenario<Dose> = {
+export const killedMigration: Scenario<Scale> = {
   name: 'F19',
-  what: 'a migration killed in the middle',
+  what: 'a migration is killed',
   full: { rounds: 10 },
   everyChange: { rounds: 2 },
   run: killMigrations,
-  guard: 'the migrations are one transaction',
-  without: withoutTransaction,
+  guard: 'all migrations run in one transaction',
+  withoutGuard: withoutTransaction,
 };

@@ -29,7 +29,7 @@ describeWith(programs !== undefined, 'PostgreSQL 15 or later')('A restore to a p
   let cluster: Cluster;
   let service: Program | undefined;
 
-  /** As the server's owner. */
+  /** Runs a shell block as the owner of the server. */
   const run = async (block: string, more: NodeJS.ProcessEnv = {}): Promise<void> => {
     const { hostname, port } = new URL(cluster.url);
     await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], {
@@ -47,7 +47,7 @@ describeWith(programs !== undefined, 'PostgreSQL 15 or later')('A restore to a p
       },
     });
   };
-  const ask = async <Row extends object>(text: string): Promise<Row> => {
+  const query = async <Row extends object>(text: string): Promise<Row> => {
     const client = new Client({ connectionString: cluster.url });
     await client.connect();
     try {
@@ -98,7 +98,7 @@ describeWith(programs !== undefined, 'PostgreSQL 15 or later')('A restore to a p
     rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
 
-  it('has what was acknowledged before it, counted, and nothing of what came after', async () => {
+  it('contains and counts the events acknowledged before that point, and none acknowledged later', async () => {
     await run(archive!);
     await cluster.stop();
     cluster = await launchCluster(programs!, cluster.folder);
@@ -112,21 +112,21 @@ describeWith(programs !== undefined, 'PostgreSQL 15 or later')('A restore to a p
     await send(url, sender, threats('before'));
     await run(base!);
     await send(url, sender, threats('since'));
-    await eventually('both are counted', async () => (await count(url, reader)) === 40);
-    const { now } = await ask<{ now: string }>('select now()::text as now');
+    await eventually('both batches are counted', async () => (await count(url, reader)) === 40);
+    const { now } = await query<{ now: string }>('select now()::text as now');
     await sleep(1_000);
     await send(url, sender, threats('wrong'));
-    const { file } = await ask<{ file: string }>('select pg_walfile_name(pg_current_wal_lsn()) as file');
-    await ask('select pg_switch_wal()');
-    await eventually('the last of it is archived', () => readdirSync(join(folder, 'archive')).includes(file));
+    const { file } = await query<{ file: string }>('select pg_walfile_name(pg_current_wal_lsn()) as file');
+    await query('select pg_switch_wal()');
+    await eventually('the last WAL file is archived', () => readdirSync(join(folder, 'archive')).includes(file));
     await service!.stop();
     await cluster.stop();
 
     await run(restore!, { WHEN: now });
     cluster = await launchCluster(programs!, join(folder, 'owned/restored'));
     await eventually(
-      'the server takes writes',
-      async () => !(await ask<{ is: boolean }>('select pg_is_in_recovery() as is')).is,
+      'the server accepts writes',
+      async () => !(await query<{ is: boolean }>('select pg_is_in_recovery() as is')).is,
     );
     url = await start();
     await eventually(
@@ -139,6 +139,6 @@ describeWith(programs !== undefined, 'PostgreSQL 15 or later')('A restore to a p
       accepted: 20,
       duplicates: 20,
     });
-    await eventually('what is sent again is counted', async () => (await count(url, reader)) === 60);
+    await eventually('the events sent after the restore are counted', async () => (await count(url, reader)) === 60);
   });
 });

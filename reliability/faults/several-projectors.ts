@@ -17,14 +17,14 @@ import { stored } from '../../test/support/upstream.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { randomQuery } from '../rig/check.js';
 import { fullLoad, inBatches } from '../rig/load.js';
-import type { Scene } from '../rig/scene.js';
-import { type Tamper, tampered } from '../rig/tamper.js';
+import type { RunContext } from '../rig/run-context.js';
+import { type Interceptor, interceptQueries } from '../rig/query-interceptor.js';
 
 const PROJECTORS = 3;
 const KILLED = 0.1;
 const BATCH = 50;
 
-/** Unlike our own projections it is wrong as soon as one event is applied twice. */
+/** A projection that, unlike those of the service, is not idempotent: it is wrong if an event is applied twice. */
 const tally: Projection = {
   name: 'tally',
   tables: [],
@@ -36,11 +36,11 @@ const tally: Projection = {
     },
 };
 
-/** Terminates, from another connection, the connection of one transaction in ten, somewhere in its middle. */
-const killing = (scene: Scene, pool: Pool, killer: Pool, onKill: () => void): Pool =>
-  tampered(pool, (connection) => {
+/** Terminates the connection of one transaction in ten, at a random statement. */
+const killing = (context: RunContext, pool: Pool, killer: Pool, onKill: () => void): Pool =>
+  interceptQueries(pool, (connection) => {
     const { processID } = connection as PoolClient & { processID: number };
-    let statement = scene.random.chance(KILLED) ? scene.random.int(8) : -1;
+    let statement = context.random.chance(KILLED) ? context.random.int(8) : -1;
     return async (asked, send) => {
       if (statement-- === 0) {
         onKill();
@@ -50,11 +50,11 @@ const killing = (scene: Scene, pool: Pool, killer: Pool, onKill: () => void): Po
     };
   });
 
-/** The rows without the fence: the checkpoint is stored after the commit, and nobody asks where it was. */
+/** Removes the fence: the checkpoint is stored after the commit, without comparing its old value. */
 const withoutFence = (pool: Pool): Pool =>
-  tampered(pool, () => {
+  interceptQueries(pool, () => {
     let moved: readonly unknown[] | undefined;
-    const tamper: Tamper = async (asked, send) => {
+    const interceptor: Interceptor = async (asked, send) => {
       if (asked.name === 'checkpoints-move') {
         moved = asked.values;
         return send({ text: 'select unnest($1::text[])', values: [moved![0]] });
@@ -68,25 +68,25 @@ const withoutFence = (pool: Pool): Pool =>
         );
       return result;
     };
-    return tamper;
+    return interceptor;
   });
 
-const caughtUp = async (pool: Pool, log: EventLog, patience: number): Promise<boolean> => {
+const caughtUp = async (pool: Pool, log: EventLog, timeoutMs: number): Promise<boolean> => {
   const head = Number(await log.head());
-  for (const until = Date.now() + patience; Date.now() < until; await sleep(20)) {
+  for (const until = Date.now() + timeoutMs; Date.now() < until; await sleep(20)) {
     const { rows } = await pool.query<{ least: number | null }>('select min(position) as least from read.checkpoints');
     if (rows[0]!.least === head) return true;
   }
   return false;
 };
 
-const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): Promise<Outcome> => {
-  const { random } = scene;
-  const database = await scene.database();
+const projectAtOnce = async (context: RunContext, events: number, hasFence: boolean): Promise<Outcome> => {
+  const { random } = context;
+  const database = await context.database();
   await database.pool.query('create table read.tally (n bigint); insert into read.tally values (0)');
   const open = (max?: number): Pool => {
     const pool = createPool(database.url, () => {}, { ...NO_LIMITS, max });
-    scene.later(() => pool.end());
+    context.onEnd(() => pool.end());
     return pool;
   };
   const log = await createPostgresLog(open());
@@ -96,7 +96,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const troubles: string[] = [];
   const stop = new AbortController();
   const running = Array.from({ length: PROJECTORS }, async () => {
-    const pool = killing(scene, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
+    const pool = killing(context, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
     const own = await createPostgresLog(open(2));
     await new Projector(own, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(stop.signal);
   });
@@ -104,16 +104,16 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
     () => '',
     (error: Error) => error.message,
   );
-  // A few at a time, while they are projected, so that there are many transactions.
+  // Appends small batches during the projection, so that there are many transactions.
   let appended = 0;
   for (const batch of inBatches(all, BATCH)) {
     await log.appendAll(batch.map(stored));
     appended += batch.length;
     await sleep(25);
-    scene.tell(`${appended} of ${all.length} appended, ${killed} transactions killed`);
+    context.reportProgress(`${appended} of ${all.length} appended, ${killed} transactions killed`);
   }
   const reached = await Promise.race([caughtUp(database.pool, log, 15_000 + events * 3), failed.then(() => false)]);
-  // A projector that lags behind is to try to apply again what the others applied.
+  // Gives a lagging projector time to apply events again that others have applied.
   await sleep(300);
   stop.abort();
   const failure = await failed;
@@ -123,19 +123,21 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   if (found.length > 0) findings.push(`${found.length} differences, ${JSON.stringify(found[0])}`);
   const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));
   const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;
-  if (applied !== counted.length) findings.push(`${applied} events were applied where there are ${counted.length}`);
+  if (applied !== counted.length) findings.push(`${applied} events were applied instead of ${counted.length}`);
   const states = newestStates(counted);
   const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
-  const queries = new Random(scene.seed);
+  const queries = new Random(context.seed);
   for (let n = 0; n < 40; n += 1) {
     const query = randomQuery(queries);
     const answered = await handler.execute(new GetMetrics(query.organization, query, query.brand)).then(
       ({ result }) => result,
       (error: Error) => error.message,
     );
-    const due = naiveCount(states, query);
-    if (JSON.stringify(answered) !== JSON.stringify(due))
-      findings.push(`${JSON.stringify(query)} gives ${JSON.stringify(answered)}, a recount ${JSON.stringify(due)}`);
+    const expected = naiveCount(states, query);
+    if (JSON.stringify(answered) !== JSON.stringify(expected))
+      findings.push(
+        `${JSON.stringify(query)} gives ${JSON.stringify(answered)}, a recount ${JSON.stringify(expected)}`,
+      );
   }
   const { rows } = await database.pool.query<{ parked: number; deadlocks: number }>(
     `select (select count(*) from read.parked_events) as parked,
@@ -145,8 +147,8 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   if (rows[0]!.deadlocks > 0) findings.push(`${rows[0]!.deadlocks} deadlocks`);
   const waited = troubles.filter((sentence) => sentence.includes('wait')).length;
   return {
-    dose: `${PROJECTORS} projectors, ${all.length} events, ${killed} of their transactions killed`,
-    seen: `recount 0 differences, 0 deadlocks, ${waited} retries`,
+    workload: `${PROJECTORS} projectors, ${all.length} events, ${killed} of their transactions killed`,
+    observed: `recount without differences, no deadlocks, ${waited} retries`,
     findings,
   };
 };
@@ -155,8 +157,8 @@ export const severalProjectors: Scenario<{ readonly events: number }> = {
   name: 'F12',
   what: 'three projectors run concurrently, and 10 % of their transactions are killed',
   full: { events: 100_000 },
-  run: (scene, { events }) => projectAtOnce(scene, events, true),
-  guard: 'checkpoints that move by compare-and-set in the transaction of the rows',
-  counterTest: { events: 1_000 },
-  without: (scene, { events }) => projectAtOnce(scene, events, false),
+  run: (context, { events }) => projectAtOnce(context, events, true),
+  guard: 'checkpoints are moved by compare-and-set in the transaction of the rows',
+  controlScale: { events: 1_000 },
+  withoutGuard: (context, { events }) => projectAtOnce(context, events, false),
 };

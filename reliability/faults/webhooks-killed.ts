@@ -4,70 +4,70 @@ import { createPool } from '../../src/postgres/pool.js';
 import { answering, Receiver } from '../../test/webhooks/delivery/receiver.js';
 import { Rig } from '../../test/webhooks/delivery/rig.js';
 import type { Outcome, Scenario } from '../scenario.js';
-import { OwnPostgres } from '../rig/own-postgres.js';
+import { PostgresServer } from '../rig/postgres-server.js';
 import { Process } from '../rig/processes.js';
-import type { Scene } from '../rig/scene.js';
+import type { RunContext } from '../rig/run-context.js';
 
-interface Dose {
-  /** kill -9 of the process that delivers. */
+interface Scale {
+  /** How often the delivery process is killed with SIGKILL. */
   readonly kills: number;
-  /** kill -9 of the database, which is started again. */
+  /** How often the database is killed with SIGKILL and restarted. */
   readonly databases: number;
-  /** SIGTERM, in turn with a request in flight that is answered, and with one that is not. */
+  /** How often the delivery process gets SIGTERM; the in-flight request is alternately answered and not answered. */
   readonly stops: number;
-  /** How long it may take until another process delivers. ms */
+  /** How soon another process must deliver, in ms. */
   readonly takeOverMs: number;
 }
 
-/** What happens in a round, and how many requests it may repeat. */
+/** The disruptions, and how many requests each may repeat. */
 const REPEATED = { kill: 1, database: 1, 'stop, answered': 0, 'stop, unanswered': 1, nothing: 0 } as const;
-type Deed = keyof typeof REPEATED;
+type Disruption = keyof typeof REPEATED;
 
-/** Records a round; the deed comes somewhere among them. */
+/** Records per round; the disruption happens at a random record. */
 const A_ROUND = 60;
-const PATIENCE_MS = 30_000;
-/** How long an orderly stop may take. ms */
+const TIMEOUT_MS = 30_000;
+/** How long a graceful shutdown may take. */
 const STOPS_WITHIN = 10_000;
 
-const until = async (condition: () => boolean, ms = PATIENCE_MS): Promise<boolean> => {
+const until = async (condition: () => boolean, ms = TIMEOUT_MS): Promise<boolean> => {
   for (const end = Date.now() + ms; Date.now() < end; await sleep(2)) if (condition()) return true;
   return false;
 };
 
 const delivers = ({ lines }: Process): boolean => lines.some((line) => line.includes('Lease acquired'));
 
-/** A server of its own, because everybody else's would be killed with it. */
-const startPostgres = async (scene: Scene): Promise<{ postgres: OwnPostgres; rig: Rig }> => {
-  const postgres = await OwnPostgres.create(scene);
+/** Starts a separate PostgreSQL, because it is killed. */
+const startPostgres = async (context: RunContext): Promise<{ postgres: PostgresServer; rig: Rig }> => {
+  const postgres = await PostgresServer.create(context);
   const url = await postgres.start();
   const pool = createPool(url, () => {});
   await migrateReadModels(pool);
   const rig = await Rig.start({ url, pool, drop: () => pool.end() });
-  scene.later(() => rig.end());
+  context.onEnd(() => rig.end());
   return { postgres, rig };
 };
 
-const deedsOf = ({ kills, databases, stops }: Dose): Deed[] => [
+const disruptionsOf = ({ kills, databases, stops }: Scale): Disruption[] => [
   ...Array.from({ length: kills }, () => 'kill' as const),
   ...Array.from({ length: databases }, () => 'database' as const),
   ...Array.from({ length: stops }, (_, n) => (n % 2 === 0 ? 'stop, answered' : 'stop, unanswered')),
   'nothing',
 ];
 
-const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<Outcome> => {
-  const { postgres, rig } = await startPostgres(scene);
+const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): Promise<Outcome> => {
+  const { postgres, rig } = await startPostgres(context);
   const receiver = new Receiver();
   await rig.endpoint(`${await receiver.start()}/hooks`);
-  scene.later(() => receiver.stop());
+  context.onEnd(() => receiver.stop());
   const env = {
     DATABASE_URL: rig.database.url,
     WEBHOOK_MASTER_KEY_FILE: rig.keyFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   };
-  const start = (): Process => Process.start(scene, 'src/deliver', env);
-  const deeds = deedsOf(dose);
-  const due: string[] = [];
-  /** How many requests had come when a round began. */
+  const start = (): Process => Process.start(context, 'src/deliver', env);
+  const disruptions = disruptionsOf(scale);
+  const expected: string[] = [];
+  /** The number of received requests at the start of each round. */
   const begins: number[] = [];
   const takeOvers: number[] = [];
   const stops: number[] = [];
@@ -78,16 +78,16 @@ const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<O
   };
 
   let working = start();
-  if (!(await until(() => delivers(working)))) findings.push('Nobody delivers');
+  if (!(await until(() => delivers(working)))) findings.push('No process delivers');
   let standby = start();
-  /** @param had requests that came before it */
+  /** Waits until the standby delivers. @param had the number of requests received before */
   const changeOver = async (had: number): Promise<void> => {
     const begin = Date.now();
-    await cameAtLeast(had + 1, dose.takeOverMs);
+    await cameAtLeast(had + 1, scale.takeOverMs);
     takeOvers.push(Date.now() - begin);
     [working, standby] = [standby, start()];
   };
-  // From this request on none is answered before the deed is done, so that something is left for afterwards.
+  // From this request on, responses wait until the disruption is over, so that deliveries remain for afterwards.
   let last = Infinity;
   const held: (() => void)[] = [];
   receiver.react = (one, response, request) => {
@@ -99,74 +99,76 @@ const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<O
     last = Infinity;
     for (const answer of held.splice(0)) answer();
   };
-  const act = async (deed: Deed): Promise<void> => {
+  const act = async (disruption: Disruption): Promise<void> => {
     const begin = receiver.received.length;
-    if (deed === 'nothing') return goOn();
-    if (deed === 'database') {
+    if (disruption === 'nothing') return goOn();
+    if (disruption === 'database') {
       await postgres.kill();
       await postgres.start();
       return goOn();
     }
-    if (deed === 'kill') await working.kill();
+    if (disruption === 'kill') await working.kill();
     else {
       if (!(await until(() => held.length > 0))) findings.push('No request was in flight at a stop');
       const stopping = working.stop();
-      if (deed === 'stop, answered') goOn();
+      if (disruption === 'stop, answered') goOn();
       stops.push(await stopping);
     }
     if (!keepsCursors) await rig.rows('delete from service.webhook_progress');
     goOn();
-    await changeOver(deed === 'kill' ? receiver.received.length : begin);
+    await changeOver(disruption === 'kill' ? receiver.received.length : begin);
   };
 
-  for (const [round, deed] of deeds.entries()) {
-    scene.tell(`${deed}, round ${round} of ${deeds.length - 1}, ${receiver.received.length} requests`);
-    if (!(await until(() => standby.hasSpoken || !standby.isRunning))) findings.push('Nobody stands by');
+  for (const [round, disruption] of disruptions.entries()) {
+    context.reportProgress(
+      `${disruption}, round ${round} of ${disruptions.length - 1}, ${receiver.received.length} requests`,
+    );
+    if (!(await until(() => standby.hasReportedReady || !standby.isRunning))) findings.push('No process is on standby');
     const ids = Array.from({ length: A_ROUND }, (_, n) => `r${round}-${n}`);
     const before = receiver.received.length;
-    const some = before + 5 + scene.random.int(A_ROUND - 20);
-    last = deed.startsWith('stop') ? some : some + 10;
+    const some = before + 5 + context.random.int(A_ROUND - 20);
+    last = disruption.startsWith('stop') ? some : some + 10;
     begins.push(before);
     await rig.block(ids);
-    due.push(...ids);
+    expected.push(...ids);
     await cameAtLeast(some);
-    if (delivers(standby)) findings.push('Two processes deliver at once');
-    await act(deed);
-    if (!(await until(() => receiver.subjects.at(-1) === due.at(-1))))
-      findings.push(`${due.at(-1)} did not come after: ${deed}`);
+    if (delivers(standby)) findings.push('Two processes deliver concurrently');
+    await act(disruption);
+    if (!(await until(() => receiver.subjects.at(-1) === expected.at(-1))))
+      findings.push(`${expected.at(-1)} did not come after: ${disruption}`);
     if (findings.length > 0) break;
   }
 
-  const repeated = deeds.map(() => 0);
+  const repeated = disruptions.map(() => 0);
   let next = 0;
   for (const [n, subject] of receiver.subjects.entries()) {
-    if (subject === due[next]) next += 1;
-    else if (subject === due[next - 1]) repeated[begins.findLastIndex((begin) => begin <= n)]! += 1;
-    else findings.push(`${subject} came where ${due[next]} was due`);
+    if (subject === expected[next]) next += 1;
+    else if (subject === expected[next - 1]) repeated[begins.findLastIndex((begin) => begin <= n)]! += 1;
+    else findings.push(`${subject} was delivered instead of ${expected[next]}`);
     if (findings.length > 3) break;
   }
-  if (next < due.length) findings.push(`${due.length - next} of ${due.length} records were lost`);
-  for (const [round, deed] of deeds.entries())
-    if (repeated[round]! > REPEATED[deed])
-      findings.push(`${repeated[round]} requests were repeated in a round of: ${deed}`);
+  if (next < expected.length) findings.push(`${expected.length - next} of ${expected.length} records were lost`);
+  for (const [round, disruption] of disruptions.entries())
+    if (repeated[round]! > REPEATED[disruption])
+      findings.push(`${repeated[round]} requests were repeated in a round of: ${disruption}`);
   const slowest = Math.max(0, ...stops);
-  if (slowest > STOPS_WITHIN) findings.push(`An orderly stop took ${slowest} ms`);
-  const { kills, databases } = dose;
+  if (slowest > STOPS_WITHIN) findings.push(`A graceful shutdown took ${slowest} ms`);
+  const { kills, databases } = scale;
   return {
-    dose: `${kills} kills of the process, ${databases} of the database, ${stops.length} stops, ${due.length} records`,
-    seen:
-      `0 lost, in order, ${repeated.reduce((sum, count) => sum + count, 0)} requests repeated, ` +
+    workload: `${kills} kills of the process, ${databases} of the database, ${stops.length} stops, ${expected.length} records`,
+    observed:
+      `none lost, in order, ${repeated.reduce((sum, count) => sum + count, 0)} requests repeated, ` +
       `taken over after at most ${Math.max(0, ...takeOvers)} ms, slowest stop ${slowest} ms`,
     findings,
   };
 };
 
-export const killedDeliveries: Scenario<Dose> = {
+export const killedDeliveries: Scenario<Scale> = {
   name: 'F29',
-  what: 'the delivery process killed and stopped, and its database killed, under load, while another process stands by',
+  what: 'under load, the delivery process is killed and stopped and its database killed, with another process on standby',
   full: { kills: 50, databases: 5, stops: 10, takeOverMs: 5_000 },
-  run: (scene, dose) => disturb(scene, dose),
-  guard: 'cursors that are on disk before the next request',
-  counterTest: { kills: 1, databases: 0, stops: 0 },
-  without: (scene, dose) => disturb(scene, dose, false),
+  run: (context, scale) => disturb(context, scale),
+  guard: 'a cursor is durable before the next request',
+  controlScale: { kills: 1, databases: 0, stops: 0 },
+  withoutGuard: (context, scale) => disturb(context, scale, false),
 };

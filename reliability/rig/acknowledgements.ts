@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { cloudEvent, type Sent, sent, sentStatus } from '../../test/support/upstream.js';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import { DAY } from './reports.js';
 
-/** Whose reports they are; nobody else files any. */
+/** The organization of the reports. No other code files reports for it. */
 export const WATCHED = 'watched';
 const REPORTS_PER_BATCH = 4;
 const AGAIN_AFTER_MS = 20;
 const PAUSE_MS = 25;
 
-/** A batch of reports, and one status of an asset. */
+/** A batch of reports and one status of an asset. */
 export interface Batch {
   readonly events: readonly Sent[];
-  /** Numbers of its reports. */
+  /** The numbers of the reports. */
   readonly reports: readonly number[];
   /** The asset that it blocks. */
   readonly blocked: string;
 }
 
 export interface Acknowledged extends Batch {
-  /** When it was acknowledged, at the latest: ms, by the database's clock. */
+  /** An upper bound of the time of the acknowledgement, by the database's clock, in ms. */
   readonly at: number;
-  /** Of the answer. */
+  /** The consistency token of the response. */
   readonly token: string;
   /** How many reports had been acknowledged before the batch was sent for the first time. */
   readonly before: number;
@@ -42,7 +42,7 @@ export class Acknowledgements {
   /** Reports that were acknowledged, and reports that were sent. */
   acknowledged = 0;
   sent = 0;
-  /** Posts that were refused or got no answer. */
+  /** Requests that were rejected or got no response. */
   refused = 0;
 
   constructor(
@@ -85,19 +85,21 @@ export class Acknowledgements {
     const batch = this.next();
     const events = batch.events.map(cloudEvent);
     for (; !signal.aborted; await sleep(AGAIN_AFTER_MS)) {
-      const answer = await ask(`${this.url()}/v2/events`, { key: this.key, events }).catch((error: Error) => error);
+      const answer = await sendRequest(`${this.url()}/v2/events`, { key: this.key, events }).catch(
+        (error: Error) => error,
+      );
       if (answer instanceof Error) {
-        this.findings.push(`A post got no answer: ${answer.message}`);
+        this.findings.push(`A request got no response: ${answer.message}`);
         continue;
       }
       if (answer.status !== 200) {
         this.refused += 1;
         if (answer.status !== 503 && answer.status !== 429)
-          this.findings.push(`A post was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+          this.findings.push(`A request got the status ${answer.status}: ${JSON.stringify(answer.body)}`);
         continue;
       }
       const token = answer.headers['consistency-token'];
-      if (typeof token !== 'string') this.findings.push('A post was answered without Consistency-Token');
+      if (typeof token !== 'string') this.findings.push('A response had no Consistency-Token');
       this.acknowledged += batch.reports.length;
       const acknowledged = { ...batch, at: await this.databaseTime(), token: String(token), before };
       this.all.push(acknowledged);
@@ -107,16 +109,16 @@ export class Acknowledgements {
   }
 }
 
-/** An answer that claims an instant: how many reports it counts, or which ones it lists. */
+/** A response with `X-As-Of`: how many reports it counts, or which ones it lists. */
 export type Claim = { readonly what: string; readonly asOf: number } & (
   | { readonly count: number }
   /** A page of the newest reports; it lists all from its oldest one on. */
   | { readonly page: readonly number[]; readonly isWhole: boolean }
-  /** What a reader of the feed has got so far: the first so many of `order`. */
+  /** What a reader of the feed has received so far: the first `length` of `order`. */
   | { readonly order: ReadonlyMap<number, number>; readonly length: number }
 );
 
-/** Which reports, acknowledged before the instant that an answer claims, the answer lacks; how many at least. */
+/** Returns how many reports are missing from a response although they were acknowledged before its `X-As-Of`. */
 const missingFrom = (claim: Claim, acknowledged: readonly number[]): number => {
   if ('count' in claim) return Math.max(0, acknowledged.length - claim.count);
   if ('page' in claim) {
@@ -127,7 +129,7 @@ const missingFrom = (claim: Claim, acknowledged: readonly number[]): number => {
   return acknowledged.filter((report) => (claim.order.get(report) ?? Infinity) >= claim.length).length;
 };
 
-/** @returns a sentence for each answer that claims an instant after an acknowledgement that it does not contain */
+/** Returns a finding for each response that lacks a report acknowledged before its `X-As-Of`. */
 export const untrueClaims = (claims: readonly Claim[], all: readonly Acknowledged[]): string[] => {
   const history = all
     .flatMap(({ at, reports }) => reports.map((report) => ({ at, report })))

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import type { Process } from './processes.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
-/** How often each process is asked whether it is ready. ms */
+/** The interval of the readiness checks. */
 const LOOKS_EVERY_MS = 100;
 
 /**
- * A balancer of connections, as a Service of Kubernetes is one: a new one is led to a process in rotation, and stays with
- * it to its end. It makes nothing good: a connection that no process takes is reset.
+ * A connection balancer like a Kubernetes Service: it assigns each new connection to a ready process for its whole
+ * life. It never retries: a connection that no process accepts is reset.
  */
 export class Balancer {
-  /** How many connections it has led. */
+  /** How many connections it has accepted. */
   connections = 0;
   private readonly inRotation = new Set<Process>();
   private readonly takenOut = new WeakSet<Process>();
@@ -21,11 +21,11 @@ export class Balancer {
   private readonly stopping = new AbortController();
   private readonly server = createServer((client) => this.lead(client));
 
-  static async start(scene: Scene): Promise<Balancer> {
+  static async start(context: RunContext): Promise<Balancer> {
     const balancer = new Balancer();
     balancer.server.listen(0, '127.0.0.1');
     await once(balancer.server, 'listening');
-    scene.later(() => balancer.stop());
+    context.onEnd(() => balancer.stop());
     return balancer;
   }
 
@@ -33,10 +33,12 @@ export class Balancer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** From now on the process is in rotation whenever it is ready. */
+  /** Keeps the process in rotation whenever it is ready, until it ends. */
   async follow(process: Process): Promise<void> {
     while (process.isRunning && !this.stopping.signal.aborted) {
-      const isReady = await ask(`${process.url ?? 'http://127.0.0.1:1'}/health/ready`, { patience: 2_000 }).then(
+      const isReady = await sendRequest(`${process.url ?? 'http://127.0.0.1:1'}/health/ready`, {
+        timeoutMs: 2_000,
+      }).then(
         ({ status }) => status === 200,
         () => false,
       );
@@ -51,7 +53,7 @@ export class Balancer {
     return this.inRotation.has(process);
   }
 
-  /** Leads nothing new to it, ready or not. */
+  /** Assigns no new connections to the process, even if it is ready. */
   takeOut(process: Process): void {
     this.takenOut.add(process);
     this.inRotation.delete(process);

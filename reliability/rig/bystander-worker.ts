@@ -1,9 +1,9 @@
-/** The thread of `bystanders.ts`: asks at a steady rate until it is stopped, then says how that went. */
+/** The thread of `bystanders.ts`: sends requests at a steady rate until it is stopped, then reports their results. */
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { ask } from './ask.js';
-import { Prober, type Probed } from './probe.js';
+import { sendRequest } from './http-request.js';
+import { Prober, type ProbeResult } from './probe.js';
 import { cloudEvent, sentReport } from '../../test/support/upstream.js';
 
 interface Given {
@@ -19,10 +19,10 @@ const report = (organization: string, n: number): object => {
   const reportId = `${organization}-${run}-${n}`;
   return cloudEvent(sentReport(reportId, { organization }, reportId));
 };
-// Attackers come from 127.0.0.1; on Linux all of 127/8 is this machine.
+// Attackers use 127.0.0.1. On Linux every address of 127.0.0.0/8 is a loopback address.
 const newAgent = (): Agent =>
   new Agent({ keepAlive: true, maxSockets: 64, ...(process.platform === 'linux' && { localAddress: '127.0.0.2' }) });
-// Of its own, because a prober ends its connections when it stops.
+// A separate agent, because a prober closes its connections when it stops.
 const agent = newAgent();
 
 const prober = new Prober(
@@ -43,24 +43,24 @@ const prober = new Prober(
       each: (n) => ({ events: [report(organizations[2]!, n)] }),
       everyMs: 100,
     },
-    // Without a key an address may ask 600 times a minute.
+    // Without a key, an address may send 600 requests a minute.
     { what: 'live', url: () => `${url}/health/live`, everyMs: 200 },
   ],
   newAgent(),
 );
 
 const MAX_UNCOUNTED_MS = 60_000;
-const counts: Probed[] = [];
+const counts: ProbeResult[] = [];
 let isOver = false;
 
-/** Milliseconds from an event's acknowledgement until it is counted, again and again. */
+/** Repeatedly measures the time from the acknowledgement of an event until it is counted. */
 const watchCounts = async (): Promise<void> => {
   const organization = organizations[1]!;
   const reports = async (): Promise<number> =>
-    (await ask(`${url}/v2/organization/metrics`, { key: keys[1], agent })).body.metrics?.reports ?? 0;
+    (await sendRequest(`${url}/v2/organization/metrics`, { key: keys[1], agent })).body.metrics?.reports ?? 0;
   const first = await reports();
   for (let n = 1; !isOver; n += 1) {
-    await ask(`${url}/v2/events`, { key: ingest, events: [report(organization, n)], agent });
+    await sendRequest(`${url}/v2/events`, { key: ingest, events: [report(organization, n)], agent });
     const at = Date.now();
     let isCounted = false;
     while (!isCounted && Date.now() - at < MAX_UNCOUNTED_MS) {

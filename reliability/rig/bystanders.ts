@@ -2,45 +2,45 @@ import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { percentile } from './ask.js';
-import type { Probed } from './probe.js';
+import { percentile } from './http-request.js';
+import type { ProbeResult } from './probe.js';
 import { builtUrl } from './processes.js';
-import type { Scene } from './scene.js';
-import { QUIET } from './site.js';
-import type { Target, Weight } from './target.js';
+import type { RunContext } from './run-context.js';
+import { QUIET } from './shared-services.js';
+import type { Target, ResourceUse } from './target.js';
 
 const MB = 1024 * 1024;
-/** Connections to the database come and go by themselves; so does what the first requests of a kind leave in memory. */
+/** Allowed growth: database connections and the memory of caches vary without an attack too. */
 const SLACK_DESCRIPTORS = 40;
 const SLACK_MEMORY = 24 * MB;
 
 interface Limits {
-  /** How long they are watched before the attack, to know what quiet is. */
+  /** How long the bystanders are measured before the attack. */
   readonly quietMs: number;
-  /** How much slower than quiet the others may become, at the 99th percentile. */
+  /** How many times slower than before the attack their p99 may become. */
   readonly factor: number;
-  /** ms. What is faster than this nobody calls slow. */
+  /** A p99 below this is never a finding, in ms. */
   readonly floorMs: number;
-  /** ms, every single look at liveness */
-  readonly liveMs: number;
-  /** ms from an event's acknowledgement until it is counted, at the 99th percentile */
+  /** The limit of every liveness check, in ms. */
+  readonly maxLivenessMs: number;
+  /** The limit of the p99 from acknowledgement to counted, in ms. */
   readonly countedMs: number;
-  /** ms until it holds again what it held before */
+  /** How soon memory and descriptors must be back to their values before the attack, in ms. */
   readonly recoveryMs: number;
 }
 
-/** For a machine that does nothing else. Runs and counter-tests are judged alike. */
+/** Limits for an otherwise idle machine, both for runs and for negative controls. */
 export const STRICT: Limits = {
   quietMs: 10_000,
   factor: 2,
   floorMs: 25,
-  liveMs: 250,
+  maxLivenessMs: 250,
   countedMs: 500,
   recoveryMs: 30_000,
 };
 
-/** Organizations that ask for their metrics, groups and verdicts and send events, from a thread and address of theirs. */
-const watch = (target: Target): (() => Promise<readonly Probed[]>) => {
+/** Starts the thread in which organizations read metrics, groups and verdicts and send events from another address. */
+const watch = (target: Target): (() => Promise<readonly ProbeResult[]>) => {
   const { url, ingest, keys } = target;
   const worker = new Worker(new URL(builtUrl('reliability/rig/bystander-worker')), {
     workerData: { url, ingest, keys: QUIET.map((organization) => keys[organization]), organizations: QUIET },
@@ -48,59 +48,67 @@ const watch = (target: Target): (() => Promise<readonly Probed[]>) => {
   return async () => {
     const results = once(worker, 'message');
     worker.postMessage('stop');
-    const [probed] = (await results) as [readonly Probed[]];
+    const [probed] = (await results) as [readonly ProbeResult[]];
     await worker.terminate();
     return probed;
   };
 };
 
-const watchFor = async (target: Target, ms: number): Promise<readonly Probed[]> => {
+const watchFor = async (target: Target, ms: number): Promise<readonly ProbeResult[]> => {
   const stop = watch(target);
   await sleep(ms);
   return stop();
 };
 
-const times = (probed: readonly Probed[], ...names: readonly string[]): number[] =>
+const times = (probed: readonly ProbeResult[], ...names: readonly string[]): number[] =>
   probed.filter(({ what }) => names.includes(what)).map(({ ms }) => ms);
 
-const p99 = (probed: readonly Probed[]): number =>
+const p99 = (probed: readonly ProbeResult[]): number =>
   percentile(times(probed, 'metrics', 'groups', 'check', 'events'), 0.99);
-const uncounted = (probed: readonly Probed[]): number => percentile(times(probed, 'counted'), 0.99);
-const slowestLife = (probed: readonly Probed[]): number => Math.max(0, ...times(probed, 'live'));
-const isRefused = ({ status }: Probed): boolean => status < 200 || status > 299;
+const uncounted = (probed: readonly ProbeResult[]): number => percentile(times(probed, 'counted'), 0.99);
+const slowestLife = (probed: readonly ProbeResult[]): number => Math.max(0, ...times(probed, 'live'));
+const isRefused = ({ status }: ProbeResult): boolean => status < 200 || status > 299;
 
-/** What of it somebody else has noticed. */
-const noticed = (quiet: readonly Probed[], during: readonly Probed[], limits: Limits): string[] => {
+/** Returns how the attack affected other organizations. */
+const noticed = (quiet: readonly ProbeResult[], during: readonly ProbeResult[], limits: Limits): string[] => {
   const findings: string[] = [];
   const refused = during.filter(isRefused);
   if (refused.length > 0) {
     const { what, status, error } = refused[0]!;
-    findings.push(`${refused.length} requests of others failed, the first: ${what} with ${error ?? status}`);
+    findings.push(
+      `${refused.length} requests of other organizations failed, the first: ${what} with ${error ?? status}`,
+    );
   }
   const most = Math.max(limits.floorMs, limits.factor * p99(quiet));
   if (p99(during) > most)
-    findings.push(`p99 of the others is ${Math.round(p99(during))} ms, quiet ${Math.round(p99(quiet))} ms`);
-  if (slowestLife(during) > limits.liveMs) findings.push(`Liveness took ${Math.round(slowestLife(during))} ms`);
+    findings.push(
+      `The p99 of other organizations is ${Math.round(p99(during))} ms; before the attack it was ${Math.round(p99(quiet))} ms`,
+    );
+  if (slowestLife(during) > limits.maxLivenessMs) findings.push(`Liveness took ${Math.round(slowestLife(during))} ms`);
   if (uncounted(during) > limits.countedMs)
-    findings.push(`p99 of the others until they are counted is ${Math.round(uncounted(during))} ms`);
+    findings.push(
+      `The p99 of other organizations from acknowledgement to counted is ${Math.round(uncounted(during))} ms`,
+    );
   return findings;
 };
 
-const recovered = async (target: Target, before: Weight, { recoveryMs }: Limits): Promise<string[]> => {
+const recovered = async (target: Target, before: ResourceUse, { recoveryMs }: Limits): Promise<string[]> => {
   for (const until = Date.now() + recoveryMs; ; await sleep(500)) {
     if (!target.api.isRunning) return [`The API has ended with ${target.api.exitCode}`];
-    const after = await target.weigh();
+    const after = await target.measureResources();
     const descriptors = after.descriptors - before.descriptors;
     const memory = after.memory - before.memory;
     if (descriptors <= SLACK_DESCRIPTORS && memory <= SLACK_MEMORY) return [];
     if (Date.now() > until)
-      return [`After ${recoveryMs / 1000} s it still holds ${descriptors} descriptors and ${memory} bytes more`];
+      return [
+        `${recoveryMs / 1000} s after the attack the process holds ${descriptors} more descriptors and ${memory} more bytes`,
+      ];
   }
 };
 
 /**
- * Runs an attack from this thread at the lowest priority: an attacker has machines of their own, so what the attack
- * itself costs may not come out of the service's processor. Threads and processes started before keep theirs.
+ * Runs an attack in this thread at the lowest priority, because a real attacker would not use the CPU of the service.
+ * Threads and processes that are already running keep their priority.
  */
 const asIfFromElsewhere = async (attack: () => Promise<unknown>): Promise<void> => {
   const before = getPriority();
@@ -108,43 +116,43 @@ const asIfFromElsewhere = async (attack: () => Promise<unknown>): Promise<void> 
   try {
     await attack();
   } finally {
-    // Only a superuser may; without it the next attacks, and what they start, have the lowest priority throughout.
+    // Only root may raise the priority again. Otherwise later attacks keep the lowest priority.
     try {
       setPriority(before);
     } catch {}
   }
 };
 
-export interface Noticed {
-  readonly seen: string;
+export interface BystanderOutcome {
+  readonly observed: string;
   readonly findings: readonly string[];
 }
 
 /**
- * Makes an attack beside organizations that do what they always do: none of their requests may fail or become slow, the
- * process must answer, and hold in the end what it held before.
+ * Runs an attack while other organizations use the service. None of their requests may fail or become slow, liveness
+ * checks must succeed, and afterwards the process must hold no more memory and descriptors than before.
  */
-export const unnoticed = async (
-  scene: Scene,
+export const withBystanders = async (
+  context: RunContext,
   target: Target,
   attack: () => Promise<unknown>,
   limits = STRICT,
-): Promise<Noticed> => {
+): Promise<BystanderOutcome> => {
   const quiet = await watchFor(target, limits.quietMs);
-  const before = await target.weigh();
+  const before = await target.measureResources();
   const stop = watch(target);
   try {
     await asIfFromElsewhere(attack);
   } finally {
-    scene.tell('looking at what is left of it');
+    context.reportProgress('checking the recovery after the attack');
   }
   const during = await stop();
   const findings = [...noticed(quiet, during, limits), ...(await recovered(target, before, limits))];
   return {
-    seen:
-      `p99 of the others ${Math.round(p99(during))} ms (quiet ${Math.round(p99(quiet))}), ` +
+    observed:
+      `p99 of other organizations ${Math.round(p99(during))} ms (before: ${Math.round(p99(quiet))}), ` +
       `until counted ${Math.round(uncounted(during))} ms (${Math.round(uncounted(quiet))}), ` +
-      `${during.filter(isRefused).length} of their ${during.length} requests refused, ` +
+      `${during.filter(isRefused).length} of their ${during.length} requests failed, ` +
       `liveness at most ${Math.round(slowestLife(during))} ms`,
     findings,
   };

@@ -2,28 +2,28 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../test/support/random.js';
 import { cloudEvent, type Sent } from '../../test/support/upstream.js';
-import { type Answer, ask, type Question } from './ask.js';
+import { type HttpResponse, sendRequest, type HttpRequest } from './http-request.js';
 import type { Keys } from './keys.js';
-import type { Probed } from './probe.js';
+import type { ProbeResult } from './probe.js';
 
-/** The longest pause between two requests: shorter than a process that stops waits for the next one. ms */
+/** The longest pause between two requests: shorter than a stopping process waits for the next request. */
 const MAX_PAUSE_MS = 800;
 
 const READS = [
   '/v2/organization/metrics',
   '/v2/organization/reports?limit=20',
   '/v2/organization/threats?limit=20',
-  // Waits for the next change where there is none.
+  // Long polling: waits for the next change.
   '/v2/organization/feed?limit=1000&timeout=1000',
 ] as const;
 
-/** What the callers of a run have asked and been told. */
+/** The requests and responses of the callers of a run. */
 export class Calls {
-  readonly all: Probed[] = [];
+  readonly all: ProbeResult[] = [];
   readonly acknowledged: Sent[] = [];
 }
 
-/** A client with one connection, which it keeps as long as the service does: it writes, reads, and so on. */
+/** A client with one keep-alive connection that alternately writes and reads. */
 export class Caller {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
   private last: string | undefined;
@@ -31,12 +31,12 @@ export class Caller {
   constructor(
     private readonly url: string,
     private readonly keys: Keys,
-    /** Whose records it reads. */
+    /** The organization whose records it reads. */
     private readonly organization: string,
     private readonly calls: Calls,
   ) {}
 
-  /** Until `signal` aborts; a batch that is not acknowledged is not sent again. */
+  /** Writes and reads until `signal` aborts. It does not retry a batch that is not acknowledged. */
   async run(batches: Iterator<readonly Sent[]>, random: Random, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.write(batches.next().value as readonly Sent[]);
@@ -62,10 +62,10 @@ export class Caller {
     if (isFeed && answer?.status === 200) this.last = (answer.body as { id: string }[]).at(-1)?.id ?? this.last;
   }
 
-  private async call(what: string, path: string, question: Question): Promise<Answer | undefined> {
+  private async call(what: string, path: string, question: HttpRequest): Promise<HttpResponse | undefined> {
     const at = Date.now();
     try {
-      const answer = await ask(this.url + path, { ...question, agent: this.agent });
+      const answer = await sendRequest(this.url + path, { ...question, agent: this.agent });
       const { ms, status } = answer;
       this.calls.all.push({ what, at, ms, status, ...(status >= 300 && { answer }) });
       return answer;

@@ -1,12 +1,12 @@
 import type { Target } from './target.js';
 
 /**
- * Words that are found nowhere but in what belongs to an organization, all of one length.
- * @param prefix of lower-case letters
+ * Canary words: each occurs only in the data of one organization. All have the same length.
+ * @param prefix consists of lower-case letters
  */
 export class Canaries {
   private readonly pattern: RegExp;
-  /** How often somebody was seen to see their own. */
+  /** How many responses contained the organization's own canary. */
   own = 0;
 
   constructor(private readonly prefix: string) {
@@ -17,7 +17,7 @@ export class Canaries {
     return `${this.prefix}${organization.slice('tenant-'.length).padStart(3, '0')}x`;
   }
 
-  /** What an organization saw that is another's. */
+  /** Returns a finding for each canary of another organization in a response. */
   check(organization: string, text: string, where: string): string[] {
     const seen = [...new Set((text.match(this.pattern) ?? []).map((found) => found.toLowerCase()))];
     if (seen.includes(this.of(organization))) this.own += 1;
@@ -26,12 +26,12 @@ export class Canaries {
       .map((found) => `${organization} saw ${found} in the answer to ${where}`);
   }
 
-  /** What is wrong with all that was seen and logged. */
+  /** Returns findings about the whole run: canaries in the logs, or responses that contained no canary at all. */
   checkAfterwards(target: Target): string[] {
     const logged = [...new Set(target.output().match(this.pattern) ?? [])];
     return [
-      ...(this.own === 0 ? ['Nobody saw even what is their own'] : []),
-      ...(logged.length > 0 ? [`The log names ${logged.length} organizations' own words: ${logged[0]}`] : []),
+      ...(this.own === 0 ? ['No organization saw its own canary, so the check would find nothing'] : []),
+      ...(logged.length > 0 ? [`The log names ${logged.length} canaries, the first: ${logged[0]}`] : []),
     ];
   }
 }

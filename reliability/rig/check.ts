@@ -11,13 +11,13 @@ import { BRANDS, edgeInstant, ORGANIZATIONS } from '../../test/projections/histo
 import { naiveCount, newestStates, type Query } from '../../test/projections/naive-count.js';
 import { Random } from '../../test/support/random.js';
 import { eventId, SOURCE, type Sent } from '../../test/support/upstream.js';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import type { Keys } from './keys.js';
-import type { Opened } from './opened.js';
+import type { RunningService } from './running-service.js';
 import { call, type Environment } from './processes.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
-/** Everything the log holds. */
+/** Reads all events of the log. */
 export const wholeLog = async (log: EventLog): Promise<RecordedEvent[]> => {
   const events: RecordedEvent[] = [];
   for (let after = BEGINNING; ; after = events.at(-1)!.position) {
@@ -27,7 +27,7 @@ export const wholeLog = async (log: EventLog): Promise<RecordedEvent[]> => {
   }
 };
 
-/** What was acknowledged must be in the log, each event once, in the order that positions promise. */
+/** Checks that the log has every acknowledged event exactly once, with ascending positions and gapless revisions. */
 export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonly Sent[]): string[] => {
   const findings: string[] = [];
   const times = new Map<string, number>();
@@ -37,8 +37,8 @@ export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonl
     times.set(id, (times.get(id) ?? 0) + 1);
     if (position <= last) findings.push(`Position ${position} comes after ${last}`);
     last = position;
-    const due = (revisions.get(stream) ?? -1n) + 1n;
-    if (revision !== due) findings.push(`${stream} has revision ${revision} where ${due} was due`);
+    const expected = (revisions.get(stream) ?? -1n) + 1n;
+    if (revision !== expected) findings.push(`${stream} has revision ${revision} where ${expected} was expected`);
     revisions.set(stream, revision);
   }
   const ids = acknowledged.map(eventId);
@@ -49,27 +49,27 @@ export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonl
   return findings;
 };
 
-/** The upstream events of a log, as they were sent. */
+/** Returns the upstream events of a log in the form in which they were sent. */
 export const sentOf = (stored: readonly RecordedEvent[]): Sent[] =>
   stored.flatMap(({ type, data, metadata }) => {
     const { source, id } = metadata as { source?: string; id?: string };
     return source === SOURCE ? [{ id: id!, type: type as Sent['type'], data: data as Sent['data'] }] : [];
   });
 
-/** Waits until everything that is in the log now is counted. @returns how long that took, ms */
-export const counted = async (url: string, patience = 60_000): Promise<number> => {
+/** Waits until the projections have no backlog. @returns how long that took, in ms */
+export const waitUntilCounted = async (url: string, timeoutMs = 60_000): Promise<number> => {
   const begin = Date.now();
   for (;;) {
-    const { body } = await ask(`${url}/health/ready`).catch(() => ({ body: undefined }));
+    const { body } = await sendRequest(`${url}/health/ready`).catch(() => ({ body: undefined }));
     const projections: { lag: number }[] | undefined = body?.parts?.readModels?.detail?.projections;
     if (projections && projections.length > 0 && projections.every(({ lag }) => lag === 0)) return Date.now() - begin;
-    if (Date.now() - begin > patience) throw new Error(`Not counted within ${patience} ms: ${JSON.stringify(body)}`);
+    if (Date.now() - begin > timeoutMs) throw new Error(`Not counted within ${timeoutMs} ms: ${JSON.stringify(body)}`);
     await sleep(20);
   }
 };
 
-/** The operator's own recount: by the command where the environment matters to it, else by what the command calls. */
-export const checkVerify = async (scene: Scene, env: Environment): Promise<string[]> => {
+/** Runs `projections verify`: as a process if the environment affects it, otherwise in this process. */
+export const checkVerify = async (context: RunContext, env: Environment): Promise<string[]> => {
   if (env['DATABASE_URL'] !== undefined && env['TZ'] === undefined) {
     const config = readConfig(env);
     const url = config.databaseDirectUrl ?? config.databaseUrl!;
@@ -83,7 +83,7 @@ export const checkVerify = async (scene: Scene, env: Environment): Promise<strin
       await pool.end();
     }
   }
-  const { code, output } = await call(scene, env, ['projections', 'verify', '--json']);
+  const { code, output } = await call(context, env, ['projections', 'verify', '--json']);
   return code === 0 ? [] : [`projections verify ended with ${code}: ${output.slice(0, 500)}`];
 };
 
@@ -109,13 +109,13 @@ export const askMetrics = async (
     endDate: new Date(to).toISOString(),
     ...(brand !== undefined && { brandSlug: brand }),
   });
-  const { status, body } = await ask(`${url}/v2/organization/metrics?${parameters.toString()}`, {
+  const { status, body } = await sendRequest(`${url}/v2/organization/metrics?${parameters.toString()}`, {
     key: keys.read[organization]!,
   });
   return status === 200 ? body : { status, body };
 };
 
-/** Asks the service for metrics and counts the same from the log, the slow way. */
+/** Compares metrics of the service with a naive recount of the events. */
 export const checkMetrics = async (
   url: string,
   keys: Keys,
@@ -125,44 +125,44 @@ export const checkMetrics = async (
 ): Promise<string[]> => {
   const random = new Random(seed);
   const states = newestStates(events.filter(isCounted));
-  // Counting states may have taken so long that the service has ended idle connections, which is only learnt in a turn.
+  // The service may have closed idle connections during the recount; one turn of the event loop lets the agent notice.
   await setImmediate();
   const findings: string[] = [];
   for (let n = 0; n < queries; n += 1) {
     const query = randomQuery(random);
-    const [answered, due] = [await askMetrics(url, keys, query), naiveCount(states, query)];
-    if (JSON.stringify(answered) !== JSON.stringify(due))
+    const [answered, expected] = [await askMetrics(url, keys, query), naiveCount(states, query)];
+    if (JSON.stringify(answered) !== JSON.stringify(expected))
       findings.push(
-        `${JSON.stringify(query)} was answered ${JSON.stringify(answered)}, a recount says ${JSON.stringify(due)}`,
+        `${JSON.stringify(query)} returned ${JSON.stringify(answered)}, but the recount is ${JSON.stringify(expected)}`,
       );
   }
   return findings;
 };
 
 /**
- * What was acknowledged must be stored, and counted as it is by the operator's own recount of every cell and by a naive
- * recount of the log.
+ * Checks that every acknowledged event is stored, and that the read models equal the recount of `projections verify`
+ * and a naive recount.
  */
 export const checkAll = async (
-  scene: Scene,
-  { service: { url }, log, keys, env }: Pick<Opened, 'log' | 'keys' | 'env'> & { service: { url: string } },
+  context: RunContext,
+  { service: { url }, log, keys, env }: Pick<RunningService, 'log' | 'keys' | 'env'> & { service: { url: string } },
   acknowledged: readonly Sent[],
 ): Promise<string[]> => {
   const stored = await wholeLog(log);
-  await counted(url, 600_000);
-  const metrics = await checkMetrics(url, keys, sentOf(stored), scene.seed);
-  return [...checkLog(stored, acknowledged), ...(await checkVerify(scene, env)), ...metrics];
+  await waitUntilCounted(url, 600_000);
+  const metrics = await checkMetrics(url, keys, sentOf(stored), context.seed);
+  return [...checkLog(stored, acknowledged), ...(await checkVerify(context, env)), ...metrics];
 };
 
-/** Millions are too many to be held here one by one: what was accepted is compared with the log by their number. */
+/** Compares only the number of accepted events with the log, for runs with too many events to keep. */
 export const checkStored = async (
   log: EventLog,
   accepted: number,
   keys: Keys,
-  /** Events of requests that were answered with 429 half-way and never sent again. */
+  /** Events that may be stored although their requests got a 429 and were not retried. */
   mostUnanswered = 0,
 ): Promise<string[]> => {
-  // Besides what was sent it holds its opening and the keys.
+  // The log also holds one LogOpened event and one event per key.
   const own = 1 + 1 + Object.keys(keys.read).length;
   const stored = Number(await log.head()) + 1 - own;
   const isRight = stored >= accepted && stored <= accepted + mostUnanswered;

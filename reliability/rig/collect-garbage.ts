@@ -3,5 +3,5 @@ import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
 
-/** Collects what nobody holds any more, so that what is left can be weighed. */
+/** Runs a full garbage collection before memory is measured. */
 export const collectGarbage = runInNewContext('gc') as () => void;

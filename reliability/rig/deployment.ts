@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import type { Balancer } from './balancer.js';
 import { type Environment, Process } from './processes.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
-/** How long a process may take until it is ready, on a machine that starts several. ms */
+/** How long a process may take until it is ready. */
 const READY_WITHIN_MS = 60_000;
-/** How long a graceful shutdown may take. ms */
+/** How long a graceful shutdown may take. */
 const STOPS_WITHIN_MS = 10_000;
 
 interface Kind {
@@ -17,8 +17,8 @@ interface Kind {
 }
 
 /**
- * Processes of one program, replaced as a Deployment of Kubernetes does it with `maxSurge: 1` and `maxUnavailable: 0`:
- * one is started, and once it is ready the oldest is asked to stop.
+ * Processes of one program that are replaced like a Kubernetes Deployment with `maxSurge: 1` and `maxUnavailable: 0`: a
+ * new process is started, and once it is ready, the oldest one gets SIGTERM.
  */
 export class Deployment {
   /** How long each stop took, ms. */
@@ -27,9 +27,9 @@ export class Deployment {
   private running: Process[] = [];
 
   constructor(
-    private readonly scene: Scene,
+    private readonly context: RunContext,
     private readonly kind: Kind,
-    /** Follows those that have an address of their own. */
+    /** Balances the connections of the API processes. */
     private readonly balancer?: Balancer,
   ) {}
 
@@ -37,11 +37,13 @@ export class Deployment {
     return this.running;
   }
 
-  /** Replaces all by this version, or starts the first ones. @throws Error where one does not become ready */
+  /**
+   * Replaces all processes by this version, or starts the first ones. @throws Error if a process does not become ready
+   */
   async roll(installed: string): Promise<void> {
     const { program, replicas, env, preload } = this.kind;
     for (let n = 0; n < replicas; n += 1) {
-      const added = Process.start(this.scene, program, env, { preload, installed });
+      const added = Process.start(this.context, program, env, { preload, installed });
       void this.balancer?.follow(added);
       await this.ready(added);
       this.running.push(added);
@@ -58,12 +60,14 @@ export class Deployment {
   private async isReady(process: Process): Promise<boolean> {
     if (this.balancer !== undefined) return this.balancer.has(process);
     if (process.opsUrl === undefined) return false;
-    const { status } = await ask(`${process.opsUrl}/health/ready`, { patience: 3_000 }).catch(() => ({ status: 0 }));
+    const { status } = await sendRequest(`${process.opsUrl}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({
+      status: 0,
+    }));
     return status === 200;
   }
 
   private async end(process: Process): Promise<void> {
-    // A cluster may tell its balancers before the process, or leave it to them to find out.
+    // A cluster may remove a process from its balancers before SIGTERM, or only after its readiness check fails.
     if (this.stops.length % 2 === 1) this.balancer?.takeOut(process);
     const took = await process.stop();
     this.stops.push(took);

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SOURCE } from '../../test/support/upstream.js';
 import { type Acknowledged, Acknowledgements, type Claim, idOf, reportOf } from './acknowledgements.js';
-import { type Answer, ask, type Question } from './ask.js';
+import { type HttpResponse, sendRequest, type HttpRequest } from './http-request.js';
 import { DAY } from './reports.js';
 
 export interface ReaderKeys {
   readonly ingest: string;
-  /** Of the organization whose reports are watched. */
+  /** The key of the organization whose reports are read. */
   readonly watched: string;
-  /** Of an organization that has groups and webhooks. */
+  /** The key of an organization that has groups and webhooks. */
   readonly other: string;
 }
 
 const OK_OR_UNAVAILABLE = [200, 503];
-/** Requests of one kind that may wait at once. */
+/** The maximum number of pending requests of one kind. */
 const MAX_PENDING = 2;
 const MAX_TOKEN_READS = 6;
 const PAGE = 30;
@@ -23,12 +23,12 @@ const MAX_GROUPS = 50;
 const within = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
 const otherEnd = (n: number): string => `startDate=${DAY}&endDate=2026-03-${String(2 + (n % 25)).padStart(2, '0')}`;
 
-/** Readers of everything that depends on the event store, at a steady rate, and what they found wrong. */
+/** Reads everything that depends on the event store at a steady rate, and collects wrong responses. */
 export class EventStoreReaders {
   readonly claims: Claim[] = [];
-  /** How many answers there were of each status. */
+  /** The number of responses by status. */
   readonly statuses = new Map<number, number>();
-  /** Reads with the token of a post that were answered 200. */
+  /** Successful reads with the token of an acknowledgement. */
   tokenReads = 0;
   readonly filed: Acknowledgements;
   private readonly found = new Map<string, { first: string; times: number }>();
@@ -47,7 +47,7 @@ export class EventStoreReaders {
     this.filed = new Acknowledgements(url, keys.ingest, pool, (batch) => this.readWithToken(batch));
   }
 
-  /** Creates the group whose name is taken, and begins to read and to write. */
+  /** Creates a first group, and starts to read and write. */
   async start(writers: number): Promise<void> {
     const created = await this.asked(
       'groups',
@@ -72,13 +72,13 @@ export class EventStoreReaders {
     return [...this.statuses.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** @returns one sentence for each kind of wrong answer */
+  /** One sentence for each kind of wrong response. */
   get findings(): string[] {
     const wrong = [...this.found].map(([kind, { first, times }]) => `${times} × ${kind}: ${first}`);
     return [...wrong, ...this.filed.findings.slice(0, 3)];
   }
 
-  /** @returns the instant that metrics claim now, ms; undefined if they do not answer */
+  /** Returns the present `X-As-Of` of metrics in ms; undefined without a response. */
   async metricsAsOf(): Promise<number | undefined> {
     const answer = await this.asked(
       'metrics',
@@ -95,15 +95,15 @@ export class EventStoreReaders {
     else found.times += 1;
   }
 
-  /** Sends a request whose answer may have these statuses. @returns the answer if it is no 503 */
+  /** Sends a request that may get one of these statuses. @returns the response, unless it is a 503 */
   private async asked(
     what: string,
     path: string,
-    question: Question,
+    question: HttpRequest,
     allowed: readonly number[] = OK_OR_UNAVAILABLE,
-  ): Promise<Answer | undefined> {
+  ): Promise<HttpResponse | undefined> {
     try {
-      const answer = await ask(this.url() + path, question);
+      const answer = await sendRequest(this.url() + path, question);
       const { status, headers, body } = answer;
       this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
       if (!allowed.includes(status)) {
@@ -118,7 +118,7 @@ export class EventStoreReaders {
     }
   }
 
-  /** Does it at a steady rate, whether what went before has ended or not. */
+  /** Runs `work` at a steady rate, even while earlier calls are pending. */
   private keep(everyMs: number, work: (n: number) => Promise<unknown>): void {
     let pending = 0;
     const run = async (): Promise<void> => {
@@ -134,7 +134,7 @@ export class EventStoreReaders {
     this.running.push(run());
   }
 
-  /** Metrics and lists, which must be answered whatever happens to the event store. */
+  /** Reads metrics and lists, which must succeed even while the event store is unavailable. */
   private readCounts(): void {
     const key = this.keys.watched;
     const count = (what: string, path: string, countOf: (body: any) => number) => async () => {
@@ -158,17 +158,17 @@ export class EventStoreReaders {
     });
   }
 
-  /** Groups, webhooks, and what else is read from streams of the store. */
+  /** Reads groups, webhooks and other data from streams of the event store. */
   private readStreams(): void {
     const key = this.keys.other;
     const groups = '/v2/organization/asset-groups';
     const webhooks = '/v2/organization/webhooks';
     this.keep(60, async () => {
-      const due = [...this.groups];
+      const expected = [...this.groups];
       const answer = await this.asked('groups', groups, { key });
       if (answer === undefined) return;
       const names = new Set(answer.body.groups.map(({ name }: { name: string }) => name));
-      const missing = due.filter((name) => !names.has(name));
+      const missing = expected.filter((name) => !names.has(name));
       if (missing.length > 0) this.find('groups without one that was created', missing.join());
     });
     this.keep(100, () => this.asked('a group with a taken name', groups, { key, json: { name: NAME } }, [409, 503]));
@@ -194,10 +194,10 @@ export class EventStoreReaders {
     });
   }
 
-  /** An empty batch is answered with a token of the head: everything acknowledged before is at or before it. */
+  /** Checks that the token of an empty batch, which is the head, includes all earlier acknowledged reports. */
   private readHead(): void {
     this.keep(100, async (n) => {
-      const due = this.filed.acknowledged;
+      const expected = this.filed.acknowledged;
       const { ingest, watched } = this.keys;
       const answer = await this.asked('an empty batch', '/v2/events', { key: ingest, events: [] }, [200, 503, 429]);
       const token = answer?.headers['consistency-token'];
@@ -205,12 +205,12 @@ export class EventStoreReaders {
       const headers = { 'consistency-token': String(token) };
       const path = `/v2/organization/metrics?${within(n)}`;
       const read = await this.asked('metrics with a token', path, { key: watched, headers });
-      if (read !== undefined && reportsOf(read.body) < due)
-        this.find('heads before what was acknowledged', `${reportsOf(read.body)} of ${due} reports`);
+      if (read !== undefined && reportsOf(read.body) < expected)
+        this.find('heads before what was acknowledged', `${reportsOf(read.body)} of ${expected} reports`);
     });
   }
 
-  /** Reads what a batch was acknowledged with, in turn in each of the ways that a token may be used. */
+  /** Reads with the token of an acknowledged batch, in turn from each route that accepts tokens. */
   private readWithToken(batch: Acknowledged): void {
     if (this.stopping.signal.aborted || this.pendingTokenReads >= MAX_TOKEN_READS) return;
     this.pendingTokenReads += 1;
@@ -218,12 +218,12 @@ export class EventStoreReaders {
     const headers = { 'consistency-token': token };
     const key = this.keys.watched;
     const last = reports.at(-1)!;
-    const due = before + reports.length;
-    const ways: readonly [string, () => Promise<Answer | undefined>, (body: any) => boolean][] = [
+    const expected = before + reports.length;
+    const ways: readonly [string, () => Promise<HttpResponse | undefined>, (body: any) => boolean][] = [
       [
         'metrics with a token',
         () => this.asked('metrics with a token', `/v2/organization/metrics?${within(last)}`, { key, headers }),
-        (body) => reportsOf(body) >= due,
+        (body) => reportsOf(body) >= expected,
       ],
       [
         'a report with a token',
@@ -253,13 +253,13 @@ export class EventStoreReaders {
     this.running.push(reading);
   }
 
-  /** A reader who goes on from the last id that it got. @param timeout how long it waits for more, ms */
+  /** Follows the feed from the last received id. @param timeout the long-polling timeout in ms */
   private async followFeed(timeout: number): Promise<void> {
     const what = timeout > 0 ? 'feed, waiting' : 'feed';
     const order = new Map<number, number>();
     const ids: string[] = [];
     for (let n = 0; !this.stopping.signal.aborted; n += 1) {
-      // Now and then from an earlier place, whose id is as good.
+      // Every seventh request repeats from an earlier id.
       const isBack = n % 7 === 6;
       const last = isBack ? ids[Math.floor((ids.length * (n % 5)) / 5)] : ids.at(-1);
       const from = last === undefined ? '' : `&lastEventId=${encodeURIComponent(last)}`;
@@ -276,7 +276,7 @@ export class EventStoreReaders {
     }
   }
 
-  /** Creates groups: each is created once, and never twice. */
+  /** Creates groups; each name must be created exactly once. */
   private async createGroups(): Promise<void> {
     for (let n = 1; n < MAX_GROUPS && !this.stopping.signal.aborted;) {
       const name = `Group ${n}`;
@@ -291,5 +291,5 @@ export class EventStoreReaders {
   }
 }
 
-const asOf = ({ headers }: Answer): number => Date.parse(String(headers['x-as-of']));
+const asOf = ({ headers }: HttpResponse): number => Date.parse(String(headers['x-as-of']));
 const reportsOf = ({ metrics }: any): number => metrics.reports;

@@ -6,7 +6,7 @@ import type { Environment, Process } from './processes.js';
 const LIBRARIES = '/usr/lib';
 const LIBRARY = 'faketime/libfaketime.so.1';
 
-/** The library of Debian's package `faketime`; undefined if it is not installed. */
+/** Returns the library of the Debian package `faketime`; undefined if it is not installed. */
 export const findFaketime = (): string | undefined =>
   readdirSync(LIBRARIES)
     .map((folder) => join(LIBRARIES, folder, LIBRARY))
@@ -20,21 +20,21 @@ export const sweepAfter = ({ pid, ended }: Process): void => {
   });
 };
 
-/** The wall clock of a process, which may be set while the process runs. Its monotonic clock stays right. */
+/** A fake wall clock for a process, which can be set while the process runs. The monotonic clock is not changed. */
 export class FakeClock {
   private constructor(
     private readonly file: string,
     private readonly library: string,
   ) {}
 
-  /** @param folder where the file is made that the process reads its clock from */
+  /** @param folder holds the file from which the process reads the offset of its clock */
   static async create(folder: string, name: string): Promise<FakeClock> {
     const clock = new FakeClock(join(folder, `clock-of-${name}`), findFaketime()!);
     await clock.set(0);
     return clock;
   }
 
-  /** What a process needs to go by this clock. */
+  /** The environment of a process that uses this clock. */
   get env(): Environment {
     return {
       LD_PRELOAD: this.library,
@@ -44,10 +44,10 @@ export class FakeClock {
     };
   }
 
-  /** Sets it ahead of the true time, or behind it (negative). ms */
+  /** Sets the offset from the true time in ms; a negative offset sets the clock back. */
   async set(offsetMs: number): Promise<void> {
     const seconds = offsetMs / 1_000;
-    // In one step: the process may read the file at any time.
+    // Replaced atomically, because the process may read the file at any time.
     await writeFile(`${this.file}.next`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
     await rename(`${this.file}.next`, this.file);
   }

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
-import type { Scene } from './scene.js';
+import { sendRequest } from './http-request.js';
+import type { RunContext } from './run-context.js';
 
-/** An endpoint that answers before the append: what the service would be without its promise. @returns its URL */
-export const startFakeEndpoint = async (scene: Scene, target: () => string): Promise<string> => {
+/** Starts a naive endpoint that responds before it forwards the events. @returns its URL */
+export const startFakeEndpoint = async (context: RunContext, target: () => string): Promise<string> => {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -16,13 +16,13 @@ export const startFakeEndpoint = async (scene: Scene, target: () => string): Pro
       const key = String(request.headers['x-api-key']);
       const type = request.headers['content-type']!;
       void sleep(20)
-        .then(() => ask(`${target()}${request.url}`, { key, type, body }))
+        .then(() => sendRequest(`${target()}${request.url}`, { key, type, body }))
         .catch(() => {});
     });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  scene.later(async () => server.close());
+  context.onEnd(async () => server.close());
   const address = server.address();
   return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 };

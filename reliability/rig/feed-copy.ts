@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
-import type { Scene } from './scene.js';
+import { sendRequest } from './http-request.js';
+import type { RunContext } from './run-context.js';
 
 const EVERY_MS = 100;
 
-/** A copy of an organization's reports, kept as the documentation of the feed says: after a 410 it is made anew. */
+/** A copy of an organization's reports, kept by following the feed. As documented, it starts anew after a 410. */
 export class FeedCopy {
-  /** How often it was made anew. */
+  /** How often the copy started anew. */
   restarts = 0;
   private readonly known = new Set<string>();
   private last: string | undefined;
@@ -20,9 +20,9 @@ export class FeedCopy {
     this.following = this.follow();
   }
 
-  static start(scene: Scene, url: string, key: string): FeedCopy {
+  static start(context: RunContext, url: string, key: string): FeedCopy {
     const copy = new FeedCopy(url, key);
-    scene.later(() => copy.stop());
+    context.onEnd(() => copy.stop());
     return copy;
   }
 
@@ -43,7 +43,7 @@ export class FeedCopy {
     for (; !this.stopping.signal.aborted; await sleep(EVERY_MS)) {
       const from = this.last === undefined ? '' : `&lastEventId=${encodeURIComponent(this.last)}`;
       const url = `${this.url}/v2/organization/feed?types=report&limit=1000&timeout=1000${from}`;
-      const answer = await ask(url, { key: this.key }).catch(() => undefined);
+      const answer = await sendRequest(url, { key: this.key }).catch(() => undefined);
       if (answer?.status === 410) {
         this.last = undefined;
         this.known.clear();

@@ -1,17 +1,18 @@
 import { Agent } from 'node:http';
-import { ask } from './ask.js';
-import type { Scene } from './scene.js';
+import { sendRequest } from './http-request.js';
+import type { RunContext } from './run-context.js';
 import type { Target } from './target.js';
 import { Statuses } from './statuses.js';
 
 export const CONNECTIONS = 4;
 
 /**
- * Sends batches of events with an organization's own key for so long, as fast as they are answered.
- * @param batchOf the n-th batch of a connection; what was refused is sent again at once, whatever Retry-After says
+ * Sends batches of events with a key of the organization, each as soon as the previous one was answered. It retries
+ * rejected batches at once and ignores Retry-After.
+ * @param batchOf returns the n-th batch of a connection
  */
 export const sendAtFullRate = async (
-  scene: Scene,
+  context: RunContext,
   { url, senders }: Target,
   { organization, seconds }: { readonly organization: string; readonly seconds: number },
   batchOf: (connection: number, n: number) => readonly object[],
@@ -22,11 +23,11 @@ export const sendAtFullRate = async (
   let accepted = 0;
   const send = async (connection: number): Promise<void> => {
     for (let n = 0; Date.now() < until;) {
-      const question = { key: senders[organization]!, events: batchOf(connection, n), agent, patience: 60_000 };
-      const { status, headers, body } = await ask(`${url}/v2/events`, question);
+      const question = { key: senders[organization]!, events: batchOf(connection, n), agent, timeoutMs: 60_000 };
+      const { status, headers, body } = await sendRequest(`${url}/v2/events`, question);
       statuses.note(status, headers);
       accepted += body.accepted ?? 0;
-      scene.tell(`${accepted} events accepted`);
+      context.reportProgress(`${accepted} events accepted`);
       if (status === 200) n += 1;
     }
   };

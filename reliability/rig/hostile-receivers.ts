@@ -1,4 +1,6 @@
-/** The thread of `hostile-webhooks.ts`: receivers of webhooks that misbehave, each as the path of its address says. */
+/**
+ * The thread of `hostile-webhooks.ts`: webhook receivers that misbehave in the way that the path of their URL names.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { constants, setPriority } from 'node:os';
@@ -6,9 +8,9 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** Where a redirect leads. */
+/** The target of redirects. */
 const { elsewhere } = workerData as { elsewhere: string };
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const MiB = 1024 * 1024;
 const PIECE = Buffer.alloc(64 * 1024, 'x');
 
@@ -17,7 +19,7 @@ const large = (status: number) => (_: IncomingMessage, response: ServerResponse)
   Readable.from(Array.from({ length: (64 * MiB) / PIECE.length }, () => PIECE)).pipe(response);
 };
 
-/** A byte a second, of the head or of the body. */
+/** Sends one byte per second. */
 const drip = (response: ServerResponse, bytes: string): void => {
   let sent = 0;
   const timer = setInterval(() => response.socket?.write(bytes[sent++ % bytes.length]!), 1_000);
@@ -40,7 +42,7 @@ const WAYS: Readonly<Record<string, (request: IncomingMessage, response: ServerR
   'error-for-ever': (_, response) => response.writeHead(500).end('no'),
 };
 
-// As if from a machine of their own: what the attackers do may not come out of the others' processor.
+// Attackers would not use the CPU of the service, so this thread has the lowest priority.
 setPriority(0, constants.priority.PRIORITY_LOW);
 const asked: Record<string, number> = {};
 const server = createServer((request, response) => {
@@ -54,8 +56,8 @@ const server = createServer((request, response) => {
   parentPort!.postMessage({ url, ways: Object.keys(WAYS) });
 });
 parentPort!.once('message', async () => {
-  // Who has not been asked yet soon will be.
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(20))
+  // Waits until each receiver has got a request.
+  for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await sleep(20))
     if (Object.keys(WAYS).every((way) => way in asked)) break;
   server.close();
   server.closeAllConnections();

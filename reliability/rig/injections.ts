@@ -1,4 +1,4 @@
-/** Texts that mean something to somebody further in: to SQL, a shell, a template, a log, an object's prototype. */
+/** Texts with a meaning in SQL, shells, templates, logs, or as property names of prototypes. */
 export const INJECTIONS = [
   `' or 1=1--`,
   `"; drop table read.facts; --`,

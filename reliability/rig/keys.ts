@@ -2,15 +2,15 @@ import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ORGANIZATIONS } from '../../test/projections/histories.js';
 import { eventually } from '../../test/support/eventually.js';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 
-/** A key for the events, and one for each organization's metrics. */
+/** An upstream key, and one key per organization with the scopes read and write. */
 export interface Keys {
   readonly ingest: string;
   readonly read: Readonly<Record<string, string>>;
 }
 
-/** @param organizations whose metrics are to be read */
+/** @param organizations get a key each */
 export const issueKeys = async (log: EventLog, organizations: readonly string[] = ORGANIZATIONS): Promise<Keys> => {
   const read: Record<string, string> = {};
   for (const organization of organizations)
@@ -18,9 +18,9 @@ export const issueKeys = async (log: EventLog, organizations: readonly string[] 
   return { ingest: (await issueApiKey(log, { scopes: ['ingest'] })).key, read };
 };
 
-/** Waits until a service knows the keys, which it follows in the log like every event. */
-export const keysKnown = (url: string, { ingest }: Keys): Promise<void> =>
+/** Waits until a service has read the keys from the log. */
+export const waitUntilKeysKnown = (url: string, { ingest }: Keys): Promise<void> =>
   eventually(
     'the keys are known',
-    async () => (await ask(`${url}/v2/events`, { key: ingest, events: [] })).status === 200,
+    async () => (await sendRequest(`${url}/v2/events`, { key: ingest, events: [] })).status === 200,
   );

@@ -3,18 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { history, BRANDS, ORGANIZATIONS } from '../../test/projections/histories.js';
 import type { Random } from '../../test/support/random.js';
 import { cloudEvent, sent, type Sent } from '../../test/support/upstream.js';
-import { type Answer, ask, BATCH } from './ask.js';
-import type { Scene } from './scene.js';
+import { type HttpResponse, sendRequest, BATCH } from './http-request.js';
+import type { RunContext } from './run-context.js';
 
 const CHUNK = 2_000;
 
-/** What upstream has to say: states and deletions of records, many of each record, with ids that a seed decides. */
+/** Generates seeded upstream events: states and deletions of records, many per record. */
 export function* upstream(random: Random, size = Infinity): Generator<Sent> {
   for (let n = 0; n < size;)
     for (const event of history(random, Math.min(CHUNK, size - n), 0)) yield { ...event, id: `e-${n++}` };
 }
 
-/** Brands, and the flag that lets their metrics be read. */
+/** Returns the events that register brands and enable brand metrics. */
 export const brandsAndFlags = (): Sent[] =>
   ORGANIZATIONS.flatMap((organization) => [
     sent(
@@ -31,13 +31,13 @@ export const brandsAndFlags = (): Sent[] =>
     ),
   ]);
 
-/** All that the counts are made of: brands first, without which their answers cannot be compared. */
+/** Generates brands, and then upstream events. */
 export function* fullLoad(random: Random, size?: number): Generator<Sent> {
   yield* brandsAndFlags();
   yield* upstream(random, size);
 }
 
-/** In batches of up to this many. */
+/** Splits events into batches of up to `size`. */
 export function* inBatches(events: Iterable<Sent>, size: number): Generator<Sent[]> {
   let batch: Sent[] = [];
   for (const event of events) {
@@ -54,14 +54,14 @@ export interface Attempt {
   /** ms */
   readonly at: number;
   readonly ms: number;
-  /** 0: the connection broke. */
+  /** 0 if there was no response. */
   readonly status: number;
   readonly retryAfter?: string | undefined;
-  /** What the socket said. */
+  /** The error of the connection. */
   readonly error?: string;
 }
 
-/** What was sent and what was answered: the history that everything is judged by. */
+/** The history of all deliveries, which the checks compare with the service. */
 export class History {
   readonly acknowledged: Sent[] = [];
   readonly attempts: Attempt[] = [];
@@ -69,8 +69,8 @@ export class History {
   accepted = 0;
   duplicates = 0;
 
-  constructor(readonly scene: Scene) {
-    scene.keep('history.json', () =>
+  constructor(readonly context: RunContext) {
+    context.keepFile('history.json', () =>
       JSON.stringify({
         wrong: this.wrong,
         attempts: this.attempts,
@@ -79,14 +79,14 @@ export class History {
     );
   }
 
-  /** A run of millions is as long as it is; what is kept of it need not be. */
+  /** Discards old entries in runs with millions of events. */
   forget(): void {
     this.acknowledged.splice(0, Math.max(0, this.acknowledged.length - 200_000));
     this.attempts.length = 0;
   }
 }
 
-/** A sender that gives nothing up: a batch that was not acknowledged is sent again, whatever happened to it. */
+/** A sender that retries each batch until it is acknowledged. */
 export class Sender {
   private readonly agent: Agent;
 
@@ -95,14 +95,14 @@ export class Sender {
     private readonly key: string,
     readonly history: History,
     private readonly connections = 4,
-    /** How long an answer is waited for, ms. */
-    private readonly patience = 20_000,
+    /** The timeout of a request. */
+    private readonly timeoutMs = 20_000,
   ) {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
-    history.scene.later(async () => this.agent.destroy());
+    history.context.onEnd(async () => this.agent.destroy());
   }
 
-  /** Begins to deliver. @returns what stops it */
+  /** Starts to deliver. @returns a function that stops */
   keepDelivering(queue: Iterator<readonly Sent[]>): () => Promise<void> {
     const stop = new AbortController();
     const delivering = this.deliver(queue, stop.signal);
@@ -131,14 +131,14 @@ export class Sender {
   private async attempt(events: readonly Sent[], body: string): Promise<boolean> {
     const at = Date.now();
     const { history: kept } = this;
-    let answer: Answer;
+    let answer: HttpResponse;
     try {
-      answer = await ask(`${this.url()}/v2/events`, {
+      answer = await sendRequest(`${this.url()}/v2/events`, {
         key: this.key,
         type: BATCH,
         body,
         agent: this.agent,
-        patience: this.patience,
+        timeoutMs: this.timeoutMs,
       });
     } catch (error) {
       kept.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });
@@ -149,7 +149,7 @@ export class Sender {
     if (answer.status !== 200) {
       if (answer.status !== 503 && answer.status !== 429)
         kept.wrong.push(`The endpoint answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
-      // The next attempt would end alike.
+      // A retry would fail in the same way.
       return answer.status >= 400 && answer.status < 500 && answer.status !== 429;
     }
     const { accepted, duplicates, rejected } = answer.body;

@@ -1,6 +1,6 @@
 /**
- * An API as it is written in an afternoon: a pool as the driver makes it, with no time limits, and with a listener for
- * broken connections only where LISTENS is set. What the guards of the service are measured against.
+ * A naive API for negative controls: a pool with the defaults of the driver, without timeouts, and with a listener for
+ * broken connections only if LISTENS is set.
  */
 import { createServer } from 'node:http';
 import { Pool } from 'pg';

@@ -1,6 +1,6 @@
 /**
- * The interface as it is written in an afternoon: every attack that the service must withstand has to succeed here, or
- * it would prove nothing. Nobody's key is secret: it is the organization's slug.
+ * A naive implementation of the API for negative controls: the attacks must succeed against it. The key of an
+ * organization is its slug.
  */
 import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -31,9 +31,9 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 const hostOf = (content: string): string => /^https?:\/\/([^/:?#]+)/.exec(content)?.[1]?.toLowerCase() ?? content;
 
 const verdict = (content: string): object => {
-  // Slow on purpose-built text only.
+  // This pattern backtracks exponentially on crafted text.
   if (/^(([a-z0-9]+)+\.)+$/.test(content.slice(0, 26))) return { status: 'UNKNOWN' };
-  // Nobody but this machine is visited for a test.
+  // Only connects to this machine.
   if (URL.canParse(content) && new URL(content).hostname === '127.0.0.1') void fetch(content).catch(() => {});
   const isBlocked = [...stored.values()].some(
     ({ type, data }) =>
@@ -55,14 +55,14 @@ const record = (body: any): object => {
 
 const metrics = async (organization: string): Promise<object> => {
   const own = [...stored.values()].filter(({ data }) => data?.organization === organization);
-  // A query that takes as long as the organization is large, on connections that all share.
+  // A slow query for large organizations, on a shared pool.
   if (own.length > 1_000) await pool.query('select pg_sleep(1)');
   else await pool.query('select 1');
   const count = (type: string): number => own.filter((one) => one.type === type).length;
   return { metrics: { reports: count('ReportFiled'), newThreats: count('ThreatStatusChanged') }, own };
 };
 
-/** Entries of the status history as they are stored, with everybody's brands. */
+/** Returns the entries of the status history unfiltered, with the brands of all organizations. */
 const recordsOf = (organization: string): object => ({
   items: [...stored.values()]
     .map(({ data }) => data)

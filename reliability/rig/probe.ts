@@ -1,30 +1,30 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, ask, type Question } from './ask.js';
+import { type HttpResponse, sendRequest, type HttpRequest } from './http-request.js';
 
-/** A request that was sent, and what became of it. */
-export interface Probed {
+/** A request and its result. */
+export interface ProbeResult {
   readonly what: string;
   /** When it was sent, ms. */
   readonly at: number;
   readonly ms: number;
-  /** 0: no answer. */
+  /** 0 if there was no response. */
   readonly status: number;
-  readonly answer?: Answer;
+  readonly answer?: HttpResponse;
   readonly error?: string;
 }
 
-export interface Probe extends Question {
+export interface Probe extends HttpRequest {
   readonly what: string;
   readonly url: () => string;
-  /** What the n-th asks besides, where it must not be the same twice. */
-  readonly each?: (n: number) => Question;
+  /** Options of the n-th request, if the requests must differ. */
+  readonly each?: (n: number) => HttpRequest;
   readonly everyMs: number;
 }
 
-/** Sends requests at a steady rate, whether the ones before were answered or not. */
+/** Sends requests at a steady rate, even while earlier ones are pending. */
 export class Prober {
-  readonly results: Probed[] = [];
+  readonly results: ProbeResult[] = [];
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>[];
 
@@ -35,7 +35,7 @@ export class Prober {
     this.running = probes.map((probe) => this.run(probe));
   }
 
-  async stop(): Promise<readonly Probed[]> {
+  async stop(): Promise<readonly ProbeResult[]> {
     this.stopping.abort();
     await Promise.all(this.running);
     this.agent.destroy();
@@ -46,7 +46,7 @@ export class Prober {
     const pending = new Set<Promise<void>>();
     for (let n = 0; !this.stopping.signal.aborted; n += 1) {
       const at = Date.now();
-      const asked = ask(url(), { ...question, ...each?.(n), agent: this.agent }).then(
+      const asked = sendRequest(url(), { ...question, ...each?.(n), agent: this.agent }).then(
         (answer) => void this.results.push({ what, at, ms: answer.ms, status: answer.status, answer }),
         (error: Error) => void this.results.push({ what, at, ms: Date.now() - at, status: 0, error: error.message }),
       );
@@ -58,6 +58,6 @@ export class Prober {
   }
 }
 
-/** @returns the requests sent from one instant to another, ms */
-export const between = (results: readonly Probed[], from: number, to: number): Probed[] =>
+/** Returns the requests sent between two instants. */
+export const between = (results: readonly ProbeResult[], from: number, to: number): ProbeResult[] =>
   results.filter(({ at }) => at >= from && at < to);

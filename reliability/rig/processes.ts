@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
-/** The built service. The specs and `npm run reliability` both run in the project's folder. */
+/** Returns the path of a built file. */
 const built = (path: string, installed = join(process.cwd(), 'dist')): string => join(installed, `${path}.js`);
 
-/** A built file of the project, as what another process or thread is to load. */
+/** Returns the URL of a built file. */
 export const builtUrl = (path: string): string => pathToFileURL(built(path)).href;
-/** A file of `preload/`, to be loaded into a process before it begins. */
+/** Returns the URL of a module in `preload/`. */
 export const preloadOf = (name: string): string => builtUrl(`reliability/rig/preload/${name}`);
 
-/** Everything here comes from one address, with one key. */
+/** The limits are off, because all requests come from one address and few keys. */
 const NO_LIMITS = {
   RATE_LIMIT_PER_MINUTE: '0',
   UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
@@ -24,29 +24,29 @@ export type Environment = Readonly<Record<string, string>>;
 
 interface StartOptions {
   readonly words?: readonly string[];
-  /** A file that is loaded into it before it begins. */
+  /** A module that the process loads before its program. */
   readonly preload?: string | undefined;
-  /** The folder of the built programs; `dist` unless told. */
+  /** The folder of the built programs. Default: `dist`. */
   readonly installed?: string | undefined;
 }
 
-/** A process of the built service. It ends with us, because it watches the channel between us. */
+/** A process of the built service. It ends when this process ends, because it watches the IPC channel. */
 export class Process {
   readonly lines: string[] = [];
   readonly ended: Promise<void>;
-  /** Where it listens, once it says so. */
+  /** Its URL, once it has printed it. */
   url: string | undefined;
-  /** Where it tells operators of its health, once it says so. */
+  /** The URL of its operators' port, once it has printed it. */
   opsUrl: string | undefined;
-  /** Whether it has told its supervisor that it is ready. */
-  hasSpoken = false;
+  /** Whether it has reported to its supervisor that it is ready. */
+  hasReportedReady = false;
 
   private constructor(
     readonly program: string,
     private readonly child: ChildProcess,
   ) {
     this.ended = once(child, 'exit').then(() => undefined);
-    child.once('message', () => (this.hasSpoken = true));
+    child.once('message', () => (this.hasReportedReady = true));
     for (const stream of [child.stdout!, child.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.lines.push(...text.trimEnd().split('\n'));
@@ -56,7 +56,7 @@ export class Process {
   }
 
   static start(
-    scene: Scene,
+    context: RunContext,
     program: string,
     env: Environment,
     { words = [], preload, installed }: StartOptions = {},
@@ -76,8 +76,8 @@ export class Process {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const started = new Process(program, child);
-    scene.later(() => started.kill());
-    scene.keep(`${program.replace('/', '-')}-${child.pid}.log`, () => started.lines.join('\n'));
+    context.onEnd(() => started.kill());
+    context.keepFile(`${program.replace('/', '-')}-${child.pid}.log`, () => started.lines.join('\n'));
     return started;
   }
 
@@ -103,7 +103,7 @@ export class Process {
     await this.ended;
   }
 
-  /** SIGTERM, and after 15 seconds SIGKILL. @returns how long it took, ms */
+  /** Sends SIGTERM, and SIGKILL after 15 seconds. @returns how long the stop took, in ms */
   async stop(): Promise<number> {
     const begin = Date.now();
     this.child.kill('SIGTERM');
@@ -114,7 +114,7 @@ export class Process {
   }
 }
 
-/** The service's own processes that these started, and those that they started. */
+/** Returns all child processes of these processes that belong to the service. */
 export const descendants = (
   processes: readonly Process[],
 ): { readonly kill: () => void; readonly isRunning: () => boolean }[] => {
@@ -142,16 +142,16 @@ export const descendants = (
     .map((pid) => ({ kill: () => void signal(pid, 'SIGKILL'), isRunning: () => signal(pid, 0) }));
 };
 
-/** Runs an operator's call to its end. */
+/** Runs an operator command. */
 export const call = async (
-  scene: Scene,
+  context: RunContext,
   env: Environment,
   words: readonly string[],
   installed?: string,
 ): Promise<{ code: number | null; output: string; process: Process }> => {
-  const process = Process.start(scene, 'src/cli', env, { words, installed });
+  const process = Process.start(context, 'src/cli', env, { words, installed });
   await process.ended;
-  // What was written last arrives after the end.
+  // The last output arrives after the exit.
   await sleep(10);
   return { code: process.exitCode, output: process.lines.join('\n'), process };
 };

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
-import { type Probe, type Probed, Prober } from './probe.js';
+import { sendRequest } from './http-request.js';
+import { type Probe, type ProbeResult, Prober } from './probe.js';
 import { DAY, numberOf, type Reports } from './reports.js';
 
-/** What was answered to a read of one of the routes that a replica may answer. */
-export interface Read extends Probed {
-  /** Of the reports, the first so many are in the answer. */
+/** The result of a read from a route that a replica may serve. */
+export interface Read extends ProbeResult {
+  /** The response contains the first `count` reports. */
   readonly count: number;
   /** ms */
   readonly asOf: number;
@@ -14,14 +14,14 @@ export interface Read extends Probed {
 interface Route {
   readonly name: string;
   readonly everyMs: number;
-  /** No two alike shortly after each other: equal ones share an answer. */
+  /** Consecutive paths differ, because equal concurrent requests share a response. */
   readonly path: (n: number) => string;
   readonly countOf: (body: any) => number;
 }
 
-/** The end of a range within the day, so that its single facts are counted. */
+/** A range that ends within a day, so that single facts are counted. */
 const withinDay = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
-/** Metrics of the day, as a path of the organization. */
+/** Returns the n-th path of metrics of the day. */
 export const metricsPath = (n: number): string => `metrics?${withinDay(n)}`;
 const otherEnd = (n: number): string => `startDate=${DAY}&endDate=2026-03-${String(2 + (n % 25)).padStart(2, '0')}`;
 
@@ -55,7 +55,7 @@ const FEED_EVERY_MS = 100;
 
 const urlOf = (url: string | (() => string)): string => (typeof url === 'string' ? url : url());
 
-/** Everything that a replica may answer, asked of API processes at a steady rate, however long they take. */
+/** Reads all routes that a replica may serve at a steady rate. */
 export class Readers {
   private readonly prober: Prober;
   private readonly stopping = new AbortController();
@@ -78,12 +78,12 @@ export class Readers {
     this.following = this.follow();
   }
 
-  /** How many answers there are. */
+  /** The number of responses. */
   get count(): number {
     return this.prober.results.length;
   }
 
-  /** @returns what was answered, in no order */
+  /** Stops reading. @returns all reads, unordered */
   async stop(): Promise<readonly Read[]> {
     this.stopping.abort();
     await this.following;
@@ -95,7 +95,7 @@ export class Readers {
     return [...reads, ...this.elements];
   }
 
-  /** One reader of the feed, who asks the processes in turn. */
+  /** Follows the feed through the API processes in turn. */
   private async follow(): Promise<void> {
     let last: string | undefined;
     let count = 0;
@@ -104,7 +104,7 @@ export class Readers {
       const url = `${urlOf(this.urls[n % this.urls.length]!)}/v2/organization/feed?types=report&limit=1000`;
       const from = last === undefined ? '' : `&lastEventId=${encodeURIComponent(last)}`;
       try {
-        const { status, headers, body, ms } = await ask(url + from, { key: this.key });
+        const { status, headers, body, ms } = await sendRequest(url + from, { key: this.key });
         for (const { id, subject } of status === 200 ? (body as { id: string; subject: string }[]) : []) {
           if (numberOf(subject) !== count + 1) this.findings.push(`The feed went on from ${count} with ${subject}`);
           [last, count] = [id, numberOf(subject)];
@@ -121,7 +121,7 @@ export class Readers {
   }
 }
 
-/** What went on from an instant on (ms). */
+/** A period that begins at an instant. */
 export interface Period {
   readonly name: string;
   readonly from: number;
@@ -129,11 +129,12 @@ export interface Period {
 
 const shown = ({ what, at, status, error, answer, ms }: Read, periods: readonly Period[]): string => {
   const period = periods.findLast(({ from }) => from <= at);
-  const since = period === undefined ? 'before all' : `${at - period.from} ms after the beginning of ${period.name}`;
+  const since =
+    period === undefined ? 'before the first period' : `${at - period.from} ms after the start of ${period.name}`;
   return `${what}, ${since}: ${status} ${error ?? JSON.stringify(answer?.body)} after ${Math.round(ms)} ms`;
 };
 
-/** What of these answers should not be: an error, or not what was acknowledged before the instant they are as of. */
+/** Returns findings: failed reads, and responses that do not match the acknowledgements before their `X-As-Of`. */
 export const checkReads = (reads: readonly Read[], reports: Reports, periods: readonly Period[]): string[] => {
   const failed = reads.filter(({ status }) => status !== 200);
   const wrong = reads.flatMap(({ what, at, ms, status, count, asOf }) => {

@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, eventuallyPasses } from '../../test/support/eventually.js';
 import { findPrograms } from '../../test/support/postgres-programs.js';
-import { ask } from './ask.js';
-import { type Keys, keysKnown } from './keys.js';
-import { open } from './opened.js';
+import { sendRequest } from './http-request.js';
+import { type Keys, waitUntilKeysKnown } from './keys.js';
+import { startService } from './running-service.js';
 import { metricsPath, type Readers } from './readers.js';
 import { Reports } from './reports.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 import { Service, type ServiceOptions } from './service.js';
 import { Standbys } from './standbys.js';
 
-/** What may become of a standby that answers reads. */
+/** The disturbances of a replica. */
 export const WAYS = ['paused', 'lagging', 'cancelling', 'gone'] as const;
 export type Way = (typeof WAYS)[number];
 
 const CANCEL_EVERY_MS = 50;
-/** Requests under way at once. */
+/** Concurrent requests. */
 const CONNECTIONS = 12;
-/** Whose statements are counted. */
+/** The role whose statements are counted. */
 const READER = 'reader';
 const READS = `select coalesce(sum(calls), 0)::int as n from pg_stat_statements s join pg_roles r on r.oid = s.userid
   where r.rolname = '${READER}' and s.query ~ 'read"?."?(facts|days|type_days|listed_records)'`;
@@ -27,16 +27,16 @@ const CANCEL = ['pg_cancel_backend', 'pg_terminate_backend'].map(
   (end) => `select count(${end}(pid))::int as n from pg_stat_activity where usename = '${READER}' and state = 'active'`,
 );
 
-/** A primary with one standby, which two API processes read from, and a third one that does not. */
+/** A primary and one replica: two API processes read from the replica, a third one only from the primary. */
 export class Replicated {
-  /** Statements that its recovery cancelled, and that were cancelled by hand. */
+  /** Statements cancelled by a recovery conflict, and statements cancelled by this class. */
   conflicts = 0;
   cancelled = 0;
 
   private constructor(
     readonly standbys: Standbys,
     readonly reports: Reports,
-    /** Reads from the primary. */
+    /** The API process that reads from the primary. */
     readonly plain: Service,
     readonly withReplica: readonly Service[],
     readonly keys: Keys,
@@ -48,19 +48,19 @@ export class Replicated {
    * @param changed settings of the two processes, and a file that is loaded into them before they begin
    */
   static async start(
-    scene: Scene,
+    context: RunContext,
     maxLag: number,
     organizations?: readonly string[],
     changed: Pick<ServiceOptions, 'env' | 'preload'> = { env: {} },
   ): Promise<Replicated> {
     const settings = ['shared_preload_libraries=pg_stat_statements'];
-    const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous: false, count: 1, settings });
+    const standbys = await Standbys.start(context, findPrograms()!, { isSynchronous: false, count: 1, settings });
     const [primary, standby] = standbys.servers.map((server) => standbys.urlOf(server)) as [string, string];
-    const ask = (text: string): Promise<object[]> => standbys.ask(standbys.primary, text);
-    await ask('create extension pg_stat_statements');
-    await ask(`create role ${READER} login superuser`);
+    const query = (text: string): Promise<object[]> => standbys.query(standbys.primary, text);
+    await query('create extension pg_stat_statements');
+    await query(`create role ${READER} login superuser`);
     const as = (url: string): string => url.replace('postgres@', `${READER}@`);
-    const { service: plain, keys } = await open(scene, { DATABASE_URL: primary }, { organizations });
+    const { service: plain, keys } = await startService(context, { DATABASE_URL: primary }, { organizations });
     const env = {
       DATABASE_URL: as(primary),
       DATABASE_READ_URL: as(standby),
@@ -68,18 +68,18 @@ export class Replicated {
       ...changed.env,
     };
     const { preload } = changed;
-    const withReplica = await Promise.all([1, 2].map(() => Service.start(scene, { env, preload, projectors: 0 })));
-    for (const { url } of withReplica) await keysKnown(url, keys);
+    const withReplica = await Promise.all([1, 2].map(() => Service.start(context, { env, preload, projectors: 0 })));
+    for (const { url } of withReplica) await waitUntilKeysKnown(url, keys);
     const reports = new Reports(() => plain.url, keys.ingest);
     return new Replicated(standbys, reports, plain, withReplica, keys);
   }
 
-  /** Reads acme's. */
+  /** The key of acme. */
   get key(): string {
     return this.keys.read['acme']!;
   }
 
-  /** @returns how many reads of the two processes the primary has answered */
+  /** Returns how many reads of the two processes the primary has served. */
   async readsOfPrimary(): Promise<number> {
     return this.number(READS, false);
   }
@@ -88,11 +88,11 @@ export class Replicated {
     return this.number(READS, true);
   }
 
-  /** Waits until the replica alone answers. @returns how many reads it was seen to, while the primary answered none */
+  /** Waits until only the replica serves reads. @returns how many reads it served meanwhile */
   async usesReplica(readers: Readers): Promise<number> {
     let answered = 0;
     await eventually(
-      'the replica alone answers',
+      'only the replica serves reads',
       async () => {
         const before = [await this.readsOfPrimary(), await this.readsOfReplica()];
         const { count } = readers;
@@ -105,19 +105,19 @@ export class Replicated {
     return answered;
   }
 
-  /** Does it to the replica for so long. */
+  /** Disturbs the replica for `lastsMs`. */
   async disturb(way: Way, lastsMs: number): Promise<void> {
     const { standbys } = this;
     const standby = standbys.servers[1]!;
-    const tell = (text: string): Promise<object[]> => standbys.ask(standby, text);
+    const execute = (text: string): Promise<object[]> => standbys.query(standby, text);
     if (way === 'paused') {
       standbys.signal(standby, 'SIGSTOP');
       await sleep(lastsMs);
       standbys.signal(standby, 'SIGCONT');
     } else if (way === 'lagging') {
-      await tell('select pg_wal_replay_pause()');
+      await execute('select pg_wal_replay_pause()');
       await sleep(lastsMs);
-      await tell('select pg_wal_replay_resume()');
+      await execute('select pg_wal_replay_resume()');
     } else if (way === 'gone') {
       await standbys.kill(standby);
       await sleep(lastsMs);
@@ -125,7 +125,10 @@ export class Replicated {
     } else await this.cancel(lastsMs);
   }
 
-  /** @returns how many metrics requests a second these processes answer, and how many of all of them the primary did */
+  /**
+   * Measures the metrics requests per second of these processes. @returns the rate, and how many reads the primary
+   * served
+   */
   async perSecond(urls: readonly string[], ms: number): Promise<{ rate: number; ofPrimary: number }> {
     const before = await this.readsOfPrimary();
     const until = Date.now() + ms;
@@ -133,7 +136,7 @@ export class Replicated {
     const keepAsking = async (connection: number): Promise<void> => {
       for (let n = connection; Date.now() < until; n += CONNECTIONS) {
         const url = `${urls[connection % urls.length]!}/v2/organization/${metricsPath(n)}`;
-        if ((await ask(url, { key: this.key })).status === 200) answered += 1;
+        if ((await sendRequest(url, { key: this.key })).status === 200) answered += 1;
       }
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => keepAsking(n)));
@@ -144,15 +147,15 @@ export class Replicated {
     const { standbys } = this;
     const standby = standbys.servers[1]!;
     const setDelay = async (to: string): Promise<void> => {
-      await standbys.ask(standby, `alter system ${to}`);
-      // The recovery of the replica may cancel this too.
-      await eventuallyPasses(async () => void (await standbys.ask(standby, 'select pg_reload_conf()')));
+      await standbys.query(standby, `alter system ${to}`);
+      // A recovery conflict may cancel this statement too.
+      await eventuallyPasses(async () => void (await standbys.query(standby, 'select pg_reload_conf()')));
     };
     await setDelay('set max_standby_streaming_delay = 0');
     const before = await this.number(CONFLICTS, true);
     const until = Date.now() + lastsMs;
     for (let n = 0; Date.now() < until; n += 1) {
-      await standbys.ask(standbys.primary, 'vacuum read.facts, read.days, read.checkpoints');
+      await standbys.query(standbys.primary, 'vacuum read.facts, read.days, read.checkpoints');
       this.cancelled += await this.number(CANCEL[n % CANCEL.length]!, true);
       await sleep(CANCEL_EVERY_MS);
     }
@@ -163,9 +166,9 @@ export class Replicated {
   private async number(text: string, isOfReplica: boolean): Promise<number> {
     const { servers } = this.standbys;
     let n = 0;
-    // The recovery of the replica may cancel this too.
+    // A recovery conflict may cancel this statement too.
     await eventuallyPasses(async () => {
-      n = (await this.standbys.ask<{ n: number }>(servers[isOfReplica ? 1 : 0]!, text))[0]!.n;
+      n = (await this.standbys.query<{ n: number }>(servers[isOfReplica ? 1 : 0]!, text))[0]!.n;
     });
     return n;
   }

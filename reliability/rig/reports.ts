@@ -1,24 +1,24 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../../test/support/upstream.js';
-import { type Answer, ask, BATCH } from './ask.js';
+import { type HttpResponse, sendRequest, BATCH } from './http-request.js';
 
-/** Of which all are. */
+/** The day of all reports. */
 export const DAY = '2026-03-01';
 const AGAIN_AFTER_MS = 50;
-/** For a batch to be acknowledged. */
-const PATIENCE_MS = 60_000;
+/** How long a batch may take until it is acknowledged. */
+const TIMEOUT_MS = 60_000;
 
-/** So many of them, at an instant (ms). */
+/** A number of reports at an instant. */
 interface Mark {
   readonly at: number;
   readonly count: number;
 }
 
-/** An answer to a batch. */
+/** The response to a batch. */
 interface Answered {
   readonly at: number;
-  /** 0: no answer. */
+  /** 0 if there was no response. */
   readonly status: number;
 }
 
@@ -26,11 +26,11 @@ const lastBefore = (marks: readonly Mark[], instant: number): number =>
   marks.findLast(({ at }) => at < instant)?.count ?? 0;
 
 /**
- * Reports of an organization, filed in their order over one connection: what is stored, and so what is counted as of any
- * instant, is always the first so many of them.
+ * Reports of an organization, sent in order over one connection. At any instant the service therefore has a prefix of
+ * them.
  */
 export class Reports {
-  /** The answers to all batches. */
+  /** The responses to all batches. */
   readonly answers: Answered[] = [];
   /** The `Consistency-Token` of the last batch that was acknowledged, which includes all reports of `count`. */
   token: string | undefined;
@@ -48,7 +48,7 @@ export class Reports {
     return this.acknowledged.at(-1)?.count ?? 0;
   }
 
-  /** Files so many more. What is not acknowledged is sent again. @throws where it never is */
+  /** Sends `count` more reports, with retries. @throws Error if they are not acknowledged in time */
   async file(count: number): Promise<void> {
     const first = this.count;
     const body = JSON.stringify(
@@ -63,19 +63,19 @@ export class Reports {
     const { url, key, agent } = this;
     this.begun.push({ at: Date.now(), count: first + count });
     const send = async (): Promise<boolean> => {
-      const asked = ask(`${url()}/v2/events`, { key, type: BATCH, body, agent });
-      const { status, headers } = await asked.catch(() => ({ status: 0, headers: {} as Answer['headers'] }));
+      const asked = sendRequest(`${url()}/v2/events`, { key, type: BATCH, body, agent });
+      const { status, headers } = await asked.catch(() => ({ status: 0, headers: {} as HttpResponse['headers'] }));
       this.answers.push({ at: Date.now(), status });
       if (status === 200) this.token = headers['consistency-token'] as string | undefined;
       return status === 200;
     };
-    const until = Date.now() + PATIENCE_MS;
+    const until = Date.now() + TIMEOUT_MS;
     for (; !(await send()); await sleep(AGAIN_AFTER_MS))
-      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${PATIENCE_MS} ms`);
+      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${TIMEOUT_MS} ms`);
     this.acknowledged.push({ at: Date.now(), count: first + count });
   }
 
-  /** Files ten at a time until `signal` aborts. */
+  /** Sends batches of ten reports until `signal` aborts. */
   async keepFiling(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.file(10);
@@ -83,12 +83,12 @@ export class Reports {
     }
   }
 
-  /** Files so many a second, in batches of up to 100, until `signal` aborts. */
+  /** Sends `perSecond` reports a second, in batches of up to 100, until `signal` aborts. */
   async keepUp(perSecond: number, signal: AbortSignal): Promise<void> {
     const begin = performance.now() - 1_000 * (this.count / perSecond);
     while (!signal.aborted) {
-      const due = Math.floor(((performance.now() - begin) * perSecond) / 1_000) - this.count;
-      if (due > 0) await this.file(Math.min(due, 100));
+      const expected = Math.floor(((performance.now() - begin) * perSecond) / 1_000) - this.count;
+      if (expected > 0) await this.file(Math.min(expected, 100));
       await sleep(30);
     }
   }
@@ -101,11 +101,11 @@ export class Reports {
     return lastBefore(this.acknowledged, instant);
   }
 
-  /** Sent, acknowledged or not. */
+  /** Returns how many reports had been sent before the instant, acknowledged or not. */
   sentBefore(instant: number): number {
     return lastBefore(this.begun, instant);
   }
 }
 
-/** The number of a report, from 1. */
+/** Returns the number of a report, starting at 1. */
 export const numberOf = (id: string): number => Number(id.slice(2)) + 1;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import type { Target } from './target.js';
 
 const AGAIN_AFTER_MS = 100;
 
-/** Sends events batch by batch, each until it is answered otherwise than with 429 or 503. */
+/** Sends events in batches, and retries each batch while the response is 429 or 503. */
 export const sendAll = async (
   { url }: Pick<Target, 'url'>,
   key: string | undefined,
@@ -14,7 +14,7 @@ export const sendAll = async (
   const total = { accepted: 0, rejected: 0 };
   for (let from = 0; from < all.length;) {
     const events = all.slice(from, from + size);
-    const { status, body } = await ask(`${url}/v2/events`, { key, events, patience: 60_000 });
+    const { status, body } = await sendRequest(`${url}/v2/events`, { key, events, timeoutMs: 60_000 });
     if (status === 429 || status === 503) {
       await sleep(AGAIN_AFTER_MS);
       continue;

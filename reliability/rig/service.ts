@@ -1,38 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import { descendants, type Environment, Process } from './processes.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
 export interface ServiceOptions {
   readonly env: Environment;
-  /** How many projectors; 1 unless told. */
+  /** The number of projectors. Default: 1. */
   readonly projectors?: number;
-  /** A file that is loaded into every process before it begins. */
+  /** A module that every process loads before its program. */
   readonly preload?: string | undefined;
-  /** Started by `npm start`'s command, which keeps the others running. */
+  /** Whether the command of `npm start` starts and supervises the processes. */
   readonly supervised?: boolean;
 }
 
-/** The service as an operator runs it: by one command, or the API and its projectors as processes of their own. */
+/** A running service: supervised by one command, or an API process and its projectors. */
 export class Service {
   private constructor(
     readonly api: Process,
     readonly projectors: readonly Process[],
   ) {}
 
-  private static launch(scene: Scene, { env, projectors = 1, preload, supervised }: ServiceOptions): Service {
-    if (supervised) return new Service(Process.start(scene, 'src/cli', env, { words: ['start'] }), []);
+  private static launch(context: RunContext, { env, projectors = 1, preload, supervised }: ServiceOptions): Service {
+    if (supervised) return new Service(Process.start(context, 'src/cli', env, { words: ['start'] }), []);
     const start = (program: 'src/main' | 'projections/main'): Process =>
-      Process.start(scene, program, env, { preload });
+      Process.start(context, program, env, { preload });
     return new Service(
       start('src/main'),
       Array.from({ length: projectors }, () => start('projections/main')),
     );
   }
 
-  /** @returns the service when it is ready */
-  static async start(scene: Scene, options: ServiceOptions): Promise<Service> {
-    const service = Service.launch(scene, options);
+  /** Starts a service, and waits until it is ready. */
+  static async start(context: RunContext, options: ServiceOptions): Promise<Service> {
+    const service = Service.launch(context, options);
     await service.ready();
     return service;
   }
@@ -41,32 +41,34 @@ export class Service {
     return [this.api, ...this.projectors];
   }
 
-  /** Where it listens; while it does not yet, an address that refuses. */
+  /** The URL of the API; before it listens, a URL that refuses connections. */
   get url(): string {
     return this.api.url ?? 'http://127.0.0.1:1';
   }
 
-  async ready(patience = 90_000): Promise<void> {
-    const until = Date.now() + patience;
+  async ready(timeoutMs = 90_000): Promise<void> {
+    const until = Date.now() + timeoutMs;
     for (;;) {
       const dead = this.processes.find(({ isRunning }) => !isRunning);
       if (dead) throw new Error(`${dead.program} ended with ${dead.exitCode}: ${dead.lines.slice(-5).join('\n')}`);
-      const { status } = await ask(`${this.url}/health/ready`, { patience: 3_000 }).catch(() => ({ status: 0 }));
+      const { status } = await sendRequest(`${this.url}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({
+        status: 0,
+      }));
       if (status === 200) return;
       if (Date.now() > until)
-        throw new Error(`Not ready within ${patience} ms: ${this.api.lines.slice(-5).join('\n')}`);
+        throw new Error(`Not ready within ${timeoutMs} ms: ${this.api.lines.slice(-5).join('\n')}`);
       await sleep(20);
     }
   }
 
-  /** kill -9 of every process at once; not of a database that they started. */
+  /** Kills all processes with SIGKILL, but not the embedded database. */
   async kill(): Promise<void> {
     const children = descendants(this.processes);
     await Promise.all(this.processes.map((process) => process.kill()));
     for (const { kill } of children) kill();
   }
 
-  /** kill -9 of the supervisor alone; its children have to find out by themselves. @returns when they have ended */
+  /** Kills only the supervisor with SIGKILL, and waits until its child processes have ended by themselves. */
   async killSupervisor(): Promise<void> {
     const children = descendants(this.processes);
     await this.api.kill();
@@ -74,12 +76,12 @@ export class Service {
       await sleep(20);
   }
 
-  /** kill -9 of the children alone; the supervisor has to start them again. */
+  /** Kills only the child processes with SIGKILL; the supervisor restarts them. */
   killChildren(): void {
     for (const { kill } of descendants(this.processes)) kill();
   }
 
-  /** @returns how long the slowest took, ms */
+  /** Stops all processes. @returns the duration of the slowest stop in ms */
   async stop(): Promise<number> {
     return Math.max(...(await Promise.all(this.processes.map((process) => process.stop()))));
   }

@@ -3,44 +3,44 @@ import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { eventually } from '../../test/support/eventually.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
 import { answering, Receiver, subjectsIn } from '../../test/webhooks/delivery/receiver.js';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import { FakeClock, sweepAfter } from './fake-clock.js';
-import { issueKeys, type Keys, keysKnown } from './keys.js';
-import { openLog } from './opened.js';
+import { issueKeys, type Keys, waitUntilKeysKnown } from './keys.js';
+import { openLog } from './running-service.js';
 import { type Environment, Process } from './processes.js';
 import { metricsPath, Readers } from './readers.js';
 import { DAY, numberOf, Reports } from './reports.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 import { webhookSettings } from './webhook.js';
 
-/** The processes whose clocks are set; the second API keeps the right time. */
+/** The processes with a fake clock. The second API process keeps the right time. */
 export const SKEWABLE = ['api', 'projector', 'deliveries'] as const;
 export type Skewable = (typeof SKEWABLE)[number];
 
-/** What is judged, each by itself. */
+/** What is checked separately. */
 export const ROWS = ['X-As-Of', 'tokens', '429', 'liveness', 'usage and quota', 'webhook tests', 'retries'] as const;
 export type Row = (typeof ROWS)[number];
 
 const PROGRAMS = { api: 'src/main', projector: 'projections/main', deliveries: 'src/deliver' } as const;
-/** Whose facts arrive, each by its own API process. */
+/** The organizations that send events, each through a different API process. */
 const LOUD = ['acme', 'globex'] as const;
-/** Facts a second of each of them. */
+/** Events per second of each of these organizations. */
 const RATE = 300;
-/** Whose webhook is watched: it gets a record now and then. */
+/** The organization whose webhook is checked. */
 const WATCHED = 'watched';
-/** Whose daily quota is used. */
+/** The organization whose daily quota is checked. */
 const METERED = 'metered';
 export const QUOTA = 10_000;
 const LIVE_EVERY_MS = 200;
 const TOKEN_EVERY_MS = 60;
 const WATCHED_EVERY_MS = 250;
 const READY_WITHIN_MS = 60_000;
-/** How long an answer to a test may take; the API itself waits for up to 22 s. ms */
+/** How long a webhook test may take; the API waits for up to 22 s. */
 const TEST_WITHIN_MS = 10_000;
-/** The first delay after a failure is 5 s, a fifth more or less. ms */
+/** The first retry delay is 5 s ± 20 %. */
 const RETRY_AT_LEAST_MS = 3_900;
 const RETRY_AT_MOST_MS = 12_000;
-/** Facts that may wait when a sender is told to slow down. */
+/** A 429 with a smaller backlog is wrong. */
 const KEEPS_UP = 400;
 
 export interface Finding {
@@ -55,18 +55,20 @@ interface Delivery {
   readonly subject: string;
 }
 
-/** Whether a busy process put this off; a 429 for another reason may be of a rate that a clock measures. */
+/** Returns whether a busy process rejected the request. A 429 of a rate limit may be caused by a wrong clock. */
 const isPutOff = (status: number, said: string): boolean =>
   status === 503 || (status === 429 && said.includes('of this organization are waiting'));
 
 const worksInAll = async ({ opsUrl }: Process): Promise<boolean> => {
-  const asked = ask(`${opsUrl}/health/ready`, { patience: 3_000 });
+  const asked = sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 });
   const { body } = await asked.catch(() => ({ body: undefined }));
   const lanes = Object.values<string>(body?.parts?.lanes?.detail ?? {});
   return lanes.length > 0 && lanes.every((state) => state === 'working');
 };
 
-/** Two API processes, a projector and a delivery process under load, each of which but one API has a clock of its own. */
+/**
+ * Two API processes, a projector and a delivery process under load. All but the second API process have fake clocks.
+ */
 export class Skewed {
   readonly findings: Finding[] = [];
   tokensRead = 0;
@@ -88,11 +90,11 @@ export class Skewed {
   private watched!: Reports;
 
   private constructor(
-    private readonly scene: Scene,
+    private readonly context: RunContext,
     readonly keys: Keys,
     private readonly env: Environment,
     private readonly clocks: Readonly<Record<Skewable, FakeClock>>,
-    /** Loaded into the projector. */
+    /** A module that the projector loads. */
     private readonly preload: string | undefined,
     private right: Process,
   ) {
@@ -100,15 +102,15 @@ export class Skewed {
     this.loads = LOUD.map((organization, n) => new Reports(urls[n]!, keys.ingest, organization));
   }
 
-  static async start(scene: Scene, databaseUrl: string, preload?: string): Promise<Skewed> {
-    const folder = await scene.folder();
+  static async start(context: RunContext, databaseUrl: string, preload?: string): Promise<Skewed> {
+    const folder = await context.folder();
     const env = {
       DATABASE_URL: databaseUrl,
       MIGRATE_ON_START: 'false',
       INGEST_EVENTS_PER_DAY: String(QUOTA),
       ...(await webhookSettings(folder)),
     };
-    const log = await openLog(scene, { DATABASE_URL: databaseUrl });
+    const log = await openLog(context, { DATABASE_URL: databaseUrl });
     const keys = await issueKeys(log, [...LOUD, WATCHED, METERED]);
     const { key } = await issueApiKey(log, { scopes: ['ingest'], organization: METERED });
     const clocks = {
@@ -116,12 +118,12 @@ export class Skewed {
       projector: await FakeClock.create(folder, 'projector'),
       deliveries: await FakeClock.create(folder, 'deliveries'),
     };
-    const right = Process.start(scene, 'src/main', env);
-    const skewed = new Skewed(scene, keys, env, clocks, preload, right);
+    const right = Process.start(context, 'src/main', env);
+    const skewed = new Skewed(context, keys, env, clocks, preload, right);
     skewed.meteredKey = key;
     for (const name of SKEWABLE) await skewed.replace(name);
     await eventually('the second API listens', () => right.url !== undefined);
-    for (const url of [skewed.url, right.url!]) await keysKnown(url, keys);
+    for (const url of [skewed.url, right.url!]) await waitUntilKeysKnown(url, keys);
     await skewed.begin();
     return skewed;
   }
@@ -146,12 +148,12 @@ export class Skewed {
     return this.clocks[name].set(offsetMs);
   }
 
-  /** Starts another process, which has the clock as it is set now; the one before is stopped once this one is ready. */
+  /** Starts a process with the present fake clock, and stops the previous process once the new one is ready. */
   async replace(name: Skewable): Promise<void> {
     const before = this.running.get(name);
     const env = { ...this.env, ...this.clocks[name].env, ...(name === 'api' ? {} : { OPS_PORT: '0' }) };
     const preload = name === 'projector' ? this.preload : undefined;
-    const process = Process.start(this.scene, PROGRAMS[name], env, { preload });
+    const process = Process.start(this.context, PROGRAMS[name], env, { preload });
     sweepAfter(process);
     await eventually(
       `${name} is ready`,
@@ -159,26 +161,26 @@ export class Skewed {
         if (!process.isRunning) throw new Error(`${name} ended: ${process.lines.slice(-5).join('\n')}`);
         const url = name === 'api' ? process.url : process.opsUrl;
         if (url === undefined) return false;
-        const asked = ask(`${url}/health/ready`, { patience: 3_000 });
+        const asked = sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 });
         return (await asked.catch(() => ({ status: 0 }))).status === 200;
       },
       READY_WITHIN_MS,
     );
-    if (name === 'api') await keysKnown(process.url!, this.keys);
+    if (name === 'api') await waitUntilKeysKnown(process.url!, this.keys);
     this.running.set(name, process);
-    // What was asked of the one before is answered by it.
+    // Requests to the previous process still get their responses.
     if (name === 'api') await sleep(500);
     await before?.stop();
     if (name !== 'api') await eventually(`${name} works in its lanes`, () => worksInAll(process));
   }
 
-  /** Asks for a test of the webhook, at the API whose clock is set and at the other one. */
+  /** Tests the webhook through both API processes. */
   async tryTests(): Promise<void> {
     const key = this.keys.read[WATCHED]!;
     for (const url of [this.url, this.rightUrl]) {
       const at = Date.now();
       const path = `${url}/v2/organization/webhooks/${this.webhookId}/test`;
-      const answer = await ask(path, { key, method: 'POST', patience: 30_000 }).catch(() => undefined);
+      const answer = await sendRequest(path, { key, method: 'POST', timeoutMs: 30_000 }).catch(() => undefined);
       const had = this.deliveries.filter((one) => one.at >= at && one.subject === this.webhookId).length;
       if (answer?.status !== 200 || answer.body.status !== 204 || had !== 1 || answer.ms > TEST_WITHIN_MS)
         this.found(
@@ -188,7 +190,7 @@ export class Skewed {
     }
   }
 
-  /** The next delivery fails. @returns waits until it was sent again */
+  /** Makes the next delivery fail. @returns a function that waits for the retry */
   async failOnce(): Promise<() => Promise<void>> {
     this.failNext = true;
     const until = performance.now() + READY_WITHIN_MS;
@@ -207,16 +209,18 @@ export class Skewed {
     };
   }
 
-  /** Sends an event of the organization whose quota is watched, and compares what both API processes say of it. */
+  /** Sends an event of the metered organization, and checks the usage that both API processes return. */
   async tryQuota(): Promise<void> {
     const events = [cloudEvent(sentReport(`m-${this.metered}`, { organization: METERED }, `m-${this.metered}`))];
-    const sent = await ask(`${this.url}/v2/events`, { key: this.meteredKey, events }).catch(() => undefined);
+    const sent = await sendRequest(`${this.url}/v2/events`, { key: this.meteredKey, events }).catch(() => undefined);
     if (sent?.status !== 200)
       return this.found('usage and quota', `an event was answered ${sent?.status} ${JSON.stringify(sent?.body)}`);
     this.metered += 1;
     let said = '';
     const isRight = async (url: string): Promise<boolean> => {
-      const { body } = await ask(`${url}/v2/events/usage`, { key: this.meteredKey }).catch(() => ({ body: {} }));
+      const { body } = await sendRequest(`${url}/v2/events/usage`, { key: this.meteredKey }).catch(() => ({
+        body: {},
+      }));
       const used = (body.usage ?? []).reduce((sum: number, { events: n }: { events: number }) => sum + n, 0);
       said = `${used} used, ${body.quota?.events?.left} left`;
       return used === this.metered && body.quota?.events?.left === QUOTA - this.metered;
@@ -231,7 +235,7 @@ export class Skewed {
     }
   }
 
-  /** Ends the load. @returns how many reads there were, all judged */
+  /** Stops the load and checks all reads. @returns the number of reads */
   async stop(): Promise<number> {
     this.stopping.abort();
     await Promise.all(this.work);
@@ -246,10 +250,10 @@ export class Skewed {
         const instant = Number.isNaN(asOf) ? 'nothing' : new Date(asOf).toISOString();
         if (status === 200 && (has < least || has > most))
           this.add('X-As-Of', at, `${what} as of ${instant} has ${has} reports; ${least} were acknowledged before`);
-        // No answer was complete up to a time that had not come when it arrived.
+        // A response cannot be complete up to a time in the future.
         else if (status === 200 && asOf > at + ms + 1)
           this.add('X-As-Of', at, `${what} claims ${instant}, ${Math.round(asOf - at - ms)} ms after it arrived`);
-        // A busy process puts reads off, which are sent again; one that was replaced ends its connections.
+        // A busy process rejects reads, and a replaced process closes its connections.
         else if (isPutOff(status, said)) this.readsPutOff += 1;
         else if (status !== 200 && status !== 0) this.add('X-As-Of', at, `${what} was answered ${status} ${said}`);
       }
@@ -290,8 +294,8 @@ export class Skewed {
       answering(204)(one, response, request);
     };
     const json = { url: `${await receiver.start()}/hooks` };
-    this.scene.later(() => receiver.stop());
-    const made = await ask(`${this.rightUrl}/v2/organization/webhooks`, { key: keys.read[WATCHED]!, json });
+    this.context.onEnd(() => receiver.stop());
+    const made = await sendRequest(`${this.rightUrl}/v2/organization/webhooks`, { key: keys.read[WATCHED]!, json });
     this.webhookId = (made.body as { id: string }).id;
     this.watched = new Reports(() => this.rightUrl, keys.ingest, WATCHED);
     const repeat = async (everyMs: number, act: () => Promise<void>): Promise<void> => {
@@ -299,7 +303,7 @@ export class Skewed {
     };
     const both = [() => this.url, () => this.rightUrl];
     this.readers = both.flatMap((url) => LOUD.map((name) => new Readers([url], keys.read[name]!)));
-    this.scene.later(async () => {
+    this.context.onEnd(async () => {
       this.stopping.abort();
       for (const readers of this.readers) await readers.stop();
     });
@@ -314,7 +318,7 @@ export class Skewed {
     );
   }
 
-  /** A read with the token of the last batch must have that batch. */
+  /** Checks that a read with the token of the last batch includes that batch. */
   private async readWithToken(url: string, n: number): Promise<void> {
     const [reports, organization] = [this.loads[n]!, LOUD[n]!];
     const { token, count } = reports;
@@ -324,7 +328,7 @@ export class Skewed {
     const path = isList ? `reports?startDate=${DAY}&limit=1` : metricsPath(this.tokensRead);
     const key = this.keys.read[organization]!;
     const headers = { 'consistency-token': token };
-    const answer = await ask(`${url}/v2/organization/${path}`, { key, headers }).catch(() => undefined);
+    const answer = await sendRequest(`${url}/v2/organization/${path}`, { key, headers }).catch(() => undefined);
     if (answer === undefined || answer.status === 503 || answer.status === 429) return void (this.tokensPutOff += 1);
     const { items, metrics } = answer.body;
     const has = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
@@ -332,7 +336,7 @@ export class Skewed {
       this.found('tokens', `${path} with the token of ${count} reports was answered ${answer.status} with ${has}`);
   }
 
-  /** A check with the token of a status must have that status. */
+  /** Checks that an asset check with the token of a status includes that status. */
   private tokensOfStatuses(urls: readonly (() => string)[]): () => Promise<void> {
     let n = 0;
     return async () => {
@@ -341,13 +345,13 @@ export class Skewed {
       const createdAt = new Date().toISOString();
       const event = sentStatus(`s-${n}`, { asset: { type: 'URL', content }, createdAt }, `s-${n}`);
       const [from, to] = [urls[n % 2]!(), urls[(n >> 1) % 2]!()];
-      const sent = await ask(`${from}/v2/events`, { key: this.keys.ingest, events: [cloudEvent(event)] }).catch(
+      const sent = await sendRequest(`${from}/v2/events`, { key: this.keys.ingest, events: [cloudEvent(event)] }).catch(
         () => undefined,
       );
       const token = sent?.headers['consistency-token'];
       if (sent?.status !== 200 || token === undefined) return;
       this.tokensRead += 1;
-      const checked = await ask(`${to}/v2/asset/check`, {
+      const checked = await sendRequest(`${to}/v2/asset/check`, {
         key: this.keys.read[LOUD[0]]!,
         json: { content },
         headers: { 'consistency-token': String(token) },
@@ -362,8 +366,8 @@ export class Skewed {
   private async lookLive(): Promise<void> {
     for (const [name, process] of [...this.running, ['right API', this.right] as const]) {
       const url = process.program === 'src/main' ? process.url : process.opsUrl;
-      const { status } = await ask(`${url}/health/live`, { patience: 3_000 }).catch(() => ({ status: 0 }));
-      // One that was replaced meanwhile does not answer.
+      const { status } = await sendRequest(`${url}/health/live`, { timeoutMs: 3_000 }).catch(() => ({ status: 0 }));
+      // A process that was replaced meanwhile does not respond.
       const isReplaced = process !== this.right && this.running.get(name as Skewable) !== process;
       if (status === 503 || (status === 0 && !process.isRunning && !isReplaced))
         this.found('liveness', `${name} is not live: ${status}`);
@@ -372,7 +376,7 @@ export class Skewed {
 
   private async lookBehind(): Promise<void> {
     const { rightUrl: url } = this;
-    const { body } = await ask(`${url}/health/ready`, { patience: 3_000 }).catch(() => ({ body: undefined }));
+    const { body } = await sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ body: undefined }));
     const projections: { projection: string; lag: number }[] = body?.parts?.readModels?.detail?.projections ?? [];
     const lags = projections.map(({ lag }) => lag);
     this.behind.push({ at: Date.now(), facts: lags.length === 0 ? Infinity : Math.max(...lags) });

@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverOwner } from '../../src/postgres/embedded/os-user.js';
 import { eventually } from '../../test/support/eventually.js';
-import { Gate } from '../../test/support/gate.js';
+import { TcpProxy } from '../../test/support/tcp-proxy.js';
 import { freePort } from '../../test/support/free-port.js';
 import { queryOnce } from '../../test/support/query-once.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
 const run = promisify(execFile);
-/** Whichever of the standbys has it first. */
+/** A commit waits for any one standby. */
 const QUORUM = 'ANY 1 (*)';
 
-/** A PostgreSQL of several that replicate. */
+/** One of several replicating PostgreSQL servers. */
 interface Server {
   readonly port: number;
   readonly folder: string;
@@ -22,17 +22,17 @@ interface Server {
 }
 
 interface StandbysOptions {
-  /** Whether each commit waits for one of them. */
+  /** Whether each commit waits for a standby. */
   readonly isSynchronous: boolean;
-  /** How many; 2 unless told. */
+  /** The number of standbys. Default: 2. */
   readonly count?: number;
-  /** Of the primary and of all standbys: `name=value`. */
+  /** Settings of all servers: `name=value`. */
   readonly settings?: readonly string[];
 }
 
 const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
-/** A primary and its standbys, made by `pg_basebackup`, and what an operator does with them. */
+/** A primary and its standbys, with the actions of an operator. */
 export class Standbys {
   readonly servers: readonly Server[];
   primary: Server;
@@ -41,23 +41,23 @@ export class Standbys {
     private readonly programs: string,
     private readonly options: StandbysOptions,
     servers: readonly Server[],
-    private readonly gate: Gate,
+    private readonly proxy: TcpProxy,
   ) {
     this.servers = servers;
     this.primary = servers[0]!;
   }
 
   /** @param programs the folder of `initdb` and `pg_basebackup` */
-  static async start(scene: Scene, programs: string, options: StandbysOptions): Promise<Standbys> {
+  static async start(context: RunContext, programs: string, options: StandbysOptions): Promise<Standbys> {
     const { count = 2 } = options;
-    const folder = await scene.folder();
+    const folder = await context.folder();
     const servers: Server[] = [];
     for (let n = 0; n <= count; n += 1) servers.push({ port: await freePort(), folder: join(folder, `server-${n}`) });
-    const gate = new Gate({ host: '127.0.0.1', port: servers[0]!.port });
-    await gate.open();
-    const standbys = new Standbys(programs, options, servers, gate);
-    scene.later(async () => {
-      await gate.close();
+    const proxy = new TcpProxy({ host: '127.0.0.1', port: servers[0]!.port });
+    await proxy.open();
+    const standbys = new Standbys(programs, options, servers, proxy);
+    context.onEnd(async () => {
+      await proxy.close();
       for (const server of servers) await standbys.kill(server);
     });
     const { primary } = standbys;
@@ -69,16 +69,16 @@ export class Standbys {
     return standbys;
   }
 
-  /** The one address that the service is given: it follows the primary. */
+  /** The URL of the service, which follows the primary. */
   get url(): string {
-    return `postgres://postgres@${this.gate.address}/postgres`;
+    return `postgres://postgres@${this.proxy.address}/postgres`;
   }
 
   urlOf(server: Server): string {
     return `postgres://postgres@127.0.0.1:${server.port}/postgres`;
   }
 
-  /** kill -9 of the server with all its processes. */
+  /** Kills all processes of the server with SIGKILL. */
   async kill(server: Server): Promise<void> {
     const { process: child } = server;
     if (child === undefined) return;
@@ -90,7 +90,7 @@ export class Standbys {
     server.process = undefined;
   }
 
-  /** Stops or continues all its processes: it is there, and silent. */
+  /** Sends a signal to all processes of the server. */
   signal(server: Server, signal: NodeJS.Signals): void {
     const pid = server.process!.pid!;
     const children = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
@@ -101,11 +101,11 @@ export class Standbys {
       try {
         process.kill(each, signal);
       } catch {
-        // It ended meanwhile.
+        // The process has ended meanwhile.
       }
   }
 
-  /** An orderly stop, which sends everything to the standbys first. */
+  /** Stops the server with SIGINT, after it has sent everything to the standbys. */
   async stop(server: Server): Promise<void> {
     const ended = once(server.process!, 'exit');
     server.process!.kill('SIGINT');
@@ -113,26 +113,26 @@ export class Standbys {
     server.process = undefined;
   }
 
-  /** Promotes the standby that has most, and makes the other one follow it. @returns the one that was the primary */
+  /** Promotes the most advanced standby, and makes the other one follow it. @returns the former primary */
   async promote(): Promise<Server> {
     const before = this.primary;
     const others = this.servers.filter((server) => server !== before);
     const received = await Promise.all(
       others.map(async (server) => {
         const text = `select (pg_last_wal_receive_lsn() - '0/0')::bigint as lsn`;
-        return BigInt((await this.ask<{ lsn: string }>(server, text))[0]!.lsn);
+        return BigInt((await this.query<{ lsn: string }>(server, text))[0]!.lsn);
       }),
     );
     const [first, second] = others as [Server, Server];
     const [next, other] = received[0]! >= received[1]! ? [first, second] : [second, first];
     this.primary = next;
-    await this.ask(next, 'select pg_promote()');
-    this.gate.leadTo({ host: '127.0.0.1', port: next.port });
+    await this.query(next, 'select pg_promote()');
+    this.proxy.redirectTo({ host: '127.0.0.1', port: next.port });
     await this.follow(other);
     return before;
   }
 
-  /** Makes a server a standby of the primary again, from its files. */
+  /** Makes a server a standby of the primary again, with `pg_basebackup`. */
   async copy(server: Server): Promise<void> {
     await rm(server.folder, { recursive: true, force: true });
     await this.makeFolder(server);
@@ -141,30 +141,30 @@ export class Standbys {
     await this.launch(server);
   }
 
-  /** From here on each commit waits for one of them. */
+  /** Makes each commit wait for a standby. */
   async requireStandby(): Promise<void> {
     if (!this.options.isSynchronous) return;
-    await this.ask(this.primary, `alter system set synchronous_standby_names = '${QUORUM}'`);
-    await this.ask(this.primary, 'select pg_reload_conf()');
+    await this.query(this.primary, `alter system set synchronous_standby_names = '${QUORUM}'`);
+    await this.query(this.primary, 'select pg_reload_conf()');
     await eventually(
       'both standbys stream',
       async () =>
-        (await this.ask(this.primary, 'select 1 from pg_stat_replication')).length === this.servers.length - 1,
+        (await this.query(this.primary, 'select 1 from pg_stat_replication')).length === this.servers.length - 1,
     );
   }
 
-  ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
+  query<Row extends object>(server: Server, text: string): Promise<Row[]> {
     return queryOnce<Row>(`${this.urlOf(server)}?query_timeout=60000`, text);
   }
 
-  /** The standbys get nothing any more. */
+  /** Stops the replication to all standbys. */
   async cutOff(): Promise<void> {
     for (const server of this.servers) if (server !== this.primary) await this.follow(server, '');
   }
 
   private async follow(server: Server, info = `host=127.0.0.1 port=${this.primary.port} user=postgres`): Promise<void> {
-    await this.ask(server, `alter system set primary_conninfo = '${info}'`);
-    await this.ask(server, 'select pg_reload_conf()');
+    await this.query(server, `alter system set primary_conninfo = '${info}'`);
+    await this.query(server, 'select pg_reload_conf()');
   }
 
   private async makeFolder({ folder }: Server): Promise<void> {
@@ -177,7 +177,7 @@ export class Standbys {
     await run(join(this.programs, name), words, { ...serverOwner(this.servers[0]!.folder), cwd: '/' });
   }
 
-  /** Starts it with the files it has. @throws where it ends instead, or does not answer in time */
+  /** Starts a server with its existing files. @throws Error if it ends, or does not accept connections in time */
   async launch(server: Server): Promise<void> {
     const settings = [
       `port=${server.port}`,
@@ -185,10 +185,10 @@ export class Standbys {
       'unix_socket_directories=',
       'max_connections=120',
       'wal_keep_size=512MB',
-      // Beside the others on one small machine.
+      // All servers share one small machine.
       'shared_buffers=64MB',
       ...(this.options.settings ?? []),
-      // What it is as a primary; a standby passes it over.
+      // A standby ignores this setting until it is promoted.
       ...(this.options.isSynchronous && server !== this.primary ? [`synchronous_standby_names=${QUORUM}`] : []),
     ];
     const child = spawn(
@@ -199,7 +199,7 @@ export class Standbys {
     server.process = child;
     await eventually('the server answers', async () => {
       if (!isRunning(child)) throw new Error(`The server at ${server.port} ended with ${child.exitCode}`);
-      return this.ask(server, 'select 1').then(
+      return this.query(server, 'select 1').then(
         () => true,
         () => false,
       );

@@ -3,36 +3,36 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Process } from './processes.js';
 
-/** What a process holds once what nobody holds any more has been collected. */
-export interface Weight {
+/** The resources of a process after a garbage collection. */
+export interface ResourceUse {
   readonly descriptors: number;
-  /** Bytes, on and off the heap. */
+  /** Bytes of heap and external memory. */
   readonly memory: number;
-  /** Bytes. */
+  /** Resident memory in bytes. */
   readonly rss: number;
 }
 
-/** Something that answers like the service: the service itself, or one that was written in an afternoon. */
+/** The target of an attack: the service, or the naive service. */
 export interface Target {
   readonly api: Process;
   readonly url: string;
-  /** Of upstream. */
+  /** The upstream key. */
   readonly ingest: string;
-  /** To read and write, by organization. */
+  /** Keys with the scopes read and write, by organization. */
   readonly keys: Readonly<Record<string, string>>;
-  /** To send events of one organization, by organization. */
+  /** Keys with the scope ingest, by organization. */
   readonly senders: Readonly<Record<string, string>>;
-  /** Everything that its processes have written. */
+  /** The output of all processes. */
   output(): string;
-  weigh(): Promise<Weight>;
+  measureResources(): Promise<ResourceUse>;
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-/** @param weights the folder that the process writes into; see `preload/weigh.ts` */
-export const weigh = async ({ pid, isRunning, program }: Process, weights: string): Promise<Weight> => {
+/** @param weights the folder of the resource reports; see `preload/report-resources.ts` */
+export const measureResources = async ({ pid, isRunning, program }: Process, weights: string): Promise<ResourceUse> => {
   if (!isRunning) throw new Error(`${program} has ended`);
-  const read = (): { times: number } & Weight => {
+  const read = (): { times: number } & ResourceUse => {
     try {
       return JSON.parse(readFileSync(join(weights, `${pid}.json`), 'utf8'));
     } catch {
@@ -41,9 +41,9 @@ export const weigh = async ({ pid, isRunning, program }: Process, weights: strin
   };
   const before = read().times;
   process.kill(pid, 'SIGUSR2');
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(10)) {
+  for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await sleep(10)) {
     const { times, ...weight } = read();
     if (times > before) return weight;
   }
-  throw new Error(`${program} did not say within ${PATIENCE_MS} ms what it weighs`);
+  throw new Error(`${program} did not report its resources within ${TIMEOUT_MS} ms`);
 };

@@ -1,4 +1,4 @@
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import type { Target } from './target.js';
 
 const BULK = 1_000;
@@ -9,7 +9,7 @@ interface Verdict {
   readonly sources: readonly { readonly status: string }[];
 }
 
-/** What an organization is told of contents, in their order. */
+/** Returns the verdicts that an organization gets for contents, in order. */
 export const verdictsOf = async (
   { url, keys }: Pick<Target, 'url' | 'keys'>,
   organization: string,
@@ -18,7 +18,10 @@ export const verdictsOf = async (
   const verdicts: Verdict[] = [];
   for (let from = 0; from < contents.length; from += BULK) {
     const part = contents.slice(from, from + BULK);
-    const { body } = await ask(`${url}/v2/asset/check/bulk`, { key: keys[organization], json: { contents: part } });
+    const { body } = await sendRequest(`${url}/v2/asset/check/bulk`, {
+      key: keys[organization],
+      json: { contents: part },
+    });
     const none = { status: 'no answer', code: JSON.stringify(body), sources: [] };
     verdicts.push(...(body.results ?? part.map(() => none)));
   }

@@ -2,34 +2,34 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Receiver } from '../../test/webhooks/delivery/receiver.js';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import type { Environment } from './processes.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
-/** A file with a master key, and leave to deliver to loopback. @param folder where the file is made */
+/** Creates a master key file in `folder`. @returns the settings of webhooks that may be delivered to loopback */
 export const webhookSettings = async (folder: string): Promise<Environment> => {
   const file = join(folder, 'master-keys');
   await writeFile(file, `${randomBytes(32).toString('base64')}\n`);
   return { WEBHOOK_MASTER_KEY_FILE: file, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 };
 
-/** Each record came, in order; what came again is counted. @param due their subjects */
-export const checkDelivered = ({ subjects }: Receiver, due: readonly string[], mostRepeated = 0): string[] => {
+/** Checks that each record was delivered in order, with at most `mostRepeated` repeats. @param expected the subjects */
+export const checkDelivered = ({ subjects }: Receiver, expected: readonly string[], mostRepeated = 0): string[] => {
   const first = [...new Set(subjects)];
-  const wrong = due.findIndex((subject, n) => first[n] !== subject);
-  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${due[wrong]} was due`];
-  const repeated = subjects.length - due.length;
+  const wrong = expected.findIndex((subject, n) => first[n] !== subject);
+  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${expected[wrong]} was expected`];
+  const repeated = subjects.length - expected.length;
   return repeated > mostRepeated
-    ? [`The webhook got ${repeated} requests too many, at most ${mostRepeated} may be`]
+    ? [`The webhook got ${repeated} repeated requests; at most ${mostRepeated} are allowed`]
     : [];
 };
 
-/** Creates a webhook of the key's organization. @returns who gets it */
-export const createWebhook = async (scene: Scene, url: string, key: string): Promise<Receiver> => {
+/** Creates a webhook for the organization of the key. @returns its receiver */
+export const createWebhook = async (context: RunContext, url: string, key: string): Promise<Receiver> => {
   const receiver = new Receiver();
   const json = { url: `${await receiver.start()}/hooks` };
-  scene.later(() => receiver.stop());
-  const answer = await ask(`${url}/v2/organization/webhooks`, { key, json });
+  context.onEnd(() => receiver.stop());
+  const answer = await sendRequest(`${url}/v2/organization/webhooks`, { key, json });
   if (answer.status !== 201)
     throw new Error(`The webhook was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   return receiver;

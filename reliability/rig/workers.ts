@@ -1,20 +1,20 @@
 import { eventually } from '../../test/support/eventually.js';
-import { ask } from './ask.js';
+import { sendRequest } from './http-request.js';
 import { type Environment, Process } from './processes.js';
-import type { Scene } from './scene.js';
+import type { RunContext } from './run-context.js';
 
-/** Projectors and delivery processes, and what they say of their lanes. */
+/** Projectors and delivery processes, and the lanes that they hold. */
 export class Workers {
   private readonly all: Process[] = [];
 
   constructor(
-    private readonly scene: Scene,
+    private readonly context: RunContext,
     private readonly env: Environment,
   ) {}
 
-  /** Starts one, and waits until it has asked for its lanes. */
+  /** Starts a process, and waits until it reports its lanes. */
   async start(program: 'projections/main' | 'src/deliver'): Promise<Process> {
-    const worker = Process.start(this.scene, program, { ...this.env, OPS_PORT: '0' });
+    const worker = Process.start(this.context, program, { ...this.env, OPS_PORT: '0' });
     this.all.push(worker);
     await eventually(`${program} asks for its lanes`, async () => (await lanesOf(worker)).size > 0);
     return worker;
@@ -24,7 +24,7 @@ export class Workers {
     return this.all.filter((worker) => worker.program === program && worker.isRunning);
   }
 
-  /** Waits until one says that it works in the lane, and only one. */
+  /** Waits until exactly one process reports that it holds the lane. */
   async holder(lane: string): Promise<Process> {
     let found: Process[] = [];
     await eventually(`one works in ${lane}`, async () => {
@@ -35,7 +35,7 @@ export class Workers {
     return found[0]!;
   }
 
-  /** Waits until each projector has a lane, or there is none left. */
+  /** Waits until each projector holds a lane, or no lane is left. */
   async spread(lanes: number): Promise<void> {
     const projectors = this.of('projections/main');
     await eventually('no projector has two lanes while another has none', async () => {
@@ -44,12 +44,12 @@ export class Workers {
     });
   }
 
-  /** Where what a worker says in its report is not what its metrics and its log say. */
+  /** Returns findings where the health report of a process contradicts its metrics or its log. */
   async contradictions(): Promise<string[]> {
     const found = this.running.map(async (worker) => {
       const held = await heldBy(worker);
-      const { body: metrics } = await ask(`${worker.opsUrl}/metrics`);
-      // A lease may go from one to another between two looks.
+      const { body: metrics } = await sendRequest(`${worker.opsUrl}/metrics`);
+      // A lease may change its holder between two requests.
       if (String(await heldBy(worker)) !== String(held)) return [];
       const counted = [
         ...String(metrics).matchAll(/^threat_protection_projector_lane_leader\{lane="(\w+)"\} 1$/gm),
@@ -70,10 +70,10 @@ export class Workers {
   }
 }
 
-/** Each lane that the worker knows, and whether it works there; none while it is silent. */
+/** Returns whether the worker holds each lane; empty without a response. */
 const lanesOf = async ({ opsUrl }: Process): Promise<ReadonlyMap<string, boolean>> => {
   if (opsUrl === undefined) return new Map();
-  const { body } = await ask(`${opsUrl}/health/ready`, { patience: 3_000 }).catch(() => ({ body: undefined }));
+  const { body } = await sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ body: undefined }));
   const detail: Record<string, string> = body?.parts?.lanes?.detail ?? {};
   return new Map(Object.entries(detail).map(([lane, state]) => [lane, state === 'working']));
 };

@@ -17,7 +17,7 @@ import { makeNextVersion } from './next-version.js';
 import { buildReleaseBefore, hasReleaseBefore } from './release-before.js';
 
 /** A build, and six starts of the whole service. */
-const PATIENCE_MS = 900_000;
+const TIMEOUT_MS = 900_000;
 const BATCH = 20;
 
 const isHere = hasReleaseBefore();
@@ -103,7 +103,7 @@ describeUpgrade('A rolling upgrade', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'upgrade-'));
     before = await buildReleaseBefore(join(folder, 'before'));
-  }, PATIENCE_MS);
+  }, TIMEOUT_MS);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   beforeEach(async () => {
@@ -156,7 +156,7 @@ describeUpgrade('A rolling upgrade', () => {
       await sender.stop();
       await isComplete(newer, reader, sender);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
@@ -184,7 +184,7 @@ describeUpgrade('A rolling upgrade', () => {
       await sender.stop();
       await isComplete(back, reader, sender);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 

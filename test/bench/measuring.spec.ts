@@ -7,7 +7,7 @@ import { measurePaired, ratiosOf } from '../../bench/paired.js';
 import { quantile, quartilesOf } from '../../bench/statistics.js';
 import { goalsTable, isMet } from '../../bench/table.js';
 
-describe('quartiles', () => {
+describe('Quartiles', () => {
   it('are values of the set, or interpolated linearly between two of them', () => {
     expect(quartilesOf([5, 1, 3, 2, 4])).toEqual({ lower: 2, median: 3, upper: 4 });
     expect(quartilesOf([4, 1, 3, 2])).toEqual({ lower: 1.75, median: 2.5, upper: 3.25 });
@@ -20,13 +20,13 @@ describe('quartiles', () => {
   });
 });
 
-describe('a pair', () => {
-  it('is each target slice against the mean of the base slices beside it', () => {
+describe('A paired measurement', () => {
+  it('compares each target slice with the mean of the base slices before and after it', () => {
     expect(ratiosOf([10, 30, 50], [40, 20])).toEqual([2, 0.5]);
     expect(() => ratiosOf([10], [10])).toThrow(RangeError);
   });
 
-  it('is measured base, target, base, after one slice of each that does not count', async () => {
+  it('alternates base and target slices after one warm-up slice of each', async () => {
     const order: string[] = [];
     const slice = (name: string, rates: number[]) => async (ms: number) => {
       order.push(`${name} ${ms}`);
@@ -42,7 +42,7 @@ describe('a pair', () => {
   });
 });
 
-describe('the table', () => {
+describe('The results table', () => {
   const line: Line = {
     goal: 'G0',
     what: 'a thing',
@@ -53,28 +53,28 @@ describe('the table', () => {
     aim: 3,
   };
 
-  it('calls a goal met by its median, whether more or less is better', () => {
+  it('decides by the median whether a goal is met, whether more or less is better', () => {
     expect(isMet(line, line.must)).toBe(true);
     expect(isMet(line, line.aim)).toBe(false);
     expect(isMet({ ...line, more: false }, 1.9)).toBe(false);
     expect(isMet(line, undefined)).toBe(false);
   });
 
-  it('says so if a must is not met', () => {
+  it('marks a required value that is not met', () => {
     expect(goalsTable([line])).toContain('| must ');
     expect(goalsTable([{ ...line, must: 2.1 }])).toContain('NOT MET');
   });
 });
 
-describe('the data', () => {
+describe('The data of the bench', () => {
   it('gives the first of a hundred organizations a fifth of all facts', () => {
     expect(zipfBounds(100)[0]).toBeCloseTo(0.1928, 3);
     expect(zipfBounds(100)).toHaveLength(99);
   });
 });
 
-describe('the end of a run', () => {
-  it('comes although a goal that failed still holds a connection, and each pool is ended once', async () => {
+describe('The clean-up after a run', () => {
+  it('completes although a failed goal still holds a connection, and ends each pool once', async () => {
     const said: string[] = [];
     const ending = new Ending((line) => void said.push(line), 20);
     let isStopped = false;
@@ -87,14 +87,14 @@ describe('the end of a run', () => {
       ends++;
       return pool.end();
     });
-    // As a signal while it is tidying up already.
+    // A signal during the clean-up.
     await Promise.all([ending.run(), ending.run()]);
     await ending.run();
     expect(ends).toBe(1);
     expect(isStopped).toBe(true);
     expect(said).toEqual([
-      'While tidying up: something is still open after 0.02 s and is left',
-      'While tidying up: it was gone already',
+      'Clean-up: a resource is still open after 0.02 s and is not closed',
+      'Clean-up: it was gone already',
     ]);
     held.release();
   });

@@ -106,7 +106,7 @@ describe('log copy', () => {
         // The first append of the next page is stored, and its answer is lost.
         const stopListening = double.store.onAppended(() => {
           stopListening();
-          double.drop();
+          double.dropConnections();
         });
       },
       PAGE,

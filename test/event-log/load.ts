@@ -10,7 +10,7 @@ const ACKNOWLEDGED_A_ROUND = 60;
 const someEvent = (): NewEvent => ({ id: randomUUID(), type: 'ThreatStatusChanged', data: { n: 1 }, metadata: {} });
 
 /** How long something may take to come about while something goes wrong. */
-export const PATIENCE_MS = 25_000;
+export const TIMEOUT_MS = 25_000;
 
 /**
  * Writers that repeat each append with the same id until it is answered, and a follower, while something goes wrong.
@@ -49,7 +49,7 @@ export class Load {
   /** Waits until this many more are acknowledged. */
   async goOn(more = ACKNOWLEDGED_A_ROUND): Promise<void> {
     const enough = this.count + more;
-    await eventually('more is acknowledged', () => this.count >= enough, PATIENCE_MS);
+    await eventually('more is acknowledged', () => this.count >= enough, TIMEOUT_MS);
   }
 
   async stop(): Promise<void> {
@@ -60,7 +60,7 @@ export class Load {
     const last = `threat-${this.organization}:last`;
     await this.append(last, []);
     const [id] = this.acknowledged.get(last)!;
-    await eventually('the follower has the last event', () => this.seen.includes(id!), PATIENCE_MS);
+    await eventually('the follower has the last event', () => this.seen.includes(id!), TIMEOUT_MS);
     this.abort.abort();
     await this.running[0];
   }

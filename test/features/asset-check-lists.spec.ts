@@ -7,7 +7,7 @@ import { startApp, type TestApp } from '../support/app.js';
 const CID = 'QmaMMPbpjEBqQMfksDTrto1usRpNat9xL6J6ocJ7YNSz3k';
 const CID_V1 = 'bafybeifh3smysh2mf37vaohwc2gpcydxdouxzlemuujbvwwi4eplnurfua';
 
-/** Lists as their maintainers publish them, and what has to be said of contents. */
+/** Published lists, and the expected status of contents. */
 const LISTS: readonly (readonly [format: string, list: string, asked: Readonly<Record<string, string>>])[] = [
   [
     'hosts',
@@ -81,7 +81,7 @@ const LISTS: readonly (readonly [format: string, list: string, asked: Readonly<R
   ],
 ];
 
-describe('The asset check with lists as people write them', () => {
+describe('The asset check with handwritten lists', () => {
   let folder: string;
   let app: TestApp;
   let key: string;

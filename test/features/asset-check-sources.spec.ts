@@ -6,12 +6,12 @@ import { answers, ListServer, sends } from '../asset-check/lists/list-server.js'
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 
 const BUDGET_MS = 400;
 
-/** Sources that do everything wrong that a source can, and one that is good. */
+/** Sources that fail in every way, and one working source. */
 describe('The asset check with failing sources', () => {
   let folder: string;
   let app: TestApp;
@@ -76,16 +76,16 @@ describe('The asset check with failing sources', () => {
     await rm(folder, { recursive: true });
   });
 
-  const post = (path: string, json: unknown): Promise<Answer> => app.call(`/v2/asset/${path}`, { key, json });
+  const post = (path: string, json: unknown): Promise<ApiResponse> => app.call(`/v2/asset/${path}`, { key, json });
   const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
   it('starts without waiting for failing sources', () => {
-    // A start that waits for the list that hangs would go on when its time has passed.
+    // If the start waited for the hanging list, it would take until the list times out.
     expect(hadEndedAtStart).toBe(false);
   });
 
   it('responds within the budget with the results of working sources, and names each failed source', async () => {
-    // That a check waits no longer than its budget is proven in `lookup-source.spec.ts`.
+    // `lookup-source.spec.ts` tests that a check waits no longer than its budget.
     expect(app.app.get(AssetChecker).budgetMs).toBe(BUDGET_MS);
     const answer = await check('listed.example');
     expect(answer).toMatchObject({ status: 'BLOCKED', source: 'good' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AssetCheckResponse, BulkAssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { type Answer, call } from '../support/call.js';
+import { type ApiResponse, call } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, type Sent, sent } from '../support/upstream.js';
@@ -16,16 +16,16 @@ describe('POST /v2/asset/check', () => {
   let key: string;
   let projecting: Projecting;
 
-  const post = (path: string, json: unknown, as = key, { url } = app, after?: Answer): Promise<Answer> =>
+  const post = (path: string, json: unknown, as = key, { url } = app, after?: ApiResponse): Promise<ApiResponse> =>
     call(`${url}/v2/asset/${path}`, { json, key: as, after });
 
-  const check = async (content: string, at = app, after?: Answer): Promise<AssetCheckResponse> => {
+  const check = async (content: string, at = app, after?: ApiResponse): Promise<AssetCheckResponse> => {
     const { status, body } = await post('check', { content, type: 'URL' }, key, at, after);
     expect(status).toBe(200);
     return body as AssetCheckResponse;
   };
 
-  const report = async (...events: Sent[]): Promise<Answer> =>
+  const report = async (...events: Sent[]): Promise<ApiResponse> =>
     send(app, await app.issueKey({ scopes: ['ingest'] }), events);
 
   const entry = (changeId: string, type: string, content: string, status: string, createdAt = '2026-03-01T10:00:00Z') =>
@@ -190,7 +190,7 @@ describe('POST /v2/asset/check', () => {
       'parse-error',
       'parse-error',
     ]);
-    // The list that is gone answers none of the three that could be read.
+    // The missing list gives no result for the three readable contents.
     expect(summary).toEqual({ blocked: 1, allowed: 1, unknown: 1, errored: 4, incomplete: 3 });
     const many = await post('check/bulk', { contents: Array.from({ length: 1_000 }, () => 'ü'.repeat(2_500)) });
     expect(many).toMatchObject({ status: 200, body: { summary: { errored: 1_000, incomplete: 0 } } });
@@ -256,7 +256,7 @@ describe('POST /v2/asset/check', () => {
       '[https://fc18-good.example](https://fc18.example)',
     ])
       expect({ content, status: await statusOf(content) }).toEqual({ content, status: 'BLOCKED' });
-    // What is good of the carrier is not good of the link; what is bad of it is.
+    // An ALLOWED status of the carrying host does not apply to the link; a BLOCKED status does.
     expect(await statusOf('https://metamask.app.link/')).toBe('ALLOWED');
     expect(await statusOf('https://metamask.app.link/dapp/fc18-unknown.example')).toBe('UNKNOWN');
     expect(await statusOf('https://metamask.app.link/dapp/'.repeat(20))).toBe('UNKNOWN');

@@ -5,7 +5,7 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { type Answer } from '../support/call.js';
+import { type ApiResponse } from '../support/call.js';
 import { NO_LIMITS } from '../support/postgres.js';
 import { projectToHead, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
@@ -18,11 +18,11 @@ afterAll(async () => {
   await app.close();
 });
 
-/** A caller with an organization of its own. */
+/** A caller with a new organization. */
 const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write'], of: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await of.issueKey({ organization, scopes });
-  const call = (method: string, path = '', given?: unknown, headers = {}): Promise<Answer> =>
+  const call = (method: string, path = '', given?: unknown, headers = {}): Promise<ApiResponse> =>
     of.call(`/v2/organization/asset-groups${path}`, {
       method,
       key,
@@ -43,7 +43,7 @@ const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write
 const project = (): Promise<unknown> => projectToHead(app.log, app.pool, [assetGroups]);
 
 let minute = 0;
-/** Reports at the log that an asset is in a group now, or in none. */
+/** Appends an event that puts an asset into a group, or into none. */
 const group = async (organization: string, content: string, groupId: number | undefined): Promise<void> => {
   const updatedAt = new Date(1_790_000_000_000 + 60_000 * minute++).toISOString();
   const data = { organization, asset: { type: 'URL', content }, updatedAt };

@@ -31,8 +31,8 @@ const call = async (
   headers: Record<string, string> = {},
 ): Promise<number> => (await app.call(path, { method, key, json, headers })).status;
 
-describe('The log says', () => {
-  it('whose key created, renamed and deleted a group, and in which trace', async () => {
+describe('Audit data in the log', () => {
+  it('records the key and the trace of each creation, renaming and deletion of a group', async () => {
     expect(await call('POST', GROUPS, { name: 'A' }, { traceparent: TRACEPARENT, 'idempotency-key': 'k' })).toBe(201);
     expect(await call('PATCH', `${GROUPS}/1`, { name: 'B' }, { traceparent: 'nonsense' })).toBe(200);
     expect(await call('DELETE', `${GROUPS}/1`, {})).toBe(200);
@@ -43,7 +43,7 @@ describe('The log says', () => {
     expect(await metadataOf('AssetGroupDeleted')).toEqual([{ keyId }]);
   });
 
-  it('in which trace an event was reported, and takes one that is not valid for none', async () => {
+  it('records the trace in which an event was reported, and ignores an invalid trace context', async () => {
     const ingest = await app.issueKey({ scopes: ['ingest'] });
     const event = (id: string) => ({
       specversion: '1.0',
@@ -78,7 +78,7 @@ describe('The log says', () => {
     expect(others).toHaveLength(5);
     for (const other of others) expect(other).not.toHaveProperty('traceparent');
 
-    // Where the request says nothing, what the event says of its own making; a value that is none refuses nothing.
+    // Without a trace context in the request, that of the event is stored; an invalid one is ignored.
     const made = TRACEPARENT.replace('4bf9', '0000');
     expect(await send('made', undefined, { traceparent: made })).toBe(200);
     expect(await send('both', TRACEPARENT, { traceparent: made })).toBe(200);
@@ -90,7 +90,7 @@ describe('The log says', () => {
     ]);
   });
 
-  it('which operator issued and revoked a key', async () => {
+  it('records which operator issued and revoked a key', async () => {
     const { id } = await issueApiKey(app.log, { scopes: ['ingest'], operator: 'ann' });
     await revokeApiKey(app.log, id, 'bob');
     const listed = await listApiKeys(app.log);

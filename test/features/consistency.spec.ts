@@ -9,7 +9,7 @@ import { ConsistencyTokens } from '../../src/http/consistency/consistency-token.
 import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer, CallOptions } from '../support/call.js';
+import type { ApiResponse, CallOptions } from '../support/call.js';
 import { readReference } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
@@ -58,8 +58,8 @@ let app: TestApp;
 let tokens: ConsistencyTokens;
 let projecting: Projecting | undefined;
 
-const tokenOf = ({ headers }: Answer): string => headers.get('consistency-token') ?? '';
-const positionIn = (answer: Answer): Promise<bigint> => tokens.read(tokenOf(answer));
+const tokenOf = ({ headers }: ApiResponse): string => headers.get('consistency-token') ?? '';
+const positionIn = (answer: ApiResponse): Promise<bigint> => tokens.read(tokenOf(answer));
 
 /** The token that names this position, of this log or another one. */
 const tokenAt = async (position: bigint, of = tokens): Promise<string> => {
@@ -91,18 +91,18 @@ const resume = (): Projecting => (projecting ??= startProjecting(app.log, app.po
 const newCaller = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes: SCOPES });
-  const call = (path: string, options: CallOptions = {}): Promise<Answer> => app.call(path, { key, ...options });
+  const call = (path: string, options: CallOptions = {}): Promise<ApiResponse> => app.call(path, { key, ...options });
   return {
     organization,
     key,
     call,
     /** Asks with a token. */
-    after: (token: string, { path, headers, ...options }: Request, prefer?: string): Promise<Answer> =>
+    after: (token: string, { path, headers, ...options }: Request, prefer?: string): Promise<ApiResponse> =>
       call(path, {
         ...options,
         headers: { ...headers, 'consistency-token': token, ...(prefer !== undefined && { prefer }) },
       }),
-    send: (...events: readonly object[]): Promise<Answer> => call('/v2/events', { json: events, headers: BATCH }),
+    send: (...events: readonly object[]): Promise<ApiResponse> => call('/v2/events', { json: events, headers: BATCH }),
   };
 };
 type Caller = Awaited<ReturnType<typeof newCaller>>;
@@ -157,8 +157,8 @@ afterAll(async () => {
 
 describe('The Consistency-Token of a write', () => {
   /** Each returns the answer, and the position that its token must name. */
-  type Write = (caller: Caller) => Promise<{ readonly answer: Answer; readonly position: bigint }>;
-  const atHead = async (answer: Answer) => ({ answer, position: await app.log.head() });
+  type Write = (caller: Caller) => Promise<{ readonly answer: ApiResponse; readonly position: bigint }>;
+  const atHead = async (answer: ApiResponse) => ({ answer, position: await app.log.head() });
   const first = async ({ call }: Caller): Promise<string> =>
     `${GROUPS}/${(await call(GROUPS, { json: { name: 'First' } })).body.id}`;
   const webhook = async ({ call }: Caller): Promise<string> =>
@@ -448,9 +448,9 @@ describe('A response to a request with a token', () => {
     const caller = await newCaller();
     const { organization, call, after } = caller;
     const upstream = await app.issueKey({ scopes: ['ingest'] });
-    const send = (event: Sent): Promise<Answer> =>
+    const send = (event: Sent): Promise<ApiResponse> =>
       app.call('/v2/events', { key: upstream, json: [cloudEvent(event)], headers: BATCH });
-    const held = async (token: string, path: string): Promise<Answer['body']> => {
+    const held = async (token: string, path: string): Promise<ApiResponse['body']> => {
       const waiting = after(token, { path }, 'wait=10');
       resume();
       const { status, body } = await waiting;

@@ -4,7 +4,7 @@ import { readIngestUsage } from '../../src/quotas/usage.js';
 import { readKeyUses } from '../../src/read-models/key-uses.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startProjecting } from '../support/projecting.js';
@@ -21,7 +21,7 @@ afterAll(() => database.drop());
 const start = (): Promise<TestApp> =>
   startApp({ env: { INGEST_EVENTS_PER_DAY: String(LIMIT) }, databaseUrl: database.url });
 
-const send = (app: TestApp, key: string, ids: readonly string[], data: object = {}): Promise<Answer> =>
+const send = (app: TestApp, key: string, ids: readonly string[], data: object = {}): Promise<ApiResponse> =>
   app.call('/v2/events', {
     key,
     json: ids.map((id) => cloudEvent(sentThreat(id, { organization: 'acme', ...data }, id))),
@@ -37,7 +37,7 @@ describe('After the read models were dropped and rebuilt', () => {
     ];
     expect((await send(before, ingest, ['t1', 't2', 't3'])).status).toBe(200);
     await send(before, ingest, ['wrong'], { status: 7 });
-    // Usage of the last second is written when a process ends.
+    // A process writes the usage of the last second when it stops.
     await before.close();
     const kept = async (): Promise<unknown[]> => [
       await readIngestUsage(database.pool, dayOf(Date.now())),
@@ -59,7 +59,7 @@ describe('After the read models were dropped and rebuilt', () => {
       expect(usage).toHaveLength(2);
       expect(quota.events).toEqual({ limit: LIMIT, left: 0 });
       expect((await after.call('/v2/events/rejected', { key: ingest })).body.items).toHaveLength(1);
-      // While the usage of the day is being read, events are accepted. This event is counted once.
+      // Events are accepted while the usage of the day is being read. This event must be counted once.
       await eventually('the quota is refused', async () => (await send(after, ingest, ['t1'])).status === 429);
       const range = 'startDate=2026-01-01&endDate=2026-12-31';
       const { metrics } = (await after.call(`/v2/organization/metrics?${range}`, { key: read })).body;

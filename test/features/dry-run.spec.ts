@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MEASURE } from '../../src/events/measure.js';
 import { delivered, history } from '../projections/histories.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
 /** The number of fuzzed events. `DRY_RUN_EVENTS=100000` is the full size, which takes a few minutes. */
-const DOSE = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
+const EVENTS = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
 const HISTORY = 500;
 const BATCH = 'application/cloudevents-batch+json';
 const ONE = 'application/cloudevents+json';
@@ -35,14 +35,14 @@ afterAll(async () => {
   await app.close();
 });
 
-const post = (query: string, key: string, body: unknown): Promise<Answer> =>
+const post = (query: string, key: string, body: unknown): Promise<ApiResponse> =>
   app.call(`/v2/events${query}`, {
     key,
     json: body,
     headers: { 'content-type': Array.isArray(body) ? BATCH : ONE },
   });
-const dryRun = (body: unknown, key = keys.every): Promise<Answer> => post('?dryRun=true', key, body);
-const send = (body: unknown, key = keys.every): Promise<Answer> => post('', key, body);
+const dryRun = (body: unknown, key = keys.every): Promise<ApiResponse> => post('?dryRun=true', key, body);
+const send = (body: unknown, key = keys.every): Promise<ApiResponse> => post('', key, body);
 
 const threat = (threatId: string, data: object = {}, id?: string): Record<string, unknown> =>
   cloudEvent(sentThreat(threatId, { organization: 'globex', ...data }, id));
@@ -92,11 +92,11 @@ describe('A dry run', () => {
     const differences: unknown[] = [];
     const outcomes = new Map<string, number>();
     let done = 0;
-    while (done < DOSE) {
+    while (done < EVENTS) {
       const events = delivered(random, history(random, HISTORY)).map((event) =>
         random.chance(0.15) ? broken(random, cloudEvent(event)) : cloudEvent(event),
       );
-      while (events.length > 0 && done < DOSE) {
+      while (events.length > 0 && done < EVENTS) {
         const isAlone = random.chance(0.3);
         const batch = events.splice(0, isAlone ? 1 : 1 + random.int(200));
         const body = isAlone ? batch[0] : batch;
@@ -126,7 +126,7 @@ describe('A dry run', () => {
     expect(differences).toEqual([]);
     // Every case has occurred.
     for (const outcome of ['accepted', 'duplicates', 'rejected', 'superseded', 'counts'])
-      expect([outcome, outcomes.get(outcome)! > DOSE / 100]).toEqual([outcome, true]);
+      expect([outcome, outcomes.get(outcome)! > EVENTS / 100]).toEqual([outcome, true]);
   }, 1_800_000);
 
   it('stores nothing, charges no quota, and keeps no rejection', async () => {

@@ -110,7 +110,7 @@ describe('The API reference of POST /v2/events', () => {
     content: Record<string, { schema: object; examples: Record<string, { value: any }> }>;
   };
   const shown = (type: string): any[] => Object.values(content[type]!.examples).map(({ value }) => value);
-  /** The header parameters with their examples, as a page fills them in. */
+  /** The header parameters with their examples. */
   const headers = Object.fromEntries(
     (parameters as readonly any[])
       .filter((parameter) => parameter.in === 'header' && parameter.name.startsWith('ce-'))

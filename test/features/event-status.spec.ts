@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { delivered, history } from '../projections/histories.js';
 import { naiveCount, newestStates } from '../projections/naive-count.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, eventId, sent, type Sent, sentThreat, SOURCE, stored } from '../support/upstream.js';
@@ -26,16 +26,16 @@ afterAll(async () => {
   await app.close();
 });
 
-const send = (key: string, events: readonly Sent[]): Promise<Answer> =>
+const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> =>
   app.call('/v2/events', {
     key,
     json: events.map(cloudEvent),
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   });
-const ask = (key: string, events: readonly unknown[], after?: Answer): Promise<Answer> =>
+const ask = (key: string, events: readonly unknown[], after?: ApiResponse): Promise<ApiResponse> =>
   app.call('/v2/events/status', { key, json: { events }, after });
 const named = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
-const statuses = async (key: string, events: readonly Sent[], after?: Answer): Promise<Answer['body'][]> => {
+const statuses = async (key: string, events: readonly Sent[], after?: ApiResponse): Promise<ApiResponse['body'][]> => {
   const { status, body } = await ask(key, events.map(named), after);
   expect([status, body.events?.length]).toEqual([200, events.length]);
   return body.events;
@@ -170,7 +170,7 @@ describe('POST /v2/events/status', () => {
       'a record without its id',
       { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted', record: { organization: 'acme' } }] },
     ],
-  ])('is not asked for with %s', async (_, json) => {
+  ])('returns 400 for %s', async (_, json) => {
     expect((await app.call('/v2/events/status', { key: keys.acme, json })).status).toBe(400);
   });
 });

@@ -51,7 +51,10 @@ const whileHeld = async (work: () => Promise<void>): Promise<void> => {
   );
 };
 
-/** Counts the blocked statements of requests. Statements of background followers, and statements that write, are excluded. */
+/**
+ * Counts the blocked statements of requests. Statements of background followers, and statements that write, are
+ * excluded.
+ */
 const held = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { records } from '../../projections/records/projection.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { type Sent, sentThreat, stored } from '../support/upstream.js';
 
@@ -19,9 +19,9 @@ const report = async (...events: readonly Sent[]): Promise<void> => {
   await app.log.appendAll(events.map(stored));
   await projecting.reached();
 };
-const feed = (last?: string, query = ''): Promise<Answer> =>
+const feed = (last?: string, query = ''): Promise<ApiResponse> =>
   app.call(`/v2/organization/feed?${last === undefined ? '' : `lastEventId=${last}`}${query}`, { key: acme });
-const subjects = ({ body }: Answer): string[] => body.map(({ subject }: { subject: string }) => subject);
+const subjects = ({ body }: ApiResponse): string[] => body.map(({ subject }: { subject: string }) => subject);
 /** Small records after the large ones. A response has room for few of the large ones. */
 const newest = async (): Promise<{ id: string; subject: string }[]> => {
   const all = [];

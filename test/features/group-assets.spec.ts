@@ -9,7 +9,7 @@ import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { dayOf } from '../../src/events/instant.js';
 import { addIngestUsage, readIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { type Answer } from '../support/call.js';
+import { type ApiResponse } from '../support/call.js';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, sent, stored } from '../support/upstream.js';
@@ -32,11 +32,11 @@ afterAll(async () => {
   await app.close();
 });
 
-/** A caller with an organization of its own, and groups of these names. */
+/** A caller with a new organization and groups with these names. */
 const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read', 'write'] as const) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes });
-  const call = (method: string, path: string, json?: unknown, after?: Answer): Promise<Answer> =>
+  const call = (method: string, path: string, json?: unknown, after?: ApiResponse): Promise<ApiResponse> =>
     app.call(`/v2/organization/asset-groups${path}`, { method, key, json, after });
   for (const name of groups) await call('POST', '', { name });
   const results = async (path: string, contents: readonly unknown[]): Promise<string[]> => {
@@ -49,7 +49,7 @@ const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read
     call,
     add: (id: number, ...contents: readonly unknown[]) => results(`/${id}/assets`, contents),
     remove: (id: number, ...contents: readonly unknown[]) => results(`/${id}/assets/remove`, contents),
-    members: async (id: number, query = '', after?: Answer): Promise<string[]> =>
+    members: async (id: number, query = '', after?: ApiResponse): Promise<string[]> =>
       (await call('GET', `/${id}/assets${query}`, undefined, after)).body.assets
         .map(({ type, content }: { type: string; content: string }) => `${type} ${content}`)
         .sort(),
@@ -58,8 +58,13 @@ const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read
   };
 };
 
-/** Upstream reports that an asset is in a group, or in none. */
-const report = async (organization: string, content: string, updatedAt: number, groupId?: number): Promise<Answer> => {
+/** Appends an upstream event that puts an asset into a group, or into none. */
+const report = async (
+  organization: string,
+  content: string,
+  updatedAt: number,
+  groupId?: number,
+): Promise<ApiResponse> => {
   const data = { organization, asset: { type: 'URL', content }, updatedAt: new Date(updatedAt).toISOString() };
   const event = groupId === undefined ? sent('AssetUngrouped', data) : sent('AssetGrouped', { ...data, groupId });
   return send(app, ingest, [event]);

@@ -93,7 +93,7 @@ describe('A hostile text that is stored', () => {
     ['sources status', 1],
     ['projections verify', 1],
     ['events send', 2],
-  ])('is shown escaped by %s, and says what it was in --json', async (words, least) => {
+  ])('is printed escaped by %s, and unchanged as a JSON string with --json', async (words, least) => {
     const given = words === 'events send' ? sendCall() : words.split(' ');
     const { out, err } = await call(...given);
     expect(`${out}${err}`).not.toMatch(UNSAFE);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { FeedIds } from '../../src/records/feed/feed-id.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, sent, type Sent } from '../support/upstream.js';
@@ -13,7 +13,7 @@ let projecting: Projecting;
 let acme: string;
 let other: string;
 let ingest: string;
-let lastReport: Answer;
+let lastReport: ApiResponse;
 
 const T = '2026-03-01T00:00:00.000Z';
 const LATER = '2026-03-02T00:00:00.000Z';
@@ -34,7 +34,7 @@ const report = async (...events: readonly Sent[]): Promise<void> => {
   lastReport = await send(app, ingest, events);
 };
 
-const get = (path: string, key = acme, headers: Record<string, string> = {}): Promise<Answer> =>
+const get = (path: string, key = acme, headers: Record<string, string> = {}): Promise<ApiResponse> =>
   app.call(`/v2/organization/${path}`, { key, headers, after: lastReport });
 
 const ids = (body: readonly { subject: string; method?: string }[]): string[] =>

@@ -51,7 +51,9 @@ const sendables = (count: number): Sendable[] =>
   Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
 const stored = async (): Promise<bigint> => app.log.head();
 
-/** A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards. */
+/**
+ * A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards.
+ */
 const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
   let requests = 0;
   const forward: RequestListener = (request, response) => {
@@ -225,7 +227,7 @@ describe('Sending events', () => {
   });
 });
 
-describe('The call `events send`', () => {
+describe('The command `events send`', () => {
   const call = async (...given: string[]): Promise<{ lines: string[]; words: string; code: number | undefined }> => {
     const program = new Command().exitOverride();
     addEvents(program);
@@ -289,7 +291,7 @@ describe('The call `events send`', () => {
     expect((await call(file, '--url', app.url, '--key-file', marked)).lines[0]).toBe('accepted 1');
   });
 
-  it('rejects a line over 8 MiB by its place, without keeping it, and sends the others', async () => {
+  it('reports a line over 8 MiB by its position without keeping it in memory, and sends the others', async () => {
     const [first, last, longest] = [event(), event(), event()].map((each) => JSON.stringify(each));
     const limit = 8 * 1024 * 1024;
     const lines = [first, 'x'.repeat(limit + 1), last, longest!.padEnd(limit), '[' + ' '.repeat(3 * limit)];
@@ -326,13 +328,13 @@ describe('The call `events send`', () => {
     [['--url', 'http://127.0.0.1:1']],
     [['--url', 'example', '--key-file', 'k']],
     [['--url', 'http://user:hunter2@127.0.0.1:1']],
-  ])('is wrong usage with %j', async (options) => {
+  ])('reports wrong usage for %j', async (options) => {
     const { code, words } = await call('x', ...options);
     expect([code, words.includes('hunter2')]).toEqual([2, false]);
   });
 
   it.each([[['--key', 'tp_secret']], [['--key=tp_secret']], [['--key']]])(
-    'rejects a key on the command line (%j), and says where it belongs',
+    'rejects a key on the command line (%j), and names the right ways to pass it',
     async (given) => {
       const { code, words, lines } = await call('x', ...given);
       expect([code, lines]).toEqual([2, ['']]);

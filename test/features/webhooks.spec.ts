@@ -11,7 +11,7 @@ import { listAllWebhooks } from '../../src/webhooks/list-all-webhooks.js';
 import { MasterKeys } from '../../src/webhooks/master-keys.js';
 import { secretText, signingKey } from '../../src/webhooks/secret.js';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Answer } from '../support/call.js';
+import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
@@ -41,7 +41,7 @@ const URL = 'https://acme.example/hooks';
 const newCaller = async (of: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await of.issueKey({ organization });
-  const call = (method: string, path = '', json?: unknown, headers = {}): Promise<Answer> =>
+  const call = (method: string, path = '', json?: unknown, headers = {}): Promise<ApiResponse> =>
     of.call(`/v2/organization/webhooks${path}`, { method, key, json, headers });
   return {
     organization,

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { JsonBoundsChecker } from '../../src/json/bounds.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { type Answer } from '../support/call.js';
+import { type ApiResponse } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { emptyBlocks } from '../support/empty-blocks.js';
 import { converse } from '../support/raw.js';
@@ -28,7 +28,7 @@ const post = (
   path: string,
   body: string | Uint8Array<ArrayBuffer>,
   { 'x-api-key': as = key, ...headers }: Record<string, string> = {},
-): Promise<Answer> => app.call(path, { key: as, body, headers });
+): Promise<ApiResponse> => app.call(path, { key: as, body, headers });
 
 interface Talk {
   readonly socket: Socket;

@@ -15,7 +15,7 @@ import {
   BY_TRANSACTION,
 } from '../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { refusingAtFirst } from '../support/refusing-at-first.js';
+import { startFlakyServer } from '../support/flaky-server.js';
 import { describeWith } from '../support/tools.js';
 
 const OPTIONS = {
@@ -66,7 +66,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
 
   it('the pool mode is detected again if the first attempt failed', async () => {
     const { url } = await behind(['pool_mode = session']);
-    const refusing = await refusingAtFirst(url, 1);
+    const refusing = await startFlakyServer(url, 1);
     ends.unshift(async () => refusing.close());
     await expect(poolModeOf(refusing.url)).rejects.toThrow('Connection terminated');
     expect(await poolModeOf(refusing.url)).toBe('session');

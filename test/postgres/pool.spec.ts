@@ -5,7 +5,7 @@ import { setInEachTransaction } from '../../src/postgres/settings.js';
 import { inTransaction } from '../../src/postgres/transaction.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventuallyPasses } from '../support/eventually.js';
-import { gateBefore } from '../support/gate.js';
+import { startProxy } from '../support/tcp-proxy.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -59,13 +59,13 @@ describe('A pool', () => {
   });
 
   it('reconnects once its address leads to a server again', async () => {
-    const { gate, url } = await gateBefore(database.url);
-    endings.push(() => gate.close());
+    const { proxy, url } = await startProxy(database.url);
+    endings.push(() => proxy.close());
     const pool = poolOf(url);
     await Promise.all([1, 2, 3].map(() => pool.query('select pg_sleep(0.01)')));
-    await gate.close();
+    await proxy.close();
     expect(isTransient(await pool.query('select 1').catch((error: unknown) => error))).toBe(true);
-    await gate.open();
+    await proxy.open();
     await eventuallyPasses(async () => void (await pool.query('select 1')));
   });
 

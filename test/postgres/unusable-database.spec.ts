@@ -5,7 +5,7 @@ import { asConfigError } from '../../src/postgres/unusable-database.js';
 import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { ConfigError } from '../../src/runtime/config.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { refusingAtFirst } from '../support/refusing-at-first.js';
+import { startFlakyServer } from '../support/flaky-server.js';
 
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
@@ -65,7 +65,7 @@ describe('A database that cannot be used', () => {
 describe('A database that is unavailable at the start', () => {
   it('is logged as a warning for each retry, and once more when it is available again', async () => {
     const database = await createDatabase({ migrated: false });
-    const { url, close } = await refusingAtFirst(database.url, 2);
+    const { url, close } = await startFlakyServer(database.url, 2);
     const told: string[] = [];
     await prepareTables({ databaseUrl: url, migrates: true }, (sentence, level = 'info') =>
       told.push(`${level} ${sentence}`),

@@ -18,7 +18,7 @@ import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { Range } from '../../src/http/range.js';
 import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline/timeline-sql.js';
 import type { Timeline } from '../../src/metrics/timeline/timeline.dto.js';
-import { isRerun, Logs } from '../support/log-of.js';
+import { usesEventStore, Logs } from '../support/logs.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -140,14 +140,14 @@ describe('The projections of the metrics', () => {
     };
   };
 
-  const SEEDS = isRerun ? [1, 2] : [1, 2, 3, 4];
+  const SEEDS = usesEventStore ? [1, 2] : [1, 2, 3, 4];
 
   it.each(SEEDS)(
     'count the same as a naive recount if events arrive twice, late or out of order (seed %d)',
     async (seed) => {
       const random = new Random(seed);
       const events = history(random, 600);
-      const log = await logs.holding(recordedInOrder(delivered(random, events)), () =>
+      const log = await logs.create(recordedInOrder(delivered(random, events)), () =>
         random.int(random.pick([2, 30, 400])),
       );
       await project(log);
@@ -215,7 +215,7 @@ describe('The projections of the metrics', () => {
   it('count to the millisecond on both sides of every midnight', async () => {
     const random = new Random(11);
     const events = history(random, 400);
-    await project(await logs.holding(recordedInOrder(events)));
+    await project(await logs.create(recordedInOrder(events)));
     const states = newestStates(events);
     const days = new Set(
       events.flatMap(({ data }) => (data['createdAt'] ? [dayOf(Date.parse(data['createdAt'] as string))] : [])),
@@ -237,7 +237,7 @@ describe('The projections of the metrics', () => {
   });
 
   it('begin a timeline on the first day of year 1 if that is requested', async () => {
-    await project(await logs.holding(recordedInOrder(history(new Random(15), 50))));
+    await project(await logs.create(recordedInOrder(history(new Random(15), 50))));
     const query = { organization: 'acme', brand: undefined, from: EARLIEST, to: Date.parse('0002-02-01T00:00:00Z') };
     for (const [interval, points] of [
       ['month', 14],
@@ -260,20 +260,20 @@ describe('The projections of the metrics', () => {
         all.push((await database.pool.query(`select * from read.${table} t order by t::text`)).rows);
       return all;
     };
-    await project(await logs.holding(recorded));
+    await project(await logs.create(recorded));
     const atOnce = await rows();
     await database.pool.query(`truncate ${[...TABLES, 'checkpoints'].map((table) => `read.${table}`).join()}`);
-    await project(await logs.holding(recorded, () => 1));
+    await project(await logs.create(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
     // The checkpoint was restored from an older backup, so all events are applied again.
     await database.pool.query('truncate read.checkpoints');
-    await project(await logs.holding(recorded, () => 7));
+    await project(await logs.create(recorded, () => 7));
     expect(await rows()).toEqual(atOnce);
   });
 
   it('include the whole log if a projection is new in this version', async () => {
     const random = new Random(14);
-    const log = await logs.holding(recordedInOrder(delivered(random, history(random, 300))), () => 50);
+    const log = await logs.create(recordedInOrder(delivered(random, history(random, 300))), () => 50);
     await project(log, [metrics]);
     const before = await database.pool.query('select * from read.records r order by r::text');
     await project(log);
@@ -284,7 +284,7 @@ describe('The projections of the metrics', () => {
   });
 
   it('are compared with a verification that finds wrong, missing and additional cells', async () => {
-    const log = await logs.holding(recordedInOrder(history(new Random(13), 200)));
+    const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
     await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');

@@ -4,7 +4,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { LISTED_KIND } from '../../src/events/kinds.js';
-import { isRerun, Logs } from '../support/log-of.js';
+import { usesEventStore, Logs } from '../support/logs.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -72,14 +72,14 @@ const ofBrands = (seen: readonly Seen[]): string[] =>
     )
     .sort();
 
-const SEEDS = isRerun ? [1] : [1, 2, 3, 4, 5, 6];
+const SEEDS = usesEventStore ? [1] : [1, 2, 3, 4, 5, 6];
 
 describe('The projection of records', () => {
   it.each(SEEDS)(
     'stores the same as a naive replay if events arrive twice, late or out of order (seed %d)',
     async (seed) => {
       const random = new Random(seed);
-      const log = await logs.holding(recordedInOrder(delivered(random, history(random, 600))), () =>
+      const log = await logs.create(recordedInOrder(delivered(random, history(random, 600))), () =>
         random.int(random.pick([2, 30, 400])),
       );
       await project(log);
@@ -101,14 +101,14 @@ describe('The projection of records', () => {
         all.push((await database.pool.query(`select * from read.${table} t order by t::text`)).rows);
       return all;
     };
-    await project(await logs.holding(recorded));
+    await project(await logs.create(recorded));
     const atOnce = await rows();
     await database.pool.query(`truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
-    await project(await logs.holding(recorded, () => 1));
+    await project(await logs.create(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
     // The checkpoint was restored from an older backup, so all events are applied again.
     await database.pool.query('truncate read.checkpoints');
-    const log = await logs.holding(recorded, () => 7);
+    const log = await logs.create(recorded, () => 7);
     await project(log);
     expect(await rows()).toEqual(atOnce);
     await rebuild({ pool: database.pool, log }, records);
@@ -134,22 +134,22 @@ describe('The projection of records', () => {
     const recorded = recordedInOrder(states);
     const inOrder = states.map((_, index) => index).sort((a, b) => (recorded[a]!.id < recorded[b]!.id ? -1 : 1));
     const events = [...inOrder.map((index) => states[index]!), state(second, 'other:x')];
-    await project(await logs.holding(recordedInOrder(events), () => 1));
+    await project(await logs.create(recordedInOrder(events), () => 1));
     const seen = await seenInTables();
     const positions = (organization: string) =>
       seen
         .filter((each) => each.organization === organization)
         .map(({ position, item }) => [position, item?.['brands']]);
-    if (isRerun) return;
+    if (usesEventStore) return;
     expect(positions('acme')).toEqual([[3n, undefined]]);
     await database.pool.query(`truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
-    await project(await logs.holding(recordedInOrder(events.slice(0, 3)), () => 2));
+    await project(await logs.create(recordedInOrder(events.slice(0, 3)), () => 2));
     const before = (await seenInTables()).filter(({ organization }) => organization === 'acme');
     expect(before.map(({ position, item }) => [position, item?.['brands']])).toEqual([[0n, ['a', 'b']]]);
   });
 
   it('is compared with a verification that finds wrong, missing and additional cells', async () => {
-    const log = await logs.holding(recordedInOrder(history(new Random(13), 200)));
+    const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     const one = (table: string): string => `ctid = (select min(ctid) from read.${table})`;
     await database.pool.query(`update read.listed_records set position = position + 1 where ${one('listed_records')}`);

@@ -17,7 +17,7 @@ import { RecordQueries, type Send } from '../../src/records/record-queries.js';
 import { type RequestedSelection, readSelection } from '../../src/records/selection.js';
 import type { PageRequest } from '../../src/records/page/filter-sql.js';
 import { listPage } from '../../src/records/page/statements.js';
-import { isRerun, Logs } from '../support/log-of.js';
+import { usesEventStore, Logs } from '../support/logs.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
@@ -146,12 +146,12 @@ const wholeList = async (handler: ListRecordsHandler, asked: Asked, limit: () =>
 
 /** 17 histories with 60 ranges each result in more than 1,000 ranges. */
 const HISTORIES = Number(process.env['TEST_LIST_HISTORIES'] ?? 2);
-const SEEDS = Array.from({ length: isRerun ? 1 : HISTORIES }, (_, n) => n + 1);
+const SEEDS = Array.from({ length: usesEventStore ? 1 : HISTORIES }, (_, n) => n + 1);
 
 describe('A list of records', () => {
   it.each(SEEDS)('equals a naive implementation for all filters and page sizes (seed %d)', async (seed) => {
     const random = new Random(seed);
-    const log = await logs.holding(recordedInOrder(delivered(random, history(random, 900))), () => 300);
+    const log = await logs.create(recordedInOrder(delivered(random, history(random, 900))), () => 300);
     await project(log);
     const seen = replayed(await storedIn(log));
     const handler = lists(log);
@@ -168,7 +168,7 @@ describe('A list of records', () => {
 
   it.each(SEEDS)('has as many records as the metrics count, also by type and by day (seed %d)', async (seed) => {
     const random = new Random(100 + seed);
-    const log = await logs.holding(recordedInOrder(delivered(random, history(random, 900))), () => 300);
+    const log = await logs.create(recordedInOrder(delivered(random, history(random, 900))), () => 300);
     await project(log);
     const handler = lists(log);
     const counting = new GetMetricsHandler(new MetricsQueries(database.pool as never));
@@ -275,8 +275,8 @@ describe('A page of a list', () => {
       };
       const changed = new Set(events.slice(first.length).map(idIn));
       let written = first.length;
-      await project(await logs.holding(events.slice(0, written)));
-      const log = await logs.holding(events);
+      await project(await logs.create(events.slice(0, written)));
+      const log = await logs.create(events);
       const handler = lists(log);
       const ids: string[] = [];
       for (let cursor: string | undefined; ;) {
@@ -286,7 +286,7 @@ describe('A page of a list', () => {
         cursor = result.nextCursor;
         written = Math.min(events.length, written + 15);
         await database.pool.query(`update read.checkpoints set log_id = 'in-memory-log'`);
-        await project(await logs.holding(events.slice(0, written)));
+        await project(await logs.create(events.slice(0, written)));
       }
       expect(new Set(ids).size).toBe(ids.length);
       const unchanged = events
@@ -299,7 +299,7 @@ describe('A page of a list', () => {
   );
 
   it('accepts only the cursor of the previous page', async () => {
-    const log = await logs.holding(recordedInOrder(Array.from({ length: 10 }, (_, n) => threat(n, T0 + n))));
+    const log = await logs.create(recordedInOrder(Array.from({ length: 10 }, (_, n) => threat(n, T0 + n))));
     await project(log);
     const handler = lists(log);
     const ask = (asked: Asked, cursor?: string) => handler.execute(new ListRecords(selectionOf(asked), 3, cursor));
@@ -319,7 +319,7 @@ describe('A page of a list', () => {
   });
 
   it('has a cursor that reveals nothing about the log, not even that it is unchanged', async () => {
-    const log = await logs.holding(recordedInOrder(Array.from({ length: 10 }, (_, n) => threat(n, T0 + n))));
+    const log = await logs.create(recordedInOrder(Array.from({ length: 10 }, (_, n) => threat(n, T0 + n))));
     await project(log);
     const handler = lists(log);
     const next = async () =>
@@ -406,7 +406,7 @@ describe('A page of a list', () => {
 
 describe('During the initial backfill', () => {
   it('a list is rejected with the progress, and is available after the backfill', async () => {
-    const log = await logs.holding(recordedInOrder(history(new Random(3), 50)));
+    const log = await logs.create(recordedInOrder(history(new Random(3), 50)));
     const handler = lists(log);
     const ask = () =>
       handler.execute(new ListRecords(selectionOf({ ...randomQuery(new Random(1)), brand: undefined }), 1, undefined));

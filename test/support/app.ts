@@ -6,9 +6,9 @@ import { createApp } from '../../src/app.module.js';
 import { type Config, readConfig } from '../../src/runtime/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/types/api-keys.js';
-import { type Answer, call, type CallOptions } from './call.js';
+import { type ApiResponse, call, type CallOptions } from './call.js';
 import { eventStoreBeside } from './event-store.js';
-import { holdToContract } from './contract.js';
+import { validateResponses } from './contract.js';
 import { createDatabase } from './postgres.js';
 
 export interface TestApp {
@@ -18,16 +18,16 @@ export interface TestApp {
   readonly config: Config;
   readonly log: EventLog;
   readonly pool: Pool;
-  /** A key that is good at once. Scopes: read and write, unless told. */
+  /** Issues a key that works at once. Default scopes: read and write. */
   issueKey(options?: { organization?: string; scopes?: readonly Scope[]; expiresAt?: number }): Promise<string>;
-  call(path: string, options?: CallOptions): Promise<Answer>;
+  call(path: string, options?: CallOptions): Promise<ApiResponse>;
   close(): Promise<void>;
 }
 
 /**
- * The whole API on a database of its own, on a free loopback port. Closing it fails where an answer was not as the
- * reference declares it.
- * @param env settings as the environment would give them, such as `RATE_LIMIT_PER_MINUTE`
+ * Starts the whole API on a new database and a free loopback port. `close` throws if a response did not match the API
+ * reference.
+ * @param env settings, such as `RATE_LIMIT_PER_MINUTE`
  */
 export const startApp = async ({
   env = {},
@@ -48,7 +48,7 @@ export const startApp = async ({
     ...env,
   });
   const app = await createApp(config, false);
-  const faults = holdToContract(app.getHttpAdapter().getInstance());
+  const faults = validateResponses(app.getHttpAdapter().getInstance());
   await app.listen({ port: config.port, host: config.host });
   const keys = app.get(KeyRing);
   const url = await app.getUrl();
@@ -68,7 +68,7 @@ export const startApp = async ({
       await app.close();
       await store?.release();
       await database?.drop();
-      if (faults.length > 0) throw new Error(`The reference is not true:\n${faults.join('\n')}`);
+      if (faults.length > 0) throw new Error(`Responses do not match the API reference:\n${faults.join('\n')}`);
     },
   };
 };

@@ -1,5 +1,5 @@
-/** An answer, its body parsed where it is JSON. */
-export interface Answer {
+/** A response; a JSON body is parsed. */
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   // oxlint-disable-next-line no-explicit-any
@@ -7,31 +7,33 @@ export interface Answer {
 }
 
 export interface CallOptions {
-  /** Default: POST where there is a body, else GET. */
+  /** Default: POST with a body, otherwise GET. */
   readonly method?: string;
   /** An API key. */
   readonly key?: string;
   /** A body, sent as JSON. */
   readonly json?: unknown;
-  /** A body, sent as it is. */
+  /** A body, sent unchanged. */
   readonly body?: string | Uint8Array<ArrayBuffer>;
-  /** An answer whose state this one has to include. It waits for that as long as the service allows. */
-  readonly after?: Answer | undefined;
-  /** In lower case; a body's type is application/json where they have none. */
+  /**
+   * The response to this call must include the state of this earlier response; the call waits for it for up to 10 s.
+   */
+  readonly after?: ApiResponse | undefined;
+  /** Names in lower case. The default `content-type` of a body is application/json. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const tokenOf = ({ status, headers }: Answer): string => {
+const tokenOf = ({ status, headers }: ApiResponse): string => {
   const token = headers.get('consistency-token');
-  if (token === null) throw new Error(`The answer has no Consistency-Token: ${status}`);
+  if (token === null) throw new Error(`The response (status ${status}) has no Consistency-Token`);
   return token;
 };
 
-/** Makes one call of the service and reads its answer to the end. */
+/** Sends one request to the service and reads the whole response. */
 export const call = async (
   url: string,
   { method, key, json, body = json === undefined ? undefined : JSON.stringify(json), after, headers }: CallOptions = {},
-): Promise<Answer> => {
+): Promise<ApiResponse> => {
   const response = await fetch(url, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: {

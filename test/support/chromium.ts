@@ -13,14 +13,14 @@ const isProgram = (path: string): boolean => {
   }
 };
 
-/** The one that `CHROMIUM` names, else the first on the PATH; undefined if there is none. Nothing is downloaded. */
+/** Returns the path of Chromium: `CHROMIUM`, else the first one on the PATH, else undefined. */
 export const findChromium = (): string | undefined => {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   const onPath = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
   return [process.env['CHROMIUM'] ?? [], onPath].flat().find(isProgram);
 };
 
-/** Headless. In a container its own sandbox cannot start; the pages are ours. */
+/** Starts a headless Chromium, without its sandbox because that cannot start in a container. */
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: findChromium(),

@@ -1,2 +1,2 @@
-/** All that @nestjs/swagger requires of it; see resolver.cjs. */
+/** The only export of class-validator that @nestjs/swagger requires; see resolver.cjs. */
 exports.getMetadataStorage = () => globalThis.classValidatorMetadataStorage;

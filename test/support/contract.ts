@@ -11,7 +11,7 @@ export interface Media {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 
-/** Part of the reference, with what is asked of it here. */
+/** The parts of the API reference that tests read. */
 export interface Declared {
   readonly description?: string;
   readonly headers?: Readonly<Record<string, { readonly $ref?: string; readonly required?: boolean }>>;
@@ -47,11 +47,11 @@ export interface Reference {
   };
 }
 
-/** The reference of the build; see global-setup. */
+/** Reads the API reference of the build, which `global-setup.ts` writes. */
 export const readReference = (): Reference =>
   JSON.parse(readFileSync(process.env['OPENAPI_DOCUMENT']!, 'utf8')) as Reference;
 
-/** Headers that every server sends, or that say how an answer travels. */
+/** Headers that every HTTP server sends, and that the reference therefore does not declare. */
 export const UNDECLARED = new Set([
   'allow',
   'cache-control',
@@ -66,10 +66,12 @@ export const UNDECLARED = new Set([
   'x-content-type-options',
 ]);
 
-/** What composes a schema of others, whose properties it does not see unless it is asked to evaluate them. */
+/** Keywords that compose a schema of others. `additionalProperties` ignores the properties of those schemas. */
 const COMPOSING = ['allOf', 'anyOf', 'oneOf', '$ref'];
 
-/** A client may be given more than is declared, by a later version; our own tests may not. */
+/**
+ * Forbids undeclared properties: a later version may add properties, but the version under test must declare them all.
+ */
 const closed = (part: unknown, isOpen = false): unknown => {
   if (Array.isArray(part)) return part.map((each) => closed(each, isOpen));
   if (typeof part !== 'object' || part === null) return part;
@@ -81,7 +83,7 @@ const closed = (part: unknown, isOpen = false): unknown => {
     ]),
   );
   if (typeof schema['properties'] !== 'object' || 'additionalProperties' in schema || isOpen) return copy;
-  // What is evaluated takes twice as long to compile.
+  // `unevaluatedProperties` takes twice as long to compile.
   const others = COMPOSING.some((keyword) => keyword in schema) ? 'unevaluatedProperties' : 'additionalProperties';
   return { [others]: false, ...copy };
 };
@@ -91,17 +93,17 @@ const pointer = (...parts: readonly string[]): string =>
 
 export interface Answered {
   readonly method: string;
-  /** As the router has it: `/v2/organization/asset-groups/:id` */
+  /** The route of the router: `/v2/organization/asset-groups/:id` */
   readonly route: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: string;
 }
 
-/** Says what an answer has that the reference does not declare, or lacks that it declares. */
+/** Compares responses with the API reference. */
 export class Contract {
   readonly reference = readReference();
-  // Each spec compiles what it is answered, for a few answers each: not worth optimizing.
+  // Each validator is used for a few responses only, so optimizing its code is not worth the time.
   private readonly ajv = new Ajv2020({ strict: false, validateSchema: false, code: { optimize: false } });
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly operations = new Map<
@@ -119,9 +121,9 @@ export class Contract {
     }
   }
 
-  /** @returns why the answer is none that is declared; undefined where it is, or where its route is in no reference */
+  /** Returns how a response differs from its declaration; undefined if it matches, or if no reference has its route. */
   faultOf({ method, route, status, headers, body }: Answered): string | undefined {
-    // A table that was asked for by `Accept` may be declared by a route that answers nothing else.
+    // CSV that was requested with `Accept` may be declared by the separate `.csv` route.
     const isTable = String(headers['content-type']).startsWith('text/csv');
     const found =
       (isTable ? this.operations.get(`${method} ${route}.csv`) : undefined) ??
@@ -165,10 +167,10 @@ export class Contract {
   }
 }
 
-/** More would only repeat them. */
+/** Further faults would only repeat the first ones. */
 const MAX_FAULTS = 10;
 
-/** Made once for each spec. */
+/** Created once per spec file. */
 let contract: Contract | undefined;
 
 const faultOf = (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined => {
@@ -176,7 +178,7 @@ const faultOf = (request: FastifyRequest, reply: FastifyReply, payload: unknown)
   const route = request.routeOptions.url;
   if (route === undefined || method === 'HEAD') return undefined;
   const headers = reply.getHeaders();
-  // A stream is read once, by the client.
+  // A stream can be read only once, by the client.
   if (typeof (payload as { pipe?: unknown } | null)?.pipe === 'function') return undefined;
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(typeof payload === 'string' ? payload : '');
   const body = (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
@@ -185,10 +187,10 @@ const faultOf = (request: FastifyRequest, reply: FastifyReply, payload: unknown)
 };
 
 /**
- * Holds every answer of an application against the reference.
- * @returns what was found, filled while it answers
+ * Compares every response of an application with the API reference.
+ * @returns the differences, which are added while the application responds
  */
-export const holdToContract = (instance: FastifyInstance): readonly string[] => {
+export const validateResponses = (instance: FastifyInstance): readonly string[] => {
   const faults: string[] = [];
   instance.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload: unknown, done) => {
     const fault = faults.length < MAX_FAULTS ? faultOf(request, reply, payload) : undefined;

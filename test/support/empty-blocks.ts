@@ -8,7 +8,7 @@ const LENGTHS: Readonly<Record<number, number>> = { 18: 1, 0: 2, 1: 2 };
 const number = (value: number, bits: number): string =>
   value.toString(2).padStart(bits, '0').split('').reverse().join('');
 
-/** A block with a dynamic Huffman code in which only the end of the block has a length: 92 bits. */
+/** A block with a dynamic Huffman code that contains only the end-of-block symbol: 92 bits. */
 const BLOCK = [
   number(0, 1),
   number(2, 2),
@@ -16,7 +16,7 @@ const BLOCK = [
   number(0, 5),
   number(LENGTHS_IN_ORDER.length - 4, 4),
   ...LENGTHS_IN_ORDER.map((symbol) => number(LENGTHS[symbol] ?? 0, 3)),
-  // 138 and 118 zeros, a 1 for the end of the block; no distances; then the end of the block itself.
+  // 138 and 118 zeros, a 1 for the end-of-block symbol, no distances, and then the end-of-block symbol itself.
   `0${number(138 - 11, 7)}`,
   `0${number(118 - 11, 7)}`,
   '11',
@@ -31,8 +31,8 @@ const TWO_BLOCKS = Buffer.from(
 );
 
 /**
- * The beginning of a gzip body of blocks that hold nothing: nothing comes out of it, and each block has a Huffman code
- * that has to be built.
+ * Returns the beginning of a gzip body of empty blocks. It decompresses to nothing, and for each block the reader must
+ * build a Huffman code.
  */
 export const emptyBlocks = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from(GZIP_HEADER), Buffer.alloc(bytes - GZIP_HEADER.length, TWO_BLOCKS)]);

@@ -3,17 +3,20 @@ import { Client } from 'pg';
 
 /** An event store for one spec. */
 export interface TestEventStore {
-  /** What to call it in the name of a test. */
+  /** Its name in test titles. */
   readonly name: string;
-  /** A connection string to streams no one else has. */
+  /** A connection string with a stream prefix that no other spec uses. */
   readonly url: string;
   release(): Promise<void>;
 }
 
-/** Specs that use a server side by side hold this lock shared; one that kills the server holds it alone. */
+/** Specs that use the server hold this lock in shared mode; a spec that kills the server holds it exclusively. */
 const LOCK = 2113_0001;
 
-/** Holds the run's server, on the run's PostgreSQL because specs are processes of their own; the lock is the session's. */
+/**
+ * Locks the EventStoreDB server with an advisory lock on the PostgreSQL of the test run. @returns a function that
+ * unlocks
+ */
 export const holdServer = async (how: 'shared' | 'alone'): Promise<() => Promise<void>> => {
   const client = new Client({ connectionString: process.env['TEST_DATABASE_URL'] });
   await client.connect();
@@ -21,17 +24,17 @@ export const holdServer = async (how: 'shared' | 'alone'): Promise<() => Promise
   return () => client.end();
 };
 
-/** The connection string of a log apart from others in the store. */
+/** Adds a stream prefix to a connection string. */
 export const withPrefix = (url: string, prefix: string): string =>
   `${url}${url.includes('?') ? '&' : '?'}streamPrefix=${prefix}`;
 
-/** Streams that are one spec's own: others write to the same server. */
+/** Adds a random stream prefix to a connection string, because other specs write to the same server. */
 export const ownStreams = (url: string): string => withPrefix(url, `test.${randomBytes(6).toString('hex')}.`);
 
 const double = {
   name: 'a double of EventStoreDB',
   open: async (): Promise<TestEventStore> => {
-    // Here, because few specs need it, and gRPC takes a while to load.
+    // Imported only here, because few specs need the double and gRPC loads slowly.
     const { EventStoreDouble } = await import('./eventstore-double/server.js');
     const server = await EventStoreDouble.start();
     return { name: double.name, url: server.url, release: () => server.stop() };
@@ -48,10 +51,10 @@ const server = (url: string) => ({
 
 const serverUrl = process.env['TEST_EVENTSTORE_URL'];
 
-/** How often each fault happens in a spec: the goals ask for five of a real server, and twice shows what a double shows. */
+/** How often each fault happens in a spec: five times with a real server, twice with the double. */
 export const FAULT_ROUNDS = serverUrl === undefined ? 2 : 5;
 
-/** The double, and a real server where the run is told of one (`TEST_EVENTSTORE_URL`). */
+/** The double, and the real server of `TEST_EVENTSTORE_URL` if it is set. */
 export const eventStores: readonly { readonly name: string; readonly open: () => Promise<TestEventStore> }[] = serverUrl
   ? [double, server(serverUrl)]
   : [double];
@@ -59,8 +62,8 @@ export const eventStores: readonly { readonly name: string; readonly open: () =>
 const shared = new Map<string, { readonly opened: Promise<TestEventStore>; users: number }>();
 
 /**
- * The event store beside a database, where a spec wants its log there (`TEST_LOG=EventStoreDB`): the real one if the
- * run is told of one. Whoever uses the same database has the same store.
+ * Returns the event store of a database if the log is in EventStoreDB (`TEST_LOG=EventStoreDB`): a real one if
+ * `TEST_EVENTSTORE_URL` is set. Callers with the same database share one store.
  */
 export const eventStoreBeside = async (databaseUrl: string): Promise<TestEventStore | undefined> => {
   if (process.env['TEST_LOG'] !== 'EventStoreDB') return undefined;

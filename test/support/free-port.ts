@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below what a system gives outgoing connections, which would take it while its program is started again. */
+/** Below the ephemeral ports: an outgoing connection could take such a port while a program restarts. */
 const [FIRST, LAST] = [20_000, 32_000];
 const TRIES = 50;
 
@@ -17,11 +17,11 @@ const isFree = async (port: number): Promise<boolean> => {
   return true;
 };
 
-/** A port of loopback that was free a moment ago, for programs that cannot choose one themselves. */
+/** Returns a free loopback port for programs that cannot listen on port 0. */
 export const freePort = async (): Promise<number> => {
   for (let tried = 0; tried < TRIES; tried += 1) {
     const port = randomInt(FIRST, LAST);
     if (await isFree(port)) return port;
   }
-  throw new Error(`None of ${TRIES} ports from ${FIRST} to ${LAST} is free`);
+  throw new Error(`Found no free port from ${FIRST} to ${LAST} in ${TRIES} tries`);
 };

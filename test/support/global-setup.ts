@@ -5,14 +5,14 @@ import { promisify } from 'node:util';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// Built, because Jest loads this file without the rules by which it loads the specs.
+// These programs are built, because Jest loads this file without the transforms of the specs.
 const BUILT = join(process.cwd(), 'dist', 'test', 'support');
 const HOLDER = join(BUILT, 'run-database.js');
 const WRITER = join(BUILT, 'write-document.js');
 
 /**
- * What the whole run shares: sources of the check that talk to nobody in the world, the API reference of the build, and
- * one PostgreSQL, the one that is named or an embedded one.
+ * Prepares what all specs of a run share: a configuration of the asset check without external sources, the API
+ * reference of the build, and one PostgreSQL, that of `TEST_DATABASE_URL` or an embedded one.
  */
 export default async (): Promise<void> => {
   process.env['SOURCES_FILE'] = join(process.cwd(), 'test', 'support', 'own-only.json');
@@ -34,7 +34,7 @@ const holdDatabase = async (): Promise<void> => {
     process.env['TEST_DATABASE_ENDS_WITH_RUN'] = 'yes';
     return;
   }
-  throw new Error('The tests have no database; the reason stands above');
+  throw new Error('The test database did not start; the reason is printed above');
 };
 
 declare global {

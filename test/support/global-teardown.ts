@@ -9,6 +9,6 @@ export default async (): Promise<void> => {
   holder.stdout!.resume();
   holder.stdin!.end();
   await stopped;
-  // Deleting hundreds of databases takes it ten seconds more, for which nobody need wait.
+  // The process needs ten more seconds to delete the databases; the run does not wait for it.
   holder.unref();
 };

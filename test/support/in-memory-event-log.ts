@@ -16,15 +16,15 @@ import {
 import { type Clock, monotonic } from '../../src/flow/clock.js';
 
 /**
- * The outcome of an append: it is answered, it is stored but the answer is lost, it never arrives, or the store
- * rejects it with an error.
+ * The outcome of an append: it succeeds, it is stored but the response is lost, it never arrives, or the store rejects
+ * it with an error.
  */
 export type Fate = 'answered' | 'unanswered' | 'lost' | Error;
 
 export interface InMemoryOptions {
   /** Decides the outcome of an append of these events. */
   readonly fate?: (events: readonly NewEvent[]) => Fate;
-  /** Turns of the event loop before a call is carried out, and again before it is answered. */
+  /** Turns of the event loop before a call is executed, and again before it returns. */
   readonly turns?: () => number;
   /** The size of a subscription's next batch. */
   readonly batchSize?: () => number;
@@ -33,11 +33,13 @@ export interface InMemoryOptions {
 
 const IDLE_MS = 20;
 
-/** The event log in memory. It passes the contract of the adapters; its options make single calls fail or take long. */
+/**
+ * An in-memory event log that passes the contract of the adapters. Its options make single calls fail or delay them.
+ */
 export class InMemoryEventLog extends EventLog {
   readonly positionUnit = 'events';
 
-  /** @param events the store, in order of position; logs with the same list are instances over the same store */
+  /** @param events the stored events in order of position; logs with the same list share one store */
   constructor(
     readonly events: RecordedEvent[] = [],
     private readonly options: InMemoryOptions = {},
@@ -124,7 +126,7 @@ export class InMemoryEventLog extends EventLog {
       if (fate instanceof Error) throw fate;
       return carryOut();
     });
-    if (fate === 'unanswered') throw new Unavailable('The answer was lost');
+    if (fate === 'unanswered') throw new Unavailable('The response was lost');
     return answer;
   }
 

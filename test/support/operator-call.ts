@@ -10,7 +10,7 @@ export interface Call {
 const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promise<Call> => {
   const before = process.env;
   const said = { stdout: '', stderr: '' };
-  // Of this spec's `process` alone: its streams are those of every spec that has run in the same process of Jest.
+  // The streams themselves are shared with all specs in the same Jest process, so only the properties are replaced.
   const taken = (['stdout', 'stderr'] as const).map((name) => {
     const write = (text: unknown): boolean => {
       said[name] += String(text);
@@ -33,8 +33,8 @@ const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promis
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Makes an operator's call in this process, after those that were begun before it: a process of its own takes a second
- * of the processor to load. What only a process has, such as signals, is tested with `startProgram`.
+ * Runs an operator command in this process, after the commands started before, because starting a process takes a
+ * second of CPU time. Behaviour that needs a process, such as signals, is tested with `startProgram`.
  */
 export const operatorCall = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> => {
   const call = last.then(() => callNow(env, words));

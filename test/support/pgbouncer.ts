@@ -16,48 +16,55 @@ const versionOf = (program: string): string | undefined => {
   }
 };
 
-/** How to get it, for those who miss it. */
+/** How to install PgBouncer; part of the message if it is missing. */
 export const PGBOUNCER_PACKAGE = 'pgbouncer (apt-get install pgbouncer)';
 
-/** The program, if it is installed; Debian puts it where ordinary users do not look. */
+/**
+ * The PgBouncer program, if it is installed. Debian installs it in a folder that is not on the PATH of ordinary users.
+ */
 export const PGBOUNCER = [process.env['TEST_PGBOUNCER'], 'pgbouncer', '/usr/sbin/pgbouncer'].find(
   (program) => program !== undefined && versionOf(program) !== undefined,
 );
 
-/** Whether it keeps prepared statements when each transaction gets another connection: from 1.21 on. */
+/**
+ * Whether the installed PgBouncer supports prepared statements with `pool_mode = transaction` (version 1.21 or later).
+ */
 export const KEEPS_STATEMENTS = PGBOUNCER !== undefined && Number(versionOf(PGBOUNCER)!.split('.')[1]) >= 21;
 
-/** Each transaction gets one of few connections, as clients of a real installation do. */
+/** Transaction pooling with few connections. */
 export const BY_TRANSACTION = [
   'pool_mode = transaction',
   'default_pool_size = 3',
   ...(KEEPS_STATEMENTS ? ['max_prepared_statements = 200'] : []),
 ];
 
-/** By transaction, with prepared statements that clients lose. */
+/** Transaction pooling without support for prepared statements. */
 export const LOSING_STATEMENTS = [
   'pool_mode = transaction',
   ...(KEEPS_STATEMENTS ? ['max_prepared_statements = 0'] : []),
 ];
 
-/** A mode that the service works with: by transaction if the installed PgBouncer can do that, or else by session. */
+/**
+ * A mode that the service supports: transaction pooling if the installed PgBouncer allows it, otherwise session
+ * pooling.
+ */
 export const USABLE = KEEPS_STATEMENTS ? BY_TRANSACTION : ['pool_mode = session', 'default_pool_size = 80'];
 
 export interface PgBouncer {
   readonly url: string;
   readonly process: ChildProcess;
-  /** Kills it. */
+  /** Kills PgBouncer and deletes its files. */
   stop(): Promise<void>;
 }
 
 interface PgBouncerOptions {
-  /** Where it listens; a free one unless told. */
+  /** Default: a free port. */
   readonly listenPort?: number;
 }
 
 /**
- * Starts PgBouncer on loopback before a database.
- * @param settings lines of its section `pgbouncer`
+ * Starts PgBouncer on loopback in front of a database.
+ * @param settings lines of the section `pgbouncer` of its configuration
  */
 export const startPgBouncer = async (
   database: string,
@@ -84,13 +91,13 @@ export const startPgBouncer = async (
       ...settings,
     ].join('\n'),
   );
-  // It refuses to run as root.
+  // PgBouncer does not run as root.
   const owner = serverOwner(folder);
   if (owner) for (const path of [folder, file, users]) chownSync(path, owner.uid, owner.gid);
   chmodSync(users, 0o600);
   const process: ChildProcess = spawn(PGBOUNCER!, ['--quiet', file], { ...owner, cwd: '/', stdio: 'ignore' });
   const stop = async (): Promise<void> => {
-    // Asked politely, it would wait for its clients.
+    // After SIGINT it would wait for its clients.
     const isRunning = process.exitCode === null && process.signalCode === null;
     if (isRunning && process.kill('SIGKILL')) await once(process, 'exit');
     rmSync(folder, { recursive: true, force: true });

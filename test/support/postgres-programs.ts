@@ -9,7 +9,7 @@ import { eventuallyPasses } from './eventually.js';
 import { freePort } from './free-port.js';
 import { queryOnce } from './query-once.js';
 
-/** Where distributions put PostgreSQL's programs; the embedded packages have no pg_dump. */
+/** Returns the folder of the installed PostgreSQL programs; the embedded packages have no pg_dump. */
 export const findPrograms = (): string | undefined => {
   const [newest] = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt']
     .filter((parent) => existsSync(parent))
@@ -23,21 +23,21 @@ export const findPrograms = (): string | undefined => {
   return newest?.folder;
 };
 
-/** How to get them, for those who miss them. */
+/** How to install the programs; part of the message if they are missing. */
 export const POSTGRES_PROGRAMS =
   'initdb, pg_dump and pg_basebackup of PostgreSQL 15 or later (apt-get install postgresql)';
 
-/** A server of these programs, on loopback. */
+/** A running PostgreSQL server on loopback. */
 export interface Cluster {
-  /** Of its superuser and its empty database. */
+  /** The URL of its superuser and its empty database. */
   readonly url: string;
   /** The folder of its files. */
   readonly folder: string;
-  /** Kills it, so that nothing it has not written yet is. */
+  /** Stops it with SIGQUIT: without a final checkpoint, as in a crash. */
   readonly stop: () => Promise<void>;
 }
 
-/** @param folder a cluster's files */
+/** Starts a server. @param folder its data directory */
 export const launchCluster = async (programs: string, folder: string): Promise<Cluster> => {
   const port = await freePort();
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60'];
@@ -62,8 +62,8 @@ export const launchCluster = async (programs: string, folder: string): Promise<C
 };
 
 /**
- * A new cluster, whose pg_dump is of the server's version.
- * @param folder that every user can pass through: where we are root, the server is another user
+ * Creates and starts a new cluster with the installed programs.
+ * @param folder must be accessible to other users: if the tests run as root, the server runs as another user
  */
 export const startCluster = async (programs: string, folder: string): Promise<Cluster> => {
   const cluster = join(folder, 'cluster');

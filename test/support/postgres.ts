@@ -10,7 +10,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A spec's own statements may take as long as a busy machine needs; the limits of the service's pools stay as they are. */
+/** Pool settings without timeouts, for the statements of specs. */
 export const NO_LIMITS = {
   connectionTimeoutMillis: 0,
   query_timeout: 0,
@@ -27,7 +27,7 @@ const urlOn = (server: string, name: string): string => {
   return url.href;
 };
 
-/** Makes the database that others are copied from, which is several times as fast as migrating each. */
+/** Creates the migrated template database. Copying it is several times as fast as migrating each database. */
 export const createTemplate = async (server: string): Promise<void> => {
   await queryOnce(server, `create database ${TEMPLATE}`);
   const pool = createPool(urlOn(server, TEMPLATE), () => {}, NO_LIMITS);
@@ -35,10 +35,10 @@ export const createTemplate = async (server: string): Promise<void> => {
   await pool.end();
 };
 
-/** A database of the spec's own on the run's PostgreSQL, with the read models' tables (unless told not to). */
+/** Creates a database on the PostgreSQL of the test run, by default with all tables. */
 export const createDatabase = async ({ migrated = true } = {}): Promise<TestDatabase> => {
   const server = process.env['TEST_DATABASE_URL']!;
-  // On a server that others use too a template could be of another version, and nothing must be left behind.
+  // On a server that is not only for this run, a template could be of another version.
   const isServerOurs = process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
   const name = `test_${randomBytes(8).toString('hex')}`;
   await queryOnce(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
@@ -50,7 +50,7 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
     pool,
     drop: async () => {
       await pool.end();
-      // A drop waits for a checkpoint of the whole server. One that is deleted itself need only be left alone.
+      // Dropping a database waits for a checkpoint. A server that is deleted after the run need not drop its databases.
       await queryOnce(
         server,
         isServerOurs

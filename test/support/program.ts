@@ -3,33 +3,33 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { eventually } from './eventually.js';
 
-/** A built program of the service, in a process of its own. */
+/** A running process of a built program. */
 export interface Program {
   readonly process: ChildProcess;
-  /** What it has written so far, to both streams. */
+  /** The output of both streams so far. */
   said(): string;
   out(): string;
   err(): string;
-  /** Where it listens, by its last words about it. */
+  /** The URL of its last line "Listening on". */
   url(): string | undefined;
-  /** @throws Error with its words where it ends before it listens */
+  /** @throws Error with its output if it ends before it listens */
   listening(): Promise<string>;
   /** Whether it has ended. */
   isOver(): boolean;
   /** @returns the exit code, or the signal that killed it */
   ended(): Promise<number | NodeJS.Signals>;
-  /** Asks it to stop and waits for the end. */
+  /** Sends a signal (default: SIGTERM) and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
 export interface ProgramOptions {
-  /** Added to this process's. */
+  /** Added to the environment of this process. */
   readonly env: NodeJS.ProcessEnv;
   /** The folder of the built programs. Default `dist`. */
   readonly installed?: string;
 }
 
-/** Starts a built program, whose words go to the specs as they do to a file. */
+/** Starts a built program and collects its output. */
 export const startProgram = (
   program: 'src/main.js' | 'src/cli.js' | 'projections/main.js',
   words: readonly string[],
@@ -48,7 +48,8 @@ export const startProgram = (
     text.said += chunk;
     text.err += chunk;
   });
-  // What it wrote last is read after its exit. Its `close` does not come where the channel to it was closed here.
+  // The last output may arrive after the exit. The event `close` is not emitted if this process has closed the IPC
+  // channel.
   const over = Promise.all([once(child, 'exit'), once(child.stdout!, 'close'), once(child.stderr!, 'close')]);
   const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const url = (): string | undefined => [...text.said.matchAll(/Listening on (http:\/\/[\d.]+:\d+)/g)].at(-1)?.[1];

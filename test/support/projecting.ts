@@ -6,23 +6,23 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Backoff } from '../../src/flow/retry.js';
 import { eventually } from './eventually.js';
 
-/** A projector at work in this process. */
+/** A projector that runs in this process. */
 export interface Projecting {
-  /** What kept the read models from moving on, so far. */
+  /** The problems that the projector has reported so far. */
   readonly troubles: readonly string[];
   /**
-   * Resolves when every projection has reached the head of the log as it is now.
-   * @throws what the projector ended with
+   * Resolves when every projection has reached the present head of the log.
+   * @throws the error that the projector ended with
    */
   reached(): Promise<void>;
-  /** @throws what the projector ended with */
+  /** @throws the error that the projector ended with */
   stop(): Promise<void>;
 }
 
 export interface ProjectingOptions {
-  /** How it waits before it tries again. Default: as the service. */
+  /** The delays between retries. Default: those of the service. */
   readonly backoff?: Backoff;
-  /** Where the checkpoints are read, if the projector's own pool is one that fails. */
+  /** The pool that reads the checkpoints, if the projector's own pool is made to fail. */
   readonly watchedBy?: Pool;
 }
 
@@ -65,8 +65,8 @@ export const startProjecting = (
 };
 
 /**
- * Projects what is in a log now, and ends.
- * @returns what kept the read models from moving on: nothing where all went well
+ * Runs a projector until it has reached the head of the log.
+ * @returns the problems that the projector reported
  */
 export const projectToHead = async (
   log: EventLog,

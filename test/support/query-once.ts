@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 
-/** Sends SQL on a connection of its own, which has no limits. */
+/** Runs SQL on a new connection without timeouts. */
 export const queryOnce = async <Row>(url: string, sql: string): Promise<Row[]> => {
   const client = new Client({ connectionString: url });
   client.on('error', () => {});

@@ -1,8 +1,8 @@
-/** A seeded source of chance (mulberry32), so that what failed once fails again. */
+/** A seeded random number generator (mulberry32), so that a failure can be repeated. */
 export class Random {
   constructor(private seed: number) {}
 
-  /** 0 to below 1 */
+  /** Returns a number from 0 to below 1. */
   next(): number {
     this.seed = (this.seed + 0x6d2b79f5) | 0;
     let t = Math.imul(this.seed ^ (this.seed >>> 15), 1 | this.seed);
@@ -10,7 +10,7 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** 0 to below `below` */
+  /** Returns an integer from 0 to below `below`. */
   int(below: number): number {
     return Math.floor(this.next() * below);
   }
@@ -23,7 +23,7 @@ export class Random {
     return from[this.int(from.length)]!;
   }
 
-  /** A copy in another order in which nothing is more than `window` places from where it was. */
+  /** Returns a shuffled copy in which no element has moved by more than `window` places. */
   shuffled<T>(list: readonly T[], window = list.length): T[] {
     return list
       .map((value, index) => ({ value, at: index + this.next() * window }))

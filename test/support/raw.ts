@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** What has come over a connection, as latin1. */
+/** The data received over a connection, as latin1. */
 interface Heard {
   readonly answer: string;
   readonly isClosed: boolean;
@@ -8,9 +8,9 @@ interface Heard {
 
 interface Conversation {
   readonly socket: Socket;
-  /** What has come so far. */
+  /** The data received so far. */
   readonly heard: Heard;
-  /** Settles when the connection has ended, however it did. */
+  /** Resolves when the connection has ended. */
   readonly closed: Promise<Heard>;
 }
 
@@ -19,7 +19,7 @@ const open = (url: string): Socket => {
   return connect(Number(port), hostname).on('error', () => {});
 };
 
-/** A connection on which bytes are sent as they are, and nothing is ever read. */
+/** Opens a connection, sends the bytes unchanged, and never reads. */
 export const sendUnread = (url: string, bytes: string | Buffer): Socket => {
   const socket = open(url);
   socket.pause();
@@ -27,7 +27,7 @@ export const sendUnread = (url: string, bytes: string | Buffer): Socket => {
   return socket;
 };
 
-/** A connection on which bytes are sent as they are, and all is read. */
+/** Opens a connection, sends the bytes unchanged, and reads everything. */
 export const converse = (url: string, bytes: string | Buffer): Conversation => {
   const socket = open(url);
   const heard = { answer: '', isClosed: false };
@@ -42,12 +42,12 @@ export const converse = (url: string, bytes: string | Buffer): Conversation => {
   return { socket, heard, closed };
 };
 
-/** Sends bytes as they are. @returns what came back until the other side closed, or until `patience` (ms) was over */
-export const sendRaw = async (url: string, bytes: string | Buffer, patience = 30_000): Promise<Heard> => {
+/** Sends bytes unchanged. @returns the data received until the server closed the connection or the time was over */
+export const sendRaw = async (url: string, bytes: string | Buffer, timeoutMs = 30_000): Promise<Heard> => {
   const { socket, heard, closed } = converse(url, bytes);
   let timer: NodeJS.Timeout | undefined;
   const isOver = new Promise<Heard>((resolve) => {
-    timer = setTimeout(() => resolve({ ...heard }), patience);
+    timer = setTimeout(() => resolve({ ...heard }), timeoutMs);
   });
   const seen = await Promise.race([closed, isOver]);
   clearTimeout(timer);
@@ -55,15 +55,15 @@ export const sendRaw = async (url: string, bytes: string | Buffer, patience = 30
   return seen;
 };
 
-/** Sends until it is answered. @returns the status, 0 if there was none within `patience` (ms) */
+/** Sends the pieces until a response arrives. @returns its status, or 0 if no response arrived in time */
 export const sendUntilAnswered = async (
   url: string,
   pieces: Iterable<string | Buffer>,
-  patience: number,
+  timeoutMs: number,
 ): Promise<number> => {
   const { socket, heard, closed } = converse(url, '');
   socket.setMaxListeners(0);
-  const timer = setTimeout(() => socket.destroy(), patience);
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
   socket.on('data', () => heard.answer.includes('\r\n\r\n') && socket.destroy());
   for (const piece of pieces) {
     if (!socket.writable || heard.answer !== '') break;
@@ -74,7 +74,7 @@ export const sendUntilAnswered = async (
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
 };
 
-/** A connection that sends a beginning, then a drop every now and then. */
+/** Opens a connection that sends `head`, and then `drop` every `everyMs`. */
 export const drip = (
   url: string,
   { head, drop, everyMs }: { head: string; drop: string; everyMs: number },

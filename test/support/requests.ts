@@ -1,7 +1,7 @@
 import type { CallOptions } from './call.js';
 import { cloudEvent, sent } from './upstream.js';
 
-/** One call of a route. */
+/** A request to a route. */
 export interface Request extends Omit<CallOptions, 'key'> {
   readonly path: string;
 }
@@ -14,7 +14,9 @@ const report = (organization: string, n: number): object => {
   return cloudEvent(sent('ReportFiled', { organization, reportId: `${n}`, createdAt: at, updatedAt: at }));
 };
 
-/** A request of every route with a key, each number another question, if the route can be asked more than one. */
+/**
+ * A request for every route that needs a key, by operation id. Different numbers give different requests if possible.
+ */
 export const REQUESTS: Readonly<Record<string, (n: number, organization: string) => Request>> = {
   checkAsset: (n) => ({ path: '/v2/asset/check', json: { content: `${n}.example` } }),
   checkAssets: (n) => ({ path: '/v2/asset/check/bulk', json: { contents: [`${n}.example`] } }),
@@ -72,5 +74,5 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   }),
 };
-/** What these answer does not come from the read models. */
+/** Operations that respond without the read models. */
 export const ANSWERED_WITHOUT = ['checkAsset', 'checkAssets', 'sendEvents'];

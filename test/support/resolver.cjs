@@ -1,6 +1,6 @@
 /**
- * Resolves packages as the built service does: to their bundles, if it is built (ADR 0021). Each spec loads the packages
- * anew, and a bundle takes half the time.
+ * Resolves packages to their bundles in `dist`, if they are built (ADR 0021). Each spec loads all packages again, and a
+ * bundle loads in half the time.
  */
 const { existsSync } = require('node:fs');
 const path = require('node:path');
@@ -25,9 +25,9 @@ module.exports = (request, options) => {
   const isPackage = /^[@a-z]/.test(request);
   const bundle = isPackage && options.conditions?.includes('import') ? bundleOf(request) : undefined;
   if (bundle !== undefined) return bundle;
-  // Node requires the bundle that is imported. Jest cannot, and the package itself is three hundred files.
+  // Unlike Node, Jest cannot require the bundle, and the package itself has three hundred files.
   if (request === 'class-validator' && options.basedir.startsWith(BUNDLES)) return CLASS_VALIDATOR;
-  // What a bundle requires is CommonJS: Jest cannot require the ES modules beside it, as Node does.
+  // Unlike Node, Jest cannot require the ES modules of the bundles, so bundles get the CommonJS packages.
   const basedir = isPackage && options.basedir.startsWith(BUNDLES) ? PROJECT : options.basedir;
   return options.defaultResolver(request, { ...options, basedir });
 };

@@ -1,7 +1,7 @@
 /**
- * A process that holds an embedded PostgreSQL in a temporary folder for as long as its standard input is open, then
- * deletes both: so nothing is left behind however the run that wants it ends. Writes the server's URL as its only line,
- * once it holds a database with the read models' tables to copy, and ends its output once the server has stopped.
+ * Runs an embedded PostgreSQL in a temporary folder until its standard input is closed, and then deletes the folder, so
+ * that nothing remains however the test run ends. Prints the URL of the server once the template database exists, and
+ * closes its output once the server has stopped.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { createTemplate } from './postgres.js';
 import { superuserOf } from './superuser.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-test-'));
-// Where we are root the server is another user, who has to pass.
+// If the tests run as root, the server runs as another user, who must be able to enter the folder.
 if (process.getuid?.() === 0) await chmod(folder, 0o711);
 const { cluster } = await findClusterLayout(folder);
 const parents = new Set([dirname(cluster), folder]);
@@ -22,23 +22,23 @@ const remove = async (): Promise<void> => {
   for (const parent of parents) await rm(parent, { recursive: true, force: true, maxRetries: 20 });
 };
 
-/** What a server needs that keeps its data, or grows old. */
-const FOR_GOOD = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'];
+/** Settings that a short-lived server does not need. */
+const DURABILITY_SETTINGS = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'];
 
-const forgetDurability = async (url: string): Promise<void> => {
+const disableDurability = async (url: string): Promise<void> => {
   const client = new Client({ connectionString: url });
   await client.connect();
-  for (const setting of FOR_GOOD) await client.query(`alter system set ${setting} = off`);
+  for (const setting of DURABILITY_SETTINGS) await client.query(`alter system set ${setting} = off`);
   await client.query('select pg_reload_conf()');
   await client.end();
 };
 
 const hold = async (): Promise<void> => {
-  // On loopback, so that the faults' proxies can stand between, and so that both ways to listen are used.
+  // The server listens on loopback, so that tests can put a proxy in front of it.
   const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
   process.stdout.on('error', () => {});
   const url = await superuserOf(folder);
-  await forgetDurability(url);
+  await disableDurability(url);
   await createTemplate(url);
   process.stdout.write(`${url}\n`);
   for await (const _ of process.stdin);
@@ -46,7 +46,7 @@ const hold = async (): Promise<void> => {
   process.stdout.end();
 };
 
-// Ctrl-C is for the run; this process ends after it.
+// Ctrl-C ends the test run; this process ends after it.
 process.on('SIGINT', () => {});
 for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.push(null));
 await hold().finally(remove);

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../src/events/declaring/fields.js';
 
 type Json = Record<string, unknown>;
 
-/** Values that are in a schema, by the keywords that the events' schemas use. A format is left to chance. */
+/** Generates values that match a schema, for the keywords that the event schemas use except `format`. */
 export const valueOf = (schema: JsonSchema): fc.Arbitrary<unknown> => {
   const type = [schema['type']].flat()[0];
   const some = oneTypeValue({ ...schema, type });
@@ -43,13 +43,13 @@ const oneTypeValue = (schema: JsonSchema): fc.Arbitrary<unknown> => {
 const face = '\u{1f600}';
 const AT = '2026-03-01T12:00:00';
 
-/** Stands for a field that is taken out. */
+/** Marks a field that is to be removed. */
 const ABSENT = Symbol('absent');
 
-/** At the limits of what a field may be, and beyond them. */
+/** Values at the limits of the fields and beyond. */
 export const AWKWARD: readonly unknown[] = [
   [ABSENT, null, true, false, 0, -0, 1, -1, 1.5, 2 ** 53 - 1, 2 ** 53, 1e300, [], {}, [[]], [{}], [null], ['a', 'a']],
-  // Of an object like this there is no String().
+  // String() throws for such an object.
   [{ toString: 1 }],
   ['', ' ', 'a', '-a', 'a-', 'A', 'a_b', '_', 'a\n', '\n', 'a b', 'a.b:c', 'á', '\0', 'a\0', '\ud800', face],
   [64, 65, 128, 129].flatMap((length) => ['a'.repeat(length), 'A'.repeat(length)]),

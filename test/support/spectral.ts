@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module';
 import type { ISpectralDiagnostic, RulesetDefinition } from '@stoplight/spectral-core';
 
-/** Recommended, and not for us. */
+/** Recommended rules that do not apply to this project. */
 const OFF = {
   oas: {},
   asyncapi: {
-    // The generators of AsyncAPI do not read 3.1.
+    // The AsyncAPI generators do not support 3.1.
     'asyncapi-latest-version': 'off',
-    // Address and e-mail of an operator that we do not know.
+    // The contact of the operator is not known.
     'asyncapi-info-contact-properties': 'off',
   },
 } as const;
@@ -15,12 +15,12 @@ const OFF = {
 const require = createRequire(import.meta.url);
 
 /**
- * What Spectral's recommended rules say of a document.
+ * Checks a document with Spectral's recommended rules.
  * @param kind `oas`: OpenAPI; `asyncapi`: AsyncAPI
- * @returns rule, message and place of each complaint, hints included
+ * @returns rule, message and path of each finding, hints included
  */
 export const spectralComplaints = async (kind: 'oas' | 'asyncapi', document: object): Promise<string[][]> => {
-  // Both are CommonJS and take a second to load, which only the specs that lint should pay.
+  // Both packages are loaded only here, because they take a second to load.
   const { Spectral } = require('@stoplight/spectral-core') as typeof import('@stoplight/spectral-core');
   const rulesets = require('@stoplight/spectral-rulesets') as Record<typeof kind, RulesetDefinition>;
   const spectral = new Spectral();

@@ -4,11 +4,11 @@ import { type Postmaster, urlOf } from '../../src/postgres/embedded/endpoint.js'
 import { findClusterLayout, type ClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import { findPostmaster } from '../../src/postgres/embedded/postmaster.js';
 
-/** The URL of a server's superuser, who can make databases and roles as the service's role cannot. */
+/** Returns the URL of a server's superuser, who can create databases and roles. */
 export const superuserUrl = async ({ passwordFile }: ClusterLayout, postmaster: Postmaster): Promise<string> =>
   urlOf(postmaster, SUPERUSER, await readFile(passwordFile, 'utf8'));
 
-/** The same, of the server that runs in a data directory. */
+/** Returns the URL of the superuser of the server that runs in a data directory. */
 export const superuserOf = async (dataDir: string): Promise<string> => {
   const place = await findClusterLayout(dataDir);
   return superuserUrl(place, (await findPostmaster(place.cluster))!);

@@ -23,7 +23,7 @@ export class TestClock implements Clock {
     });
   }
 
-  /** Advances the time step by step, and lets everything run that was waiting for a step. */
+  /** Advances the time in steps of `stepMs`, and lets the code run that waits for each step. */
   async advance(ms: number, stepMs = 10): Promise<void> {
     for (const end = this.time + ms; this.time < end;) {
       this.time = Math.min(end, this.time + stepMs);

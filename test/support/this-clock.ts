@@ -1,4 +1,4 @@
 import type { DatabaseTime } from '../../src/event-log/eventstoredb/log.js';
 
-/** The clock of this machine as the clock of the database. */
+/** Uses the clock of this machine instead of the database's clock. */
 export const thisClock: DatabaseTime = { read: async () => Date.now(), close: async () => {} };

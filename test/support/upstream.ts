@@ -4,9 +4,9 @@ import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
 import { parseEvent, toJson, UPSTREAM, type UpstreamEvent } from '../../src/events/event.js';
 import { streamOf } from '../../src/events/streams.js';
 import type { TestApp } from './app.js';
-import type { Answer } from './call.js';
+import type { ApiResponse } from './call.js';
 
-/** An upstream event as its sender writes it. */
+/** An event as an upstream sender sends it. */
 export interface Sent {
   readonly id: string;
   readonly type: UpstreamEvent['type'];
@@ -21,24 +21,24 @@ export const sent = (type: UpstreamEvent['type'], data: Record<string, unknown>,
   data,
 });
 
-/** The data of a good event of each type: its declaration's example. */
+/** Valid data for each event type: the example of its declaration. */
 export const EXAMPLES = Object.fromEntries(UPSTREAM.map(({ type, example }) => [type, example])) as Readonly<
   Record<UpstreamEvent['type'], Readonly<Record<string, unknown>>>
 >;
 
-/** A state of a threat, one of acme's that counts unless `data` says otherwise. */
+/** A `ThreatStatusChanged` event. By default it belongs to acme and counts as a new threat. */
 export const sentThreat = (threatId: string, data: object = {}, id?: string): Sent =>
   sent('ThreatStatusChanged', { ...EXAMPLES.ThreatStatusChanged, threatId, ...data }, id);
 
-/** A report, one of acme's that counts unless `data` says otherwise. */
+/** A `ReportFiled` event. By default it belongs to acme and is counted. */
 export const sentReport = (reportId: string, data: object = {}, id?: string): Sent =>
   sent('ReportFiled', { ...EXAMPLES.ReportFiled, brands: [], reportId, ...data }, id);
 
-/** A status of an asset for everybody: blocked, unless `data` says otherwise. */
+/** An `AssetStatusChanged` event. By default it blocks the asset for every organization. */
 export const sentStatus = (changeId: string, data: object = {}, id?: string): Sent =>
   sent('AssetStatusChanged', { ...EXAMPLES.AssetStatusChanged, brandReviews: [], changeId, ...data }, id);
 
-/** As CloudEvents JSON. */
+/** Returns the event as CloudEvents JSON. */
 export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> => ({
   specversion: '1.0',
   id,
@@ -48,20 +48,20 @@ export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> =>
   data,
 });
 
-/** As the endpoint stores it. */
+/** Returns the stream and the event that the ingestion endpoint would store. */
 export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEvent } => {
   const { event, issues } = parseEvent(type, data);
-  if (!event) throw new Error(`The spec's own event is wrong: ${issues.join('; ')}`);
+  if (!event) throw new Error(`The event of the spec is invalid: ${issues.join('; ')}`);
   const metadata = { source: SOURCE, id, time: '2026-01-01T00:00:00.000Z' };
   const stream = streamOf(event);
   return { stream, event: { id: eventIdOf(SOURCE, id, type, stream), type, data: toJson(event), metadata } };
 };
 
-/** The id under which it is stored. */
+/** Returns the id of the stored event. */
 export const eventId = ({ id, type, data }: Sent): string =>
   eventIdOf(SOURCE, id, type, streamOf({ type, data } as unknown as UpstreamEvent));
 
-/** As a log that has stored them in this order, one that occurs twice stored twice. */
+/** Returns the events as a log returns them that stored them in this order; repeated events are stored repeatedly. */
 export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {
   const revisions = new Map<string, bigint>();
   return events.map((one, index) => {
@@ -74,10 +74,10 @@ export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {
 
 /**
  * Sends events to the endpoint as upstream does, with a key of scope `ingest`.
- * @returns the answer, for a later call's `after`
- * @throws if an event was not accepted
+ * @returns the response, for the option `after` of a later call
+ * @throws Error if an event was not accepted
  */
-export const report = async (app: TestApp, key: string, events: readonly Sent[]): Promise<Answer> => {
+export const report = async (app: TestApp, key: string, events: readonly Sent[]): Promise<ApiResponse> => {
   const headers = { 'content-type': 'application/cloudevents-batch+json' };
   const answer = await app.call('/v2/events', { key, headers, json: events.map(cloudEvent) });
   if (answer.body.accepted !== events.length) throw new Error(`Not all accepted: ${JSON.stringify(answer.body)}`);

@@ -1,6 +1,6 @@
 /**
- * Writes the API reference of the build into the file that is named. The types in it come from a plugin of the build,
- * which Jest's transform does not know; nothing is started, so it takes no database and about a second.
+ * Writes the API reference of the build into a file. It is a built program, because the types in the reference come
+ * from a compiler plugin that Jest does not use. It needs no database.
  */
 import { writeFileSync } from 'node:fs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'node:http';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
-import type { Scene } from '../../rig/scene.js';
+import { sendRequest } from '../../rig/http-request.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { cloudEvent, sentThreat } from '../../../test/support/upstream.js';
-import { unnoticed } from '../../rig/bystanders.js';
+import { withBystanders } from '../../rig/bystanders.js';
 import { sendAll } from '../../rig/send-all.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import { Statuses } from '../../rig/statuses.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly types: number;
   readonly days: number;
   readonly connections: number;
@@ -29,20 +29,20 @@ const threat = (run: number, n: number, type: string, at: number): object => {
   return cloudEvent(sentThreat(id, data, id));
 };
 
-const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { types, days, connections, seconds } = dose;
+const attack = async (context: RunContext, target: Target, scale: Scale): Promise<Outcome> => {
+  const { types, days, connections, seconds } = scale;
   const run = Date.now();
   const findings: string[] = [];
   const now = Date.now();
-  // What a key of the organization's own may not: types that nobody knows, and days before there were any.
+  // Unknown types and days in the far past, which a key of the organization may not send.
   const odd = [
     ...Array.from({ length: 500 }, (_, n) => threat(run, -1 - n, `TYPE_${n}`, now)),
     ...Array.from({ length: 500 }, (_, n) => threat(run, -501 - n, 'URL', -DAY_MS * (n + 1))),
   ];
   const { accepted } = await sendAll(target, target.senders[ORGANIZATION], odd, BATCH);
   if (accepted > 0) findings.push(`${accepted} of ${odd.length} odd types and days were accepted`);
-  scene.tell('filling the organization');
-  // What upstream may say of it all the same.
+  context.reportProgress('filling the organization');
+  // Upstream may send them.
   const known = [
     ...Array.from({ length: types }, (_, n) => threat(run, n, `TYPE_${n}`, now - n * 1_000)),
     ...Array.from({ length: days }, (_, n) => threat(run, types + n, 'URL', (n * DAY_MS) % now)),
@@ -50,17 +50,17 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   await sendAll(target, target.ingest, known, BATCH);
   const statuses = new Statuses();
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const noticed = await unnoticed(scene, target, async () => {
+  const noticed = await withBystanders(context, target, async () => {
     const until = Date.now() + seconds * 1_000;
     let n = 0;
     const lane = async (): Promise<void> => {
       while (Date.now() < until) {
         n += 1;
         const start = new Date(n * 3_601_000 + 1).toISOString();
-        const { status, headers } = await ask(`${target.url}/v2/organization/metrics?startDate=${start}`, {
+        const { status, headers } = await sendRequest(`${target.url}/v2/organization/metrics?startDate=${start}`, {
           key: target.keys[ORGANIZATION],
           agent,
-          patience: 60_000,
+          timeoutMs: 60_000,
         });
         statuses.note(status, headers);
         if (status !== 200) await sleep(20);
@@ -70,19 +70,19 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
     agent.destroy();
   });
   return {
-    dose: `${types} types and ${days} days, ${connections} queries at once for ${seconds} s`,
-    seen: `its own: ${statuses}; ${noticed.seen}`,
+    workload: `${types} types and ${days} days, ${connections} queries at once for ${seconds} s`,
+    observed: `own requests: ${statuses}; ${noticed.observed}`,
     findings: [...findings, ...noticed.findings, ...statuses.check(200, 422, 429, 503)],
   };
 };
 
-export const noisyTenant: Scenario<Dose> = {
+export const noisyTenant: Scenario<Scale> = {
   name: 'S21',
-  what: 'one organization’s queries are expensive and many',
+  what: 'one organization sends many expensive queries',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.2.1': 'Input Validation' },
   full: { types: 100_000, days: 20_000, connections: 200, seconds: 30 },
-  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
-  guard: 'at most two queries an organization at a time',
-  counterTest: { types: 2_000, days: 0, connections: 80, seconds: 1 },
-  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
+  run: async (context, scale, sharedServices) => attack(context, await sharedServices.service(), scale),
+  guard: 'at most two concurrent queries per organization',
+  controlScale: { types: 2_000, days: 0, connections: 80, seconds: 1 },
+  withoutGuard: async (context, scale) => attack(context, await startNaiveService(context), scale),
 };

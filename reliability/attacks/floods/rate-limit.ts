@@ -1,27 +1,27 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
-import type { Scene } from '../../rig/scene.js';
-import { STRICT, unnoticed } from '../../rig/bystanders.js';
-import { inLanes } from '../../rig/lanes.js';
-import { openNaive, openService, TENANTS } from '../../rig/site.js';
+import { sendRequest } from '../../rig/http-request.js';
+import type { RunContext } from '../../rig/run-context.js';
+import { STRICT, withBystanders } from '../../rig/bystanders.js';
+import { runConcurrently } from '../../rig/run-concurrently.js';
+import { startNaiveService, startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 import { Statuses } from '../../rig/statuses.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
-  /** A minute; the others ask up to 2,400 times in one. */
+interface Scale {
+  /** Requests per minute and key. The bystanders send up to 2,400 requests a minute. */
   readonly limit: number;
-  /** How many times its limit it asks. */
+  /** The number of requests as a multiple of the limit. */
   readonly times: number;
 }
 
-const attack = async (scene: Scene, target: Target, { limit, times }: Dose): Promise<Outcome> => {
+const attack = async (context: RunContext, target: Target, { limit, times }: Scale): Promise<Outcome> => {
   const statuses = new Statuses();
-  const { seen, findings } = await unnoticed(
-    scene,
+  const { observed, findings } = await withBystanders(
+    context,
     target,
     () =>
-      inLanes(8, limit * times, async () => {
-        const { status, headers } = await ask(`${target.url}/v2/organization/metrics`, {
+      runConcurrently(8, limit * times, async () => {
+        const { status, headers } = await sendRequest(`${target.url}/v2/organization/metrics`, {
           key: target.keys[TENANTS[0]!],
         });
         statuses.note(status, headers);
@@ -29,27 +29,27 @@ const attack = async (scene: Scene, target: Target, { limit, times }: Dose): Pro
     { ...STRICT, factor: 1.5 },
   );
   const good = statuses.of(200);
-  // A minute may end while it asks.
+  // Twice the limit, because a new minute may begin during the attack.
   const most = limit * 2;
   return {
-    dose: `${times} times the limit of ${limit} a minute`,
-    seen: `${statuses}; ${seen}`,
+    workload: `${times} times the limit of ${limit} a minute`,
+    observed: `${statuses}; ${observed}`,
     findings: [
       ...findings,
-      ...(good > most ? [`${good} requests were answered where ${limit} a minute are allowed`] : []),
+      ...(good > most ? [`${good} requests got 200, but ${limit} a minute are allowed`] : []),
       ...statuses.check(200, 429),
     ],
   };
 };
 
-export const rateLimit: Scenario<Dose> = {
+export const rateLimit: Scenario<Scale> = {
   name: 'S10',
-  what: 'one key asks ten times as often as it may',
+  what: 'one key sends ten times as many requests as its rate limit allows',
   asvs: { '2.4.1': 'Anti-automation', '6.1.1': 'Authentication Documentation', '15.4.4': 'Safe Concurrency' },
   full: { limit: 3_000, times: 10 },
-  run: async (scene, dose) =>
-    attack(scene, await openService(scene, { env: { RATE_LIMIT_PER_MINUTE: String(dose.limit) } }), dose),
-  guard: 'a limit for each key',
-  counterTest: { limit: 1_000, times: 2.5 },
-  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
+  run: async (context, scale) =>
+    attack(context, await startAttackTarget(context, { env: { RATE_LIMIT_PER_MINUTE: String(scale.limit) } }), scale),
+  guard: 'a rate limit per key',
+  controlScale: { limit: 1_000, times: 2.5 },
+  withoutGuard: async (context, scale) => attack(context, await startNaiveService(context), scale),
 };

@@ -2,20 +2,20 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
-import type { Scene } from '../../rig/scene.js';
-import { unnoticed } from '../../rig/bystanders.js';
+import { sendRequest } from '../../rig/http-request.js';
+import type { RunContext } from '../../rig/run-context.js';
+import { withBystanders } from '../../rig/bystanders.js';
 import { sendUnread } from '../../../test/support/raw.js';
-import { type Opened, openService, QUIET, TENANTS } from '../../rig/site.js';
+import { type RunningService, startAttackTarget, QUIET, TENANTS } from '../../rig/shared-services.js';
 
-interface Dose {
+interface Scale {
   /** How often they fill what they can. Each time is held for as long as the service lets it. */
   readonly rounds: number;
 }
 
 const MB = 1024 * 1024;
 const KEYS = 7;
-/** 8 MiB that come as 8 KiB, without the end: what is read of it waits for the rest. */
+/** A body of 8 MiB, compressed to 8 KiB, without its end. */
 const UNFINISHED = gzipSync(' '.repeat(8 * MB - 1)).subarray(0, -16);
 const BODIES_OF_KEY = 2;
 const HOLD_MS = 4_000;
@@ -32,23 +32,28 @@ const unfinished = (key: string): Buffer =>
     Buffer.from('\r\n'),
   ]);
 
-const attack = async (scene: Scene, target: Opened, keys: readonly string[], { rounds }: Dose): Promise<Outcome> => {
+const attack = async (
+  context: RunContext,
+  target: RunningService,
+  keys: readonly string[],
+  { rounds }: Scale,
+): Promise<Outcome> => {
   let asked = 0;
   const refused: number[] = [];
-  const { seen, findings } = await unnoticed(scene, target, async () => {
+  const { observed, findings } = await withBystanders(context, target, async () => {
     for (let round = 0; round < rounds; round += 1) {
       const sockets: Socket[] = [];
       for (const key of keys)
         for (let n = 0; n < BODIES_OF_KEY; n += 1) {
           sockets.push(sendUnread(target.url, unfinished(key)));
-          // One after the other: what is refused because all come at once leaves room.
+          // Sent one after the other, because concurrent bodies would be rejected for another reason.
           await sleep(100);
         }
       for (const until = Date.now() + HOLD_MS; Date.now() < until; await sleep(100)) {
         const question = { key: target.keys[QUIET[0]]!, body: LARGE };
-        const { status } = await ask(`${target.url}/v2/asset/check/bulk`, question);
+        const { status } = await sendRequest(`${target.url}/v2/asset/check/bulk`, question);
         asked += 1;
-        // 408 would say that this thread, which has the lowest priority, took too long to send it.
+        // A 408 means that this low-priority thread sent too slowly.
         if (status === 429 || status === 503) refused.push(status);
       }
       for (const socket of sockets) socket.destroy();
@@ -56,8 +61,8 @@ const attack = async (scene: Scene, target: Opened, keys: readonly string[], { r
   });
   const bytes = keys.length * BODIES_OF_KEY * UNFINISHED.length;
   return {
-    dose: `${keys.length} keys with ${BODIES_OF_KEY} unfinished bodies each, ${Math.round(bytes / 1024)} KiB as sent, ${rounds} times`,
-    seen: `${refused.length} of ${asked} bodies of 400 KB of another organization refused; ${seen}`,
+    workload: `${keys.length} keys with ${BODIES_OF_KEY} unfinished bodies each, ${Math.round(bytes / 1024)} KiB as sent, ${rounds} times`,
+    observed: `${refused.length} of ${asked} bodies of 400 KB of another organization rejected; ${observed}`,
     findings: [
       ...findings,
       ...(refused.length > 0
@@ -67,23 +72,23 @@ const attack = async (scene: Scene, target: Opened, keys: readonly string[], { r
   };
 };
 
-export const manyKeys: Scenario<Dose> = {
+export const manyKeys: Scenario<Scale> = {
   name: 'S28',
-  what: 'an organization that uses the budget of a key for each of many keys',
+  what: 'one organization uses many keys, each up to the memory budget of request bodies',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
   full: { rounds: 10 },
-  run: async (scene, dose, site) => {
-    const target = await site.service('weighed');
+  run: async (context, scale, sharedServices) => {
+    const target = await sharedServices.service('weighed');
     const keys: string[] = [];
     for (let n = 0; n < KEYS; n += 1) keys.push((await target.issue(['read', 'ingest'], TENANTS[10]!)).key);
-    return attack(scene, target, keys, dose);
+    return attack(context, target, keys, scale);
   },
-  guard: 'bodies count for the organization, whichever of its keys they come with',
-  counterTest: { rounds: 1 },
-  // What each key could hold if bodies counted for it alone: as if each were another organization's.
-  without: async (scene, dose) => {
-    const target = await openService(scene);
+  guard: 'the memory budget of request bodies is per organization, not per key',
+  controlScale: { rounds: 1 },
+  // Simulates a budget per key: each key belongs to another organization.
+  withoutGuard: async (context, scale) => {
+    const target = await startAttackTarget(context);
     const keys = TENANTS.slice(0, KEYS).map((organization) => target.senders[organization]!);
-    return attack(scene, target, keys, dose);
+    return attack(context, target, keys, scale);
   },
 };

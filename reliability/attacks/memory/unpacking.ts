@@ -1,23 +1,23 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import type { Scene } from '../../rig/scene.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { emptyBlocks } from '../../../test/support/empty-blocks.js';
 import { sendUntilAnswered } from '../../../test/support/raw.js';
-import { unnoticed } from '../../rig/bystanders.js';
-import { inLanes } from '../../rig/lanes.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { withBystanders } from '../../rig/bystanders.js';
+import { runConcurrently } from '../../rig/run-concurrently.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import { Statuses } from '../../rig/statuses.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly bodies: number;
   readonly atOnce: number;
 }
 
 const MB = 1024 * 1024;
-/** 200,000 blocks: two seconds of a thread, and nothing comes out. */
+/** 200,000 empty blocks, which take two seconds to decompress to nothing. */
 const BODY = emptyBlocks(Math.round(2.2 * MB));
 const PIECE = 64 * 1024;
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 const chunk = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
@@ -31,30 +31,30 @@ function* request(key: string): Generator<string | Buffer> {
   yield '0\r\n\r\n';
 }
 
-const attack = async (scene: Scene, target: Target, { bodies, atOnce }: Dose): Promise<Outcome> => {
+const attack = async (context: RunContext, target: Target, { bodies, atOnce }: Scale): Promise<Outcome> => {
   const key = target.keys[TENANTS[11]!]!;
   const statuses = new Statuses();
-  const { seen, findings } = await unnoticed(scene, target, () =>
-    inLanes(atOnce, bodies, async (n) => {
-      statuses.note(await sendUntilAnswered(target.url, request(key), PATIENCE_MS));
-      scene.tell(`${n} of ${bodies} bodies`);
+  const { observed, findings } = await withBystanders(context, target, () =>
+    runConcurrently(atOnce, bodies, async (n) => {
+      statuses.note(await sendUntilAnswered(target.url, request(key), TIMEOUT_MS));
+      context.reportProgress(`${n} of ${bodies} bodies`);
     }),
   );
   return {
-    dose: `${bodies} gzip bodies of ${(BODY.length / MB).toFixed(1)} MiB that hold nothing, ${atOnce} at once`,
-    seen: `${statuses}; ${seen}`,
-    // An early refusal may reach a sender as a reset: 0.
+    workload: `${bodies} gzip bodies of ${(BODY.length / MB).toFixed(1)} MiB that decompress to nothing, ${atOnce} concurrently`,
+    observed: `${statuses}; ${observed}`,
+    // An early rejection may reach the sender as a reset (0).
     findings: [...findings, ...statuses.check(0, 400, 429)],
   };
 };
 
-export const unpacking: Scenario<Dose> = {
+export const unpacking: Scenario<Scale> = {
   name: 'S27',
-  what: 'compressed bodies that take long to decompress and hold nothing',
+  what: 'compressed bodies that take long to decompress to nothing',
   asvs: { '5.2.3': 'File Upload and Content', '15.2.2': 'Security Architecture and Dependencies' },
   full: { bodies: 2_000, atOnce: 16 },
-  run: async (scene, dose, site) => attack(scene, await site.service('weighed'), dose),
-  guard: 'a body larger packed than unpacked is refused while it arrives',
-  counterTest: { bodies: 6, atOnce: 3 },
-  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
+  run: async (context, scale, sharedServices) => attack(context, await sharedServices.service('weighed'), scale),
+  guard: 'a body that is larger compressed than decompressed is rejected while it arrives',
+  controlScale: { bodies: 6, atOnce: 3 },
+  withoutGuard: async (context, scale) => attack(context, await startNaiveService(context), scale),
 };

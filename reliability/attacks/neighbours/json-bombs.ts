@@ -1,16 +1,16 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
-import type { Scene } from '../../rig/scene.js';
-import { unnoticed } from '../../rig/bystanders.js';
-import { inLanes } from '../../rig/lanes.js';
-import { openNaive, openService, TENANTS } from '../../rig/site.js';
+import { sendRequest } from '../../rig/http-request.js';
+import type { RunContext } from '../../rig/run-context.js';
+import { withBystanders } from '../../rig/bystanders.js';
+import { runConcurrently } from '../../rig/run-concurrently.js';
+import { startNaiveService, startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 import { Statuses } from '../../rig/statuses.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly rounds: number;
   readonly atOnce: number;
-  /** How many of the kinds. */
+  /** The number of kinds. */
   readonly kinds?: number;
 }
 
@@ -29,7 +29,7 @@ interface Bomb {
   readonly body: string;
 }
 
-/** Bodies that are small enough to be read and large once they are. */
+/** Bodies within the size limit that are large once they are parsed. */
 const bombs = (): Bomb[] => {
   const bulk = (body: string): Bomb => ({ path: BULK, type: 'application/json', body });
   const events = (body: string): Bomb => ({ path: EVENTS, type: 'application/cloudevents-batch+json', body });
@@ -60,41 +60,43 @@ const bombs = (): Bomb[] => {
   ];
 };
 
-const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { rounds, atOnce, kinds } = dose;
+const attack = async (context: RunContext, target: Target, scale: Scale): Promise<Outcome> => {
+  const { rounds, atOnce, kinds } = scale;
   const all = bombs().slice(0, kinds);
   const statuses = new Statuses();
-  const { seen, findings } = await unnoticed(scene, target, () =>
-    inLanes(atOnce, all.length * rounds, async (n) => {
+  const { observed, findings } = await withBystanders(context, target, () =>
+    runConcurrently(atOnce, all.length * rounds, async (n) => {
       const { path, type, body } = all[n % all.length]!;
       const key = path === BULK ? target.keys[TENANTS[12]!] : target.senders[TENANTS[12]!];
-      const { status, headers } = await ask(target.url + path, { key, type, body, patience: 60_000 }).catch(() => ({
-        status: 0,
-        headers: {},
-      }));
+      const { status, headers } = await sendRequest(target.url + path, { key, type, body, timeoutMs: 60_000 }).catch(
+        () => ({
+          status: 0,
+          headers: {},
+        }),
+      );
       statuses.note(status, headers);
-      scene.tell(`${n} of ${all.length * rounds} bodies`);
+      context.reportProgress(`${n} of ${all.length * rounds} bodies`);
     }),
   );
   return {
-    dose: `${all.length} bodies of 5 to 16 MiB, ${atOnce} at once, ${rounds} times, heap of ${HEAP_MB} MB`,
-    seen: `${statuses}; ${seen}`,
-    // An early refusal may reach a sender as a reset: 0.
+    workload: `${all.length} bodies of 5 to 16 MiB, ${atOnce} at once, ${rounds} times, heap of ${HEAP_MB} MB`,
+    observed: `${statuses}; ${observed}`,
+    // An early rejection may reach the sender as a reset (0).
     findings: [...findings, ...statuses.check(0, 200, 400, 413, 429, 503)],
   };
 };
 
-export const jsonBombs: Scenario<Dose> = {
+export const jsonBombs: Scenario<Scale> = {
   name: 'S19',
-  what: 'bodies below the size limit that are expensive to read',
+  what: 'bodies below the size limit that are expensive to parse',
   asvs: {
     '1.5.2': 'Safe Deserialization',
     '15.2.2': 'Security Architecture and Dependencies',
     '15.4.4': 'Safe Concurrency',
   },
   full: { rounds: 10, atOnce: 16 },
-  run: async (scene, dose) => attack(scene, await openService(scene, { env: SMALL }), dose),
-  guard: 'a body is read as what it must be, and refused at the first thing else',
-  counterTest: { rounds: 1, atOnce: 4, kinds: 4 },
-  without: async (scene, dose) => attack(scene, await openNaive(scene, SMALL), dose),
+  run: async (context, scale) => attack(context, await startAttackTarget(context, { env: SMALL }), scale),
+  guard: 'a body is parsed by its schema, and rejected at the first mismatch',
+  controlScale: { rounds: 1, atOnce: 4, kinds: 4 },
+  withoutGuard: async (context, scale) => attack(context, await startNaiveService(context, SMALL), scale),
 };

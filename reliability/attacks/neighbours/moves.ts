@@ -1,15 +1,15 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { counted } from '../../rig/check.js';
-import type { Scene } from '../../rig/scene.js';
+import { waitUntilCounted } from '../../rig/check.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sent } from '../../../test/support/upstream.js';
-import { unnoticed } from '../../rig/bystanders.js';
+import { withBystanders } from '../../rig/bystanders.js';
 import { CONNECTIONS, sendAtFullRate } from '../../rig/full-rate.js';
 import { sendAll } from '../../rig/send-all.js';
-import { type Opened, openService, TENANTS } from '../../rig/site.js';
+import { type RunningService, startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 
-interface Dose {
-  /** Known members, which are moved between groups at full rate. */
+interface Scale {
+  /** The number of members that are moved between groups at full rate. */
   readonly members: number;
   readonly seconds: number;
 }
@@ -18,7 +18,7 @@ const ORGANIZATION = TENANTS[11]!;
 const BATCH = 250;
 const BEGIN = Date.parse('2026-03-01T00:00:00Z');
 
-/** A batch of members, each in another group than in the round before. */
+/** Returns events that move a batch of members to the next group. */
 const moves = (run: string, round: number, first: number, size: number): object[] =>
   Array.from({ length: size }, (_, n) => {
     const asset = { type: 'URL', content: `${run}-${first + n}.example` };
@@ -27,28 +27,28 @@ const moves = (run: string, round: number, first: number, size: number): object[
     return cloudEvent(sent('AssetGrouped', data, `${run}-${round}-${first + n}`));
   });
 
-const attack = async (scene: Scene, target: Opened, { members, seconds }: Dose): Promise<Outcome> => {
+const attack = async (context: RunContext, target: RunningService, { members, seconds }: Scale): Promise<Outcome> => {
   const run = `moves-${Date.now()}`;
   await sendAll(target, target.senders[ORGANIZATION], moves(run, 0, 0, members), BATCH);
-  await counted(target.url, 60_000);
-  /** Batches of a connection until each of its members has been moved once. */
+  await waitUntilCounted(target.url, 60_000);
+  /** The number of batches until each member of a connection has been moved once. */
   const ofRound = Math.ceil(members / BATCH / CONNECTIONS);
   let moved: Awaited<ReturnType<typeof sendAtFullRate>> | undefined;
-  const { seen, findings } = await unnoticed(scene, target, async () => {
-    moved = await sendAtFullRate(scene, target, { organization: ORGANIZATION, seconds }, (connection, n) => {
+  const { observed, findings } = await withBystanders(context, target, async () => {
+    moved = await sendAtFullRate(context, target, { organization: ORGANIZATION, seconds }, (connection, n) => {
       const first = (connection + (n % ofRound) * CONNECTIONS) * BATCH;
       return moves(run, 1 + Math.floor(n / ofRound), first, Math.max(0, Math.min(BATCH, members - first)));
     });
   });
   const { accepted, statuses } = moved!;
   return {
-    dose: `${members} members moved between 50 groups at full rate for ${seconds} s`,
-    seen: `${accepted} moves accepted, ${statuses.of(429)} × 429; ${seen}`,
+    workload: `${members} members moved between 50 groups at full rate for ${seconds} s`,
+    observed: `${accepted} moves accepted, ${statuses.of(429)} × 429; ${observed}`,
     findings: [...findings, ...statuses.check(200, 429)],
   };
 };
 
-/** Makes a move cost time as it once did: 5 µs for each of the others in its batch, at most 5 s in all. */
+/** Simulates a quadratic statement: each move takes 5 µs per other move in its batch. */
 const compareEachWithEach = (url: string): Promise<unknown> =>
   queryOnce(
     url,
@@ -61,17 +61,17 @@ const compareEachWithEach = (url: string): Promise<unknown> =>
        for each statement execute function read.compare()`,
   );
 
-export const movedMembers: Scenario<Dose> = {
+export const movedMembers: Scenario<Scale> = {
   name: 'S25',
-  what: 'one organization moves the members of its groups again and again',
+  what: 'one organization moves the members of its groups at full rate',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.2.2': 'Security Architecture and Dependencies' },
   full: { members: 3_000, seconds: 60 },
-  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
-  guard: 'a statement reads each row by its key once, so that its cost grows with the batch',
-  counterTest: { members: 2_000, seconds: 3 },
-  without: async (scene, dose) => {
-    const target = await openService(scene);
+  run: async (context, scale, sharedServices) => attack(context, await sharedServices.service(), scale),
+  guard: 'each statement reads each row once by its key, so that its cost grows linearly',
+  controlScale: { members: 2_000, seconds: 3 },
+  withoutGuard: async (context, scale) => {
+    const target = await startAttackTarget(context);
     await compareEachWithEach(target.env['DATABASE_URL']!);
-    return attack(scene, target, dose);
+    return attack(context, target, scale);
   },
 };

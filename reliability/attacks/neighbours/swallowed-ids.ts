@@ -1,39 +1,39 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
+import { sendRequest } from '../../rig/http-request.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, type Sent, sentStatus, sentThreat } from '../../../test/support/upstream.js';
 import { sendAll } from '../../rig/send-all.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 import { verdictsOf } from '../../rig/verdicts.js';
 
-interface Dose {
+interface Scale {
   readonly events: number;
-  /** How long something is waited for that must come, ms. */
-  readonly patienceMs: number;
+  /** The timeout of conditions. */
+  readonly timeoutMs: number;
 }
 
 const [THIEF, VICTIM] = [TENANTS[9]!, TENANTS[10]!];
 
-const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Outcome> => {
   const findings: string[] = [];
   const run = `s18-${Date.now()}`;
   const counts = async (): Promise<number> =>
-    (await ask(`${target.url}/v2/organization/metrics`, { key: target.keys[VICTIM] })).body.metrics.newThreats;
+    (await sendRequest(`${target.url}/v2/organization/metrics`, { key: target.keys[VICTIM] })).body.metrics.newThreats;
   const assetOf = (n: number): object => ({ type: 'URL', content: `${run}-${n}.example` });
   const threat = (organization: string, n: number): Sent =>
     sentThreat(`${run}-${n}`, { organization, asset: assetOf(n) }, `${run}-${n}`);
   const blocked = (n: number): Sent => sentStatus(`${run}-c-${n}`, { asset: assetOf(n) }, `${run}-c-${n}`);
   const numbers = Array.from({ length: events }, (_, n) => n);
   const before = await counts();
-  // First come, first served: every id that upstream will use, on records of the organization's own.
+  // Uses every id that upstream will use later, for records of the attacking organization.
   const stolen = numbers.flatMap((n) => [threat(THIEF, n), { ...threat(THIEF, n), id: `${run}-c-${n}` }]);
   await sendAll(target, target.senders[THIEF], stolen.map(cloudEvent));
-  const due = numbers.flatMap((n) => [threat(VICTIM, n), blocked(n)]);
-  const { accepted } = await sendAll(target, target.ingest, due.map(cloudEvent));
+  const expected = numbers.flatMap((n) => [threat(VICTIM, n), blocked(n)]);
+  const { accepted } = await sendAll(target, target.ingest, expected.map(cloudEvent));
   if (accepted !== 2 * events)
-    findings.push(`${2 * events - accepted} of ${2 * events} events of others were taken for repeated ones`);
-  // One id that reads like another's source and id together.
+    findings.push(`${2 * events - accepted} of ${2 * events} events of others were treated as duplicates`);
+  // An id that equals the source and id of another event when concatenated.
   const broken = ['\n', '\r', '\0', '\u0085', '\u001f'].map((cut) => ({
     ...cloudEvent(threat(THIEF, 0)),
     id: `a${cut}b`,
@@ -43,7 +43,7 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
     ...broken.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);
   if (odd.accepted > 0) findings.push(`${odd.accepted} ids or sources with control characters were accepted`);
-  await eventually('everything is counted', async () => (await counts()) >= before + events, patienceMs).catch(() => {
+  await eventually('everything is counted', async () => (await counts()) >= before + events, timeoutMs).catch(() => {
     /* said below */
   });
   const counted = (await counts()) - before;
@@ -51,26 +51,26 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
   const kept = await eventually(
     'the verdict is there',
     async () => (await verdictsOf(target, VICTIM, [`${run}-0.example`]))[0]!.status === 'BLOCKED',
-    patienceMs,
+    timeoutMs,
   ).then(
     () => true,
     () => false,
   );
-  if (!kept) findings.push('A verdict for everybody has vanished');
+  if (!kept) findings.push('A verdict for all organizations has disappeared');
   return {
-    dose: `${2 * events} ids used before their owner`,
-    seen: `0 swallowed, ${counted} threats counted, verdicts kept, control characters refused`,
+    workload: `${2 * events} ids used before upstream uses them`,
+    observed: `no event lost, ${counted} threats counted, verdicts kept, control characters rejected`,
     findings,
   };
 };
 
-export const swallowedIds: Scenario<Dose> = {
+export const swallowedIds: Scenario<Scale> = {
   name: 'S18',
-  what: 'an organization uses the ids of others’ events first',
+  what: 'one organization uses the event ids of others first',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
-  full: { events: 10_000, patienceMs: 60_000 },
-  run: async (_, dose, site) => attack(await site.service(), dose),
-  guard: 'an event’s id is made of the record it is about, too',
-  counterTest: { events: 20, patienceMs: 500 },
-  without: async (scene, dose) => attack(await openNaive(scene), dose),
+  full: { events: 10_000, timeoutMs: 60_000 },
+  run: async (_, scale, sharedServices) => attack(await sharedServices.service(), scale),
+  guard: 'the stored event id also depends on the record',
+  controlScale: { events: 20, timeoutMs: 500 },
+  withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale),
 };

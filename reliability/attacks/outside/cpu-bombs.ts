@@ -1,14 +1,14 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask, percentile } from '../../rig/ask.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { sendRequest, percentile } from '../../rig/http-request.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly items: number;
   readonly rounds: number;
-  /** ms, each content */
+  /** The limit per content in ms. */
   readonly contentMs: number;
-  /** How many times as long as all time a range may take. */
+  /** The maximum time of a range of 1,000 years as a multiple of the time of the range of all data. */
   readonly range: number;
 }
 
@@ -16,7 +16,7 @@ const MAX_LENGTH = 4_096;
 const filled = (begin: string, unit: string, end = ''): string =>
   begin + unit.repeat(Math.floor((MAX_LENGTH - begin.length - end.length) / unit.length)) + end;
 
-/** What is short to write and could be long to read. */
+/** Short contents that could be expensive to parse. */
 const SHAPES: Readonly<Record<string, string>> = {
   '2,000 labels': filled('http://', 'a.', 'example'),
   'one endless label': filled('', 'a'),
@@ -42,23 +42,23 @@ const SHAPES: Readonly<Record<string, string>> = {
   'a query of queries': filled('http://a.example/?', 'a=http://b.example/&'),
 };
 
-const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }: Dose): Promise<Outcome> => {
+const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }: Scale): Promise<Outcome> => {
   const key = keys[TENANTS[4]!];
   const measure = async (contentOf: (n: number) => string): Promise<number> => {
     const json = { contents: Array.from({ length: items }, (_, n) => contentOf(n)) };
-    return (await ask(`${url}/v2/asset/check/bulk`, { key, json, patience: 120_000 })).ms / items;
+    return (await sendRequest(`${url}/v2/asset/check/bulk`, { key, json, timeoutMs: 120_000 })).ms / items;
   };
   const ranged = async (query: string): Promise<number> => {
     const took: number[] = [];
     for (let n = 0; n < rounds * 5; n += 1)
-      took.push((await ask(`${url}/v2/organization/metrics${query}`, { key })).ms);
+      took.push((await sendRequest(`${url}/v2/organization/metrics${query}`, { key })).ms);
     return percentile(took, 0.5);
   };
   const findings: string[] = [];
   let worst = { what: '', ms: 0 };
   const plain = await measure((n) => `a${n}.example`);
   for (const [what, content] of Object.entries(SHAPES)) {
-    // Its best, because what else the machine does is not the content's doing.
+    // The minimum counts, because other work on the machine adds time.
     const took: number[] = [];
     for (let n = 0; n < rounds; n += 1) took.push(await measure(() => content));
     const ms = Math.min(...took);
@@ -70,21 +70,21 @@ const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }
   if (thousand > range * all + 20)
     findings.push(`A range of 1,000 years takes ${thousand.toFixed(1)} ms, all time ${all.toFixed(1)} ms`);
   return {
-    dose: `${Object.keys(SHAPES).length} shapes of ${MAX_LENGTH} characters, ${items} at once, ${rounds} times; 1,000 years`,
-    seen:
+    workload: `${Object.keys(SHAPES).length} shapes of ${MAX_LENGTH} characters, ${items} per request, ${rounds} times; a range of 1,000 years`,
+    observed:
       `worst ${worst.ms.toFixed(3)} ms over HTTP (${worst.what}; an ordinary host ${plain.toFixed(3)}), ` +
       `1,000 years ${thousand.toFixed(1)} ms, all time ${all.toFixed(1)} ms`,
     findings,
   };
 };
 
-export const cpuBombs: Scenario<Dose> = {
+export const cpuBombs: Scenario<Scale> = {
   name: 'S11',
-  what: 'short texts that take long to read, and the longest range',
+  what: 'short texts that are expensive to parse, and the longest range',
   asvs: { '1.3.12': 'Sanitization', '15.1.3': 'Secure Coding and Architecture Documentation' },
   full: { items: 500, rounds: 5, contentMs: 1, range: 1.5 },
-  run: async (_, dose, site) => attack(await site.service(), dose),
-  guard: 'nothing in the reading of content grows faster than its length',
-  counterTest: { items: 1, rounds: 1 },
-  without: async (scene, dose) => attack(await openNaive(scene), dose),
+  run: async (_, scale, sharedServices) => attack(await sharedServices.service(), scale),
+  guard: 'content is parsed in linear time',
+  controlScale: { items: 1, rounds: 1 },
+  withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale),
 };

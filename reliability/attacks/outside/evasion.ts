@@ -2,13 +2,13 @@ import type { Outcome, Scenario } from '../../scenario.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { Random } from '../../../test/support/random.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
-import { inLanes } from '../../rig/lanes.js';
+import { runConcurrently } from '../../rig/run-concurrently.js';
 import { sendAll } from '../../rig/send-all.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 import { verdictsOf } from '../../rig/verdicts.js';
 
-interface Dose {
+interface Scale {
   readonly forms: number;
 }
 
@@ -65,7 +65,7 @@ const ADDRESSES = [
 ];
 const INVISIBLE = ['\u00ad', '\u200b', '\u2060', '\ufeff', '\u200c', '\ufe0f'];
 
-/** Another way to write each letter that a browser takes for the same. */
+/** Returns an equivalent spelling of a letter in a URL. */
 const letter = (random: Random, char: string): string => {
   if (char === '.') return random.pick(['.', '.', '。', '．', '｡', '%2E']);
   const code = char.codePointAt(0)!;
@@ -112,7 +112,7 @@ const form = (random: Random): string => {
   );
 };
 
-/** Whether a browser would open the site that is blocked. */
+/** Returns whether a browser would open the blocked site. */
 const opens = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
@@ -132,7 +132,7 @@ const forms = (random: Random, count: number): string[] => {
 
 const attack = async (
   target: Target,
-  { forms: many }: Dose,
+  { forms: many }: Scale,
   seed: number,
   tell: (progress: string) => void = () => {},
 ): Promise<Outcome> => {
@@ -146,7 +146,7 @@ const attack = async (
   const random = new Random(seed);
   const missed: string[] = [];
   let asked = 0;
-  await inLanes(3, Math.ceil(many / BULK), async (n) => {
+  await runConcurrently(3, Math.ceil(many / BULK), async (n) => {
     const contents = forms(random, Math.min(BULK, many - n * BULK));
     const results = await check(contents);
     asked += contents.length;
@@ -155,19 +155,20 @@ const attack = async (
       if (status !== 'BLOCKED') missed.push(`${JSON.stringify(contents[n]!.slice(0, 200))} is ${code ?? status}`);
   });
   return {
-    dose: `${asked} forms that a browser opens`,
-    seen: '0 unread',
+    workload: `${asked} spellings that a browser opens`,
+    observed: 'all recognised',
     findings: missed.length === 0 ? [] : [`${missed.length} forms are not seen as blocked, the first: ${missed[0]}`],
   };
 };
 
-export const evasion: Scenario<Dose> = {
+export const evasion: Scenario<Scale> = {
   name: 'S20',
-  what: 'a blocked site in every form that a browser opens',
+  what: 'a blocked site is written in every way that a browser opens',
   asvs: { '1.1.1': 'Encoding and Sanitization Architecture', '1.5.3': 'Safe Deserialization' },
   full: { forms: 1_000_000 },
-  run: async (scene, dose, site) => attack(await site.service(), dose, scene.seed, scene.tell),
-  guard: 'content is read as a browser reads it',
-  counterTest: { forms: 200 },
-  without: async (scene, dose) => attack(await openNaive(scene), dose, scene.seed),
+  run: async (context, scale, sharedServices) =>
+    attack(await sharedServices.service(), scale, context.seed, context.reportProgress),
+  guard: 'content is parsed as a browser parses it',
+  controlScale: { forms: 200 },
+  withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale, context.seed),
 };

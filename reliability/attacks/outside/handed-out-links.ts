@@ -3,17 +3,17 @@ import type { Outcome, Scenario } from '../../scenario.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
 import { sendAll } from '../../rig/send-all.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 import { verdictsOf } from '../../rig/verdicts.js';
 
-interface Dose {
-  /** Blocked names that each form is tried with. */
+interface Scale {
+  /** The number of blocked names per form. */
   readonly names: number;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
-/** Each form names this; a number or a code stays what it is. */
+/** Replaced by the name in each form; numbers and codes stay. */
 const SAMPLE = /evil/i;
 const TYPES_BY_NUMBER: ReadonlySet<string> = new Set(['ADDRESS', 'IPFS', 'URL', 'PAGE']);
 
@@ -23,7 +23,7 @@ interface Link {
   readonly name: string;
 }
 
-/** The forms of profiles, each with the n-th name. */
+/** Returns the links to the n-th profile in every form. */
 const linksOf = (n: number): Link[] =>
   linkForms().flatMap(({ form, reading }) => {
     const [type = '', name = ''] = reading?.split(' ') ?? [];
@@ -34,10 +34,10 @@ const linksOf = (n: number): Link[] =>
     return [{ form: named(form), type, name: named(name) }];
   });
 
-/** What must stay open: forms of the same platforms that are nobody's profile. */
+/** Links of the same platforms that are not profiles, which must not be blocked. */
 const strangers = (): string[] => linkForms().flatMap(({ form, reading }) => (reading === undefined ? [form] : []));
 
-const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { names, timeoutMs }: Scale): Promise<Outcome> => {
   const check = async (contents: readonly string[]): Promise<string[]> =>
     (await verdictsOf(target, TENANTS[12]!, contents)).map(({ status }) => status);
   const links = Array.from({ length: names }, (_, n) => linksOf(n)).flat();
@@ -49,7 +49,7 @@ const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outc
   await eventually(
     'the profiles are blocked',
     async () => (await check([last.form]))[0] === 'BLOCKED',
-    patienceMs,
+    timeoutMs,
   ).catch(() => {
     /* found below */
   });
@@ -58,8 +58,8 @@ const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outc
   const others = strangers();
   const wrong = (await check(others)).flatMap((status, n) => (status === 'BLOCKED' ? [others[n]!] : []));
   return {
-    dose: `${links.length} links to ${profiles.length} blocked profiles, ${others.length} to none`,
-    seen: '0 missed, 0 wrong',
+    workload: `${links.length} links to ${profiles.length} blocked profiles, ${others.length} links to no profile`,
+    observed: 'none missed, none blocked wrongly',
     findings: [
       ...(accepted === events.length ? [] : [`${events.length - accepted} of ${events.length} statuses were refused`]),
       ...(missed.length === 0 ? [] : [`${missed.length} links are missed, the first: ${missed[0]!.form}`]),
@@ -68,13 +68,13 @@ const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outc
   };
 };
 
-export const handedOutLinks: Scenario<Dose> = {
+export const handedOutLinks: Scenario<Scale> = {
   name: 'S30',
-  what: 'a blocked profile in every form that its platform hands out',
+  what: 'links to a blocked profile in every form that its platform uses',
   asvs: { '1.1.1': 'Encoding and Sanitization Architecture', '1.5.3': 'Safe Deserialization' },
-  full: { names: 500, patienceMs: 60_000 },
-  run: async (_, dose, site) => attack(await site.service(), dose),
-  guard: 'links are read by the table of sites',
-  counterTest: { names: 1, patienceMs: 500 },
-  without: async (scene, dose) => attack(await openNaive(scene), dose),
+  full: { names: 500, timeoutMs: 60_000 },
+  run: async (_, scale, sharedServices) => attack(await sharedServices.service(), scale),
+  guard: 'the table of platforms maps links to profiles',
+  controlScale: { names: 1, timeoutMs: 500 },
+  withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale),
 };

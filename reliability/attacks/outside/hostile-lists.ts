@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { answers, type Behaviour, ListServer, sends } from '../../../test/asset-check/lists/list-server.js';
 import type { Outcome, Scenario } from '../../scenario.js';
-import type { Scene } from '../../rig/scene.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { eventually } from '../../../test/support/eventually.js';
-import { openService, TENANTS } from '../../rig/site.js';
+import { startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 import { verdictsOf } from '../../rig/verdicts.js';
 
-interface Dose {
-  /** How often each list is refreshed with what is hostile. */
+interface Scale {
+  /** How often each list is refreshed with hostile content. */
   readonly refreshes: number;
 }
 
@@ -17,7 +17,7 @@ interface HostileList {
   readonly what: string;
   readonly format: 'plain' | 'json' | 'metamask';
   readonly behave: Behaviour;
-  /** What a loader would read that takes whatever it is sent; none where nothing would arrive. */
+  /** The content that a naive loader would read; undefined if nothing would arrive. */
   readonly text?: string;
 }
 
@@ -32,7 +32,7 @@ const INNOCENT = [
   'localhost.example',
   'script.example',
 ];
-/** Entries that would mean everybody, or nobody can mean. */
+/** Entries that are invalid or would match everything. */
 const BAD_ENTRIES = [
   '*',
   '*.*',
@@ -71,7 +71,7 @@ const HOSTILE: readonly HostileList[] = [
   text('plain', 'more than it may be', `${'innocent.example\n'.repeat(70_000)}`),
   text('plain', 'good entries between bad ones', [...GOOD, ...BAD_ENTRIES].join('\n')),
   text('json', 'good items between bad ones', JSON.stringify([...GOOD, ...BAD_ENTRIES, 1, null, {}, [['com']], true])),
-  text('json', 'an object where an array is due', JSON.stringify({ 0: 'bank.com', length: 1 })),
+  text('json', 'an object where an array is expected', JSON.stringify({ 0: 'bank.com', length: 1 })),
   text('json', 'an array 200,000 deep', '['.repeat(200_000)),
   text('json', 'JSON that breaks off', JSON.stringify(INNOCENT).slice(0, -5)),
   text('json', 'numbers', JSON.stringify(Array.from({ length: 100 }, (_, n) => n))),
@@ -108,24 +108,24 @@ const goodBehaviour = ({ format }: HostileList): Behaviour => {
   return json(format === 'json' ? GOOD : { blacklist: GOOD });
 };
 
-/** What each list says of each content, in the order of both. */
+/** Returns the verdict of each list on each content. */
 type Verdicts = (contents: readonly string[]) => Promise<readonly (readonly string[])[]>;
 
 const judge = async (verdicts: Verdicts): Promise<string[]> => {
   const findings: string[] = [];
   const [listed, innocent] = [await verdicts(GOOD), await verdicts(INNOCENT)];
   for (const [n, { what }] of HOSTILE.entries()) {
-    if (listed.some((of) => of[n] !== 'BLOCKED')) findings.push(`After ${what} the list has lost what it held`);
+    if (listed.some((of) => of[n] !== 'BLOCKED')) findings.push(`After ${what} the list has lost its entries`);
     const taken = INNOCENT.filter((_, i) => innocent[i]![n] !== 'UNKNOWN');
     if (taken.length > 0) findings.push(`After ${what} the list decides ${taken.join(', ')}`);
   }
   return findings;
 };
 
-const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
+const attack = async (context: RunContext, { refreshes }: Scale): Promise<Outcome> => {
   const server = new ListServer();
   const url = await server.start();
-  scene.later(() => server.stop());
+  context.onEnd(() => server.stop());
   const times = HOSTILE.map(() => 0);
   server.behave = (request, response) => {
     const n = Number(/(\d+)$/.exec(request.url!)![1]);
@@ -134,7 +134,7 @@ const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
     times[n]! += 1;
     behave(request, response);
   };
-  const file = join(await scene.folder(), 'sources.json');
+  const file = join(await context.folder(), 'sources.json');
   const sources = HOSTILE.map(({ format }, n) => ({
     id: `list-${n}`,
     kind: 'list',
@@ -145,10 +145,10 @@ const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
     maxBytes: MAX_BYTES,
   }));
   await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
-  const target = await openService(scene, { env: { SOURCES_FILE: file } });
+  const target = await startAttackTarget(context, { env: { SOURCES_FILE: file } });
   const verdicts: Verdicts = async (contents) =>
     (await verdictsOf(target, TENANTS[0]!, contents)).map(({ sources: of }) => of.slice(1).map(({ status }) => status));
-  // A refused list is asked for again after 5 s, then 10 s.
+  // A rejected list is fetched again after 5 s, then after 10 s.
   await eventually(
     'every list was refreshed with what is hostile',
     () => times.every((asked) => asked > refreshes),
@@ -157,15 +157,15 @@ const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
   const findings = await judge(verdicts);
   if (!target.api.isRunning) findings.push(`The API has ended with ${target.api.exitCode}`);
   if (['\u001b', '<script>'].some((sent) => target.output().includes(sent)))
-    findings.push('The log repeats what a list sent');
+    findings.push('The log contains content of a list');
   return {
-    dose: `${HOSTILE.length} lists that were good and turn hostile, ${Math.min(...times) - 1} refreshes each`,
-    seen: `the last good list is kept, or the good entries of a mixed one; ${INNOCENT.length} others never decided`,
+    workload: `${HOSTILE.length} valid lists that turn hostile, ${Math.min(...times) - 1} refreshes each`,
+    observed: `the last valid list is kept, or the valid entries of a mixed one; ${INNOCENT.length} other contents never blocked or allowed`,
     findings,
   };
 };
 
-/** A loader that takes whatever it is sent, line by line, and has every name stand for all below it. */
+/** A naive loader that accepts every line, and matches all subdomains. */
 const naiveVerdicts: Verdicts = async (contents) => {
   const lists = HOSTILE.map(({ text: sentText }) => new Set((sentText ?? GOOD.join('\n')).split(/[\s",[\]{}]+/)));
   const isListed = (list: Set<string>, host: string): boolean =>
@@ -173,16 +173,16 @@ const naiveVerdicts: Verdicts = async (contents) => {
   return contents.map((host) => lists.map((list) => (isListed(list, host) ? 'BLOCKED' : 'UNKNOWN')));
 };
 
-export const hostileLists: Scenario<Dose> = {
+export const hostileLists: Scenario<Scale> = {
   name: 'S14',
-  what: 'lists that were good turn hostile',
+  what: 'valid blocklists turn hostile',
   asvs: {
     '1.5.2': 'Safe Deserialization',
     '2.2.1': 'Input Validation',
     '16.5.2': 'Error Handling',
   },
   full: { refreshes: 3 },
-  run: (scene, dose) => attack(scene, dose),
-  guard: 'a list is judged before it replaces the last good one, item by item',
-  without: async () => ({ dose: 'once', seen: '-', findings: await judge(naiveVerdicts) }),
+  run: (context, scale) => attack(context, scale),
+  guard: 'a list is validated entry by entry before it replaces the last valid one',
+  withoutGuard: async () => ({ workload: 'once', observed: '-', findings: await judge(naiveVerdicts) }),
 };

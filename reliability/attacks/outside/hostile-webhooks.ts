@@ -3,43 +3,43 @@ import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { percentile } from '../../rig/ask.js';
+import { percentile } from '../../rig/http-request.js';
 import { builtUrl, Process } from '../../rig/processes.js';
-import type { Scene } from '../../rig/scene.js';
-import { MB, watchPeak } from '../../rig/watched.js';
+import type { RunContext } from '../../rig/run-context.js';
+import { MB, watchPeak } from '../../rig/memory-reports.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { answering, Receiver, subjectsIn } from '../../../test/webhooks/delivery/receiver.js';
 import { Rig } from '../../../test/webhooks/delivery/rig.js';
-import { weigh } from '../../rig/target.js';
+import { measureResources } from '../../rig/target.js';
 
-interface Dose {
-  /** Organizations of attackers, each with as many endpoints as it may have. */
+interface Scale {
+  /** The number of attacking organizations, each with the maximum number of endpoints. */
   readonly attackers: number;
   readonly quietMs: number;
   readonly attackMs: number;
-  /** How long what is due may take. ms */
-  readonly patienceMs: number;
-  /** How much slower than quiet the others may become, at the 99th percentile. */
+  /** The timeout of deliveries. */
+  readonly timeoutMs: number;
+  /** How many times slower than before the attack the p99 of the others may become. */
   readonly factor: number;
-  /** What is faster than this nobody calls slow. ms */
+  /** A p99 below this is never a finding, in ms. */
   readonly floorMs: number;
 }
 
-/** Organizations that do no harm, with an endpoint each, and what they are told a second together. */
+/** Harmless organizations with one endpoint each, and their total number of records per second. */
 const OTHERS = 10;
 const PER_SECOND = 50;
 const ENDPOINTS = 10;
 const RECORDS = 30;
-/** Requests in flight, and connections that are kept open after one for 2 s. */
+/** In-flight requests, and connections that stay open for 2 s. */
 const SLACK_DESCRIPTORS = 64 + OTHERS + 20;
 const SLACK_MEMORY = 24 * MB;
-/** Bytes of answers that are read and thrown away are garbage for a while. */
+/** Discarded response bytes remain in memory until they are collected. */
 const SLACK_RSS = 96 * MB;
 
-/** What the others are told, and when. */
+/** The deliveries to the other organizations. */
 class Others {
   private readonly receiver = new Receiver();
-  /** By record, ms. */
+  /** The time of each delivery by record. */
   private readonly acknowledged = new Map<string, number>();
   private readonly received = new Map<string, number>();
   readonly disorders: string[] = [];
@@ -67,14 +67,14 @@ class Others {
     await Promise.all(endpoints);
   }
 
-  /** Tells them of records at a steady rate. @returns how long each took from its acknowledgement, ms */
-  async tell(ms: number, patienceMs: number): Promise<number[]> {
+  /** Creates records at a steady rate. @returns the times from acknowledgement to delivery in ms */
+  async sendRecords(ms: number, timeoutMs: number): Promise<number[]> {
     const from = performance.now();
     const names: string[] = [];
     const adding: Promise<void>[] = [];
     for (let n = 0; performance.now() - from < ms; n += 1) {
-      const due = from + (n * 1_000) / PER_SECOND;
-      await sleep(Math.max(0, due - performance.now()));
+      const expected = from + (n * 1_000) / PER_SECOND;
+      await sleep(Math.max(0, expected - performance.now()));
       const name = `n-${this.told}`;
       const organization = `other${this.told % OTHERS}`;
       this.told += 1;
@@ -82,8 +82,8 @@ class Others {
       adding.push(this.rig.block([name], organization).then(() => void this.acknowledged.set(name, performance.now())));
     }
     await Promise.all(adding);
-    // What is missing is found below.
-    await eventually('all arrives', () => names.every((name) => this.received.has(name)), patienceMs).catch(() => {});
+    // Missing deliveries are reported below.
+    await eventually('all arrives', () => names.every((name) => this.received.has(name)), timeoutMs).catch(() => {});
     const end = performance.now();
     return names.map((name) => Math.max(0, (this.received.get(name) ?? end) - this.acknowledged.get(name)!));
   }
@@ -92,7 +92,7 @@ class Others {
     return this.told - this.received.size;
   }
 
-  /** Requests that came for nobody. */
+  /** Requests for unknown endpoints. */
   get strays(): number {
     return this.receiver.received.filter(({ path }) => path === '/elsewhere').length;
   }
@@ -105,30 +105,34 @@ class Others {
 const descriptorsOf = ({ pid }: Process): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0;
 
-const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/preload/weigh'): Promise<Outcome> => {
-  const { attackers, quietMs, attackMs, patienceMs, factor, floorMs } = dose;
+const attack = async (
+  context: RunContext,
+  scale: Scale,
+  preload = 'reliability/rig/preload/report-resources',
+): Promise<Outcome> => {
+  const { attackers, quietMs, attackMs, timeoutMs, factor, floorMs } = scale;
   const rig = await Rig.start();
-  scene.later(() => rig.end());
+  context.onEnd(() => rig.end());
   const others = new Others(rig);
   await others.start();
-  scene.later(() => others.stop());
-  const weights = await scene.folder();
+  context.onEnd(() => others.stop());
+  const weights = await context.folder();
   const env = {
     DATABASE_URL: rig.database.url,
     WEBHOOK_MASTER_KEY_FILE: rig.keyFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEIGHTS: weights,
   };
-  const deliveries = Process.start(scene, 'src/deliver', env, { preload: builtUrl(preload) });
-  // The first requests are slower than all that follow.
-  await others.tell(1_000, 20_000);
-  const quiet = await others.tell(quietMs, patienceMs);
-  const before = await weigh(deliveries, weights);
+  const deliveries = Process.start(context, 'src/deliver', env, { preload: builtUrl(preload) });
+  // Warms up, because the first requests are slower.
+  await others.sendRecords(1_000, 20_000);
+  const quiet = await others.sendRecords(quietMs, timeoutMs);
+  const before = await measureResources(deliveries, weights);
 
   const hostile = new Worker(new URL(builtUrl('reliability/rig/hostile-receivers')), {
     workerData: { elsewhere: `${others.url}/elsewhere` },
   });
-  scene.later(() => hostile.terminate());
+  context.onEnd(() => hostile.terminate());
   const [{ url, ways }] = (await once(hostile, 'message')) as [{ url: string; ways: string[] }];
   const peakOf = watchPeak(() => descriptorsOf(deliveries));
   const organizations = Array.from({ length: attackers }, (_, n) => `attacker${n}`);
@@ -140,15 +144,15 @@ const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/prelo
     );
     await Promise.all(endpoints);
   }
-  scene.tell(`${attackers * ENDPOINTS} hostile endpoints`);
-  const during = await others.tell(attackMs, patienceMs);
+  context.reportProgress(`${attackers * ENDPOINTS} hostile endpoints`);
+  const during = await others.sendRecords(attackMs, timeoutMs);
   const most = peakOf() - before.descriptors;
   hostile.postMessage('stop');
   const [asked] = (await once(hostile, 'message')) as [Record<string, number>];
-  let after = await weigh(deliveries, weights);
+  let after = await measureResources(deliveries, weights);
   for (const until = Date.now() + 10_000; Date.now() < until && after.descriptors > before.descriptors + 20;) {
     await sleep(250);
-    after = await weigh(deliveries, weights);
+    after = await measureResources(deliveries, weights);
   }
   const [slow, usual] = [percentile(during, 0.99), percentile(quiet, 0.99)];
   const more = { memory: after.memory - before.memory, rss: after.rss - before.rss };
@@ -171,26 +175,26 @@ const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/prelo
     ...(deliveries.isRunning ? [] : [`The deliveries have ended with ${deliveries.exitCode}`]),
   ];
   return {
-    dose: `${attackers * ENDPOINTS} endpoints of ${attackers} organizations that misbehave in ${ways.length} ways for ${attackMs / 1000} s`,
-    seen:
-      `p99 of ${OTHERS} others from acknowledged to received ${Math.round(slow)} ms (quiet ${Math.round(usual)}), ` +
-      `half within ${Math.round(percentile(during, 0.5))} (${Math.round(percentile(quiet, 0.5))}); ` +
+    workload: `${attackers * ENDPOINTS} endpoints of ${attackers} organizations that misbehave in ${ways.length} ways for ${attackMs / 1000} s`,
+    observed:
+      `p99 of ${OTHERS} others from acknowledgement to delivery ${Math.round(slow)} ms (before: ${Math.round(usual)}), ` +
+      `p50 ${Math.round(percentile(during, 0.5))} (${Math.round(percentile(quiet, 0.5))}); ` +
       `at most ${most} descriptors more, in the end ${Math.round(more.memory / MB)} MB; ` +
       `${Object.values(asked).reduce((sum, times) => sum + times, 0)} requests to attackers, no redirect followed`,
     findings,
   };
 };
 
-export const hostileWebhooks: Scenario<Dose> = {
+export const hostileWebhooks: Scenario<Scale> = {
   name: 'S34',
-  what: 'receivers of webhooks hang, drip, flood, reset, redirect, fail',
+  what: 'webhook receivers hang, respond byte by byte, send large bodies, reset, redirect and fail',
   asvs: {
     '15.4.4': 'Safe Concurrency',
     '13.1.3': 'Configuration Documentation',
     '13.2.5': 'Backend Communication Configuration',
   },
-  full: { attackers: 20, quietMs: 30_000, attackMs: 60_000, patienceMs: 20_000, factor: 1.2, floorMs: 0 },
-  run: (scene, dose) => attack(scene, dose),
-  guard: 'half of the requests in flight are kept for endpoints that answer soon',
-  without: (scene, dose) => attack(scene, dose, 'reliability/rig/preload/any-slot'),
+  full: { attackers: 20, quietMs: 30_000, attackMs: 60_000, timeoutMs: 20_000, factor: 1.2, floorMs: 0 },
+  run: (context, scale) => attack(context, scale),
+  guard: 'half of the delivery slots are reserved for endpoints that respond fast',
+  withoutGuard: (context, scale) => attack(context, scale, 'reliability/rig/preload/any-slot'),
 };

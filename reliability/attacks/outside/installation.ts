@@ -5,20 +5,20 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { isWellFormed } from '../../../src/api-keys/key-format.js';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
-import type { Scene } from '../../rig/scene.js';
+import { sendRequest } from '../../rig/http-request.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { eventually } from '../../../test/support/eventually.js';
 
-interface Dose {
-  /** Whether it is installed from nothing, without the scripts of others, and started. */
+interface Scale {
+  /** Whether to install the service without dependency scripts, and start it. */
   readonly installs: boolean;
 }
 
 const run = promisify(execFile);
 const CHECKS = ['install-scripts', 'licences', 'vulnerabilities'] as const;
-/** Not ours, or made. */
+/** Folders and files that are generated or third-party. */
 const SKIPPED = new Set(['node_modules', 'dist', '.git', '.data', 'coverage', 'package-lock.json']);
-/** The certificate of the tests' event store and its key, a secret to nobody. */
+/** The self-signed test certificate, whose key is not a secret. */
 const KNOWN = new Set(['test/support/eventstore-double/certificate.ts']);
 const SECRETS: Readonly<Record<string, RegExp>> = {
   'a private key': /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}/,
@@ -52,7 +52,7 @@ const scan = async (folder: string): Promise<{ files: number; findings: string[]
   return { files, findings };
 };
 
-/** A check of `.ci/`. @returns what it says against the lock file, none where it passes */
+/** Runs a check of `.ci/`. @returns its findings about the lock file */
 const check = async (name: string, lock: string): Promise<string[]> => {
   try {
     await run(process.execPath, [join(process.cwd(), '.ci', `${name}.mjs`), lock]);
@@ -62,9 +62,9 @@ const check = async (name: string, lock: string): Promise<string[]> => {
   }
 };
 
-/** Installs what production needs, with nobody's scripts, into an empty folder, and starts it there. */
-const install = async (scene: Scene): Promise<string[]> => {
-  const folder = await scene.folder();
+/** Installs the production dependencies without their scripts into an empty folder, and starts the service there. */
+const install = async (context: RunContext): Promise<string[]> => {
+  const folder = await context.folder();
   for (const file of ['package.json', 'package-lock.json']) await cp(join(process.cwd(), file), join(folder, file));
   const words = ['ci', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund', '--prefer-offline'];
   try {
@@ -73,31 +73,31 @@ const install = async (scene: Scene): Promise<string[]> => {
     return [`npm ${words.join(' ')} failed: ${(error as { stderr: string }).stderr.slice(-500)}`];
   }
   await cp(join(process.cwd(), 'dist'), join(folder, 'dist'), { recursive: true });
-  const database = await scene.database();
+  const database = await context.database();
   const { PATH, HOME, SOURCES_FILE } = process.env;
   const child = execFile(process.execPath, ['dist/src/main.js'], {
     cwd: folder,
     env: { PATH, HOME, SOURCES_FILE, LOG_FORMAT: 'json', PORT: '0', DATABASE_URL: database.url },
   });
-  scene.later(async () => child.kill('SIGKILL'));
+  context.onEnd(async () => child.kill('SIGKILL'));
   let output = '';
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (text: string) => (output += text));
   const url = (): string | undefined => /Listening on (http:[^"\s]+)/.exec(output)?.[1];
   const live = async (): Promise<boolean> =>
-    url() !== undefined && (await ask(`${url()}/health/live`).catch(() => ({ status: 0 }))).status === 200;
+    url() !== undefined && (await sendRequest(`${url()}/health/live`).catch(() => ({ status: 0 }))).status === 200;
   return eventually('it answers', live, 30_000).then(
     () => [],
     () => [`It does not start: ${output.slice(-500)}`],
   );
 };
 
-const attack = async (scene: Scene, { installs }: Dose): Promise<Outcome> => {
+const attack = async (context: RunContext, { installs }: Scale): Promise<Outcome> => {
   const { files, findings } = await scan(process.cwd());
   for (const name of CHECKS) findings.push(...(await check(name, join(process.cwd(), 'package-lock.json'))));
-  if (installs) findings.push(...(await install(scene)));
+  if (installs) findings.push(...(await install(context)));
   return {
-    dose: `${files} files searched, ${CHECKS.length} checks of the lock file${installs ? ', npm ci --ignore-scripts' : ''}`,
-    seen: `0 secrets, nothing against scripts, licences or known holes${installs ? ', starts' : ''}`,
+    workload: `${files} files searched, ${CHECKS.length} checks of the lock file${installs ? ', npm ci --ignore-scripts' : ''}`,
+    observed: `no secrets, no findings about scripts, licences or vulnerabilities${installs ? ', the service starts' : ''}`,
     findings,
   };
 };
@@ -113,7 +113,7 @@ const plantedLock = {
   },
 };
 
-/** What `npm audit` answers where it knows of one. */
+/** A report of `npm audit` with one vulnerability. */
 const plantedAudit = {
   vulnerabilities: {
     holed: {
@@ -132,19 +132,19 @@ const judgeAudit = async (report: object): Promise<string[]> => {
   return JSON.parse(stdout) as string[];
 };
 
-export const installation: Scenario<Dose> = {
+export const installation: Scenario<Scale> = {
   name: 'S15',
-  what: 'what comes with an installation: scripts, licences, known vulnerabilities, secrets in the repository',
+  what: 'dependencies with install scripts, forbidden licences or known vulnerabilities, and secrets in the repository',
   asvs: {
     '15.1.2': 'Secure Coding and Architecture Documentation',
     '15.2.4': 'Security Architecture and Dependencies',
     '13.3.1': 'Secret Management',
   },
   full: { installs: true },
-  run: (scene, dose) => attack(scene, dose),
-  guard: 'lists of ours of what may run and under which licences, and a search for secrets',
-  without: async (scene) => {
-    const folder = await scene.folder();
+  run: (context, scale) => attack(context, scale),
+  guard: 'allowlists of install scripts and licences, and a search for secrets',
+  withoutGuard: async (context) => {
+    const folder = await context.folder();
     const lock = join(folder, 'package-lock.json');
     await writeFile(lock, JSON.stringify(plantedLock));
     const token = `ghp_${'a1B2'.repeat(9)}`;
@@ -155,7 +155,11 @@ export const installation: Scenario<Dose> = {
       await judgeAudit(plantedAudit),
       (await scan(folder)).findings,
     ];
-    // Each of them has to find what was planted for it.
-    return { dose: 'planted', seen: '-', findings: found.every(({ length }) => length > 0) ? found.flat() : [] };
+    // Each check must find its planted fault.
+    return {
+      workload: 'planted',
+      observed: '-',
+      findings: found.every(({ length }) => length > 0) ? found.flat() : [],
+    };
   },
 };

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answers, ListServer } from '../../../test/asset-check/lists/list-server.js';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
+import { sendRequest } from '../../rig/http-request.js';
 import { builtUrl } from '../../rig/processes.js';
-import type { Scene } from '../../rig/scene.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
-import { openNaive, openService, TENANTS } from '../../rig/site.js';
+import { startNaiveService, startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly rounds: number;
 }
 
@@ -55,7 +55,7 @@ const FORMS = [
   (host: string, port: number): string => `https://t.me/share/url?url=http://${host}:${port}`,
   (host: string, port: number): string => `ipfs://${host}:${port}`,
 ];
-/** Where a list may not send us: this machine, its network, the cloud's own address, ranges that are nobody's. */
+/** Redirect targets that must be refused: loopback, private networks, cloud metadata, reserved ranges. */
 const REDIRECTS = [
   '127.0.0.1',
   'localhost',
@@ -80,23 +80,23 @@ const REDIRECTS = [
   '[5f00::1]',
 ];
 
-/** Somebody who must not be visited. */
-const canary = async (scene: Scene): Promise<{ port: number; visits: () => number }> => {
+/** Starts a server that must not get any connection. */
+const canary = async (context: RunContext): Promise<{ port: number; visits: () => number }> => {
   let visits = 0;
   const server = createServer((socket) => {
     visits += 1;
     socket.destroy();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  scene.later(async () => server.close());
+  context.onEnd(async () => server.close());
   return { port: (server.address() as AddressInfo).port, visits: () => visits };
 };
 
 const connected = (target: Target): string[] =>
   [...target.output().matchAll(/CONNECTS (\S+)/g)].map(([, address]) => address!);
 
-/** Has every address checked, alone and together, and reported. */
-const submit = async (target: Target, port: number, { rounds }: Dose): Promise<number> => {
+/** Checks every address, singly and in bulk, and sends events about it. */
+const submit = async (target: Target, port: number, { rounds }: Scale): Promise<number> => {
   const contents = HOSTS.flatMap((host) => FORMS.map((form) => form(host, port)));
   const key = target.keys[TENANTS[0]!];
   for (let round = 0; round < rounds; round += 1) {
@@ -105,9 +105,9 @@ const submit = async (target: Target, port: number, { rounds }: Dose): Promise<n
       source: encodeURI(content),
       dataschema: content,
     }));
-    await ask(`${target.url}/v2/events`, { key: target.ingest, events });
-    await ask(`${target.url}/v2/asset/check/bulk`, { key, json: { contents } });
-    for (const content of contents) await ask(`${target.url}/v2/asset/check`, { key, json: { content } });
+    await sendRequest(`${target.url}/v2/events`, { key: target.ingest, events });
+    await sendRequest(`${target.url}/v2/asset/check/bulk`, { key, json: { contents } });
+    for (const content of contents) await sendRequest(`${target.url}/v2/asset/check`, { key, json: { content } });
   }
   return contents.length;
 };
@@ -122,49 +122,50 @@ const judge = (target: Target, visits: number, allowed: readonly number[]): stri
 
 const preload = builtUrl('reliability/rig/preload/connections');
 
-const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
-  const { port, visits } = await canary(scene);
+const attack = async (context: RunContext, scale: Scale): Promise<Outcome> => {
+  const { port, visits } = await canary(context);
   const lists = new ListServer();
   const listUrl = await lists.start();
-  scene.later(() => lists.stop());
+  context.onEnd(() => lists.stop());
   lists.behave = (request, response) => {
     const host = REDIRECTS[Number(/(\d+)$/.exec(request.url!)![1])]!;
     answers(302, { location: `http://${host}:${port}/list.txt` })(request, response);
   };
-  const file = join(await scene.folder(), 'sources.json');
+  const file = join(await context.folder(), 'sources.json');
   const sources = REDIRECTS.map((_, n) => ({ id: `list-${n}`, kind: 'list', format: 'plain', url: `${listUrl}/${n}` }));
   await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
-  const target = await openService(scene, { env: { SOURCES_FILE: file }, preload });
-  const submitted = await submit(target, port, dose);
+  const target = await startAttackTarget(context, { env: { SOURCES_FILE: file }, preload });
+  const submitted = await submit(target, port, scale);
   await sleep(500);
   const allowed = [Number(new URL(target.env['DATABASE_URL']!).port || 5_432), Number(new URL(listUrl).port)];
   const findings = judge(target, visits(), allowed);
   const asked = new Set(lists.requests.map(({ path }) => path)).size;
-  if (asked < REDIRECTS.length) findings.push(`Only ${asked} of ${REDIRECTS.length} lists were asked for`);
-  if (connected(target).length === 0) findings.push('Not even the connections it must make were seen');
+  if (asked < REDIRECTS.length) findings.push(`Only ${asked} of ${REDIRECTS.length} lists were fetched`);
+  if (connected(target).length === 0)
+    findings.push('The legitimate connections were not observed, so the check would find nothing');
   return {
-    dose: `${submitted} addresses checked and reported ${dose.rounds} times, ${REDIRECTS.length} lists that redirect`,
-    seen: `0 connections but ${connected(target).length} to the database and the lists themselves`,
+    workload: `${submitted} addresses checked and reported ${scale.rounds} times, ${REDIRECTS.length} lists that redirect`,
+    observed: `no connections except ${connected(target).length} to the database and the lists`,
     findings,
   };
 };
 
-export const outbound: Scenario<Dose> = {
+export const outbound: Scenario<Scale> = {
   name: 'S9',
-  what: 'addresses that are checked, reported and redirected to, so that the service visits a host behind it',
+  what: 'SSRF by checked content, by events and by redirects of lists',
   asvs: {
     '1.3.6': 'Sanitization',
     '13.2.5': 'Backend Communication Configuration',
     '15.3.2': 'Defensive Coding',
   },
   full: { rounds: 10 },
-  run: (scene, dose) => attack(scene, dose),
-  guard: 'what a caller sends is never connected to',
-  without: async (scene, dose) => {
-    const { port, visits } = await canary(scene);
-    const target = await openNaive(scene);
-    await submit(target, port, dose);
+  run: (context, scale) => attack(context, scale),
+  guard: 'the service never connects to content that callers send',
+  withoutGuard: async (context, scale) => {
+    const { port, visits } = await canary(context);
+    const target = await startNaiveService(context);
+    await submit(target, port, scale);
     await sleep(300);
-    return { dose: `${dose.rounds} times`, seen: '-', findings: judge(target, visits(), []) };
+    return { workload: `${scale.rounds} times`, observed: '-', findings: judge(target, visits(), []) };
   },
 };

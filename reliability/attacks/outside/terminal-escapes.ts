@@ -2,24 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
+import { sendRequest } from '../../rig/http-request.js';
 import { call } from '../../rig/processes.js';
-import type { Scene } from '../../rig/scene.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, sent } from '../../../test/support/upstream.js';
 import { sendAll } from '../../rig/send-all.js';
-import { type Opened, openService, TENANTS } from '../../rig/site.js';
+import { type RunningService, startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 
-interface Dose {
+interface Scale {
   readonly texts: number;
-  /** Of the operator's calls, the first ones; `hostile-texts.spec.ts` makes all of them in its own process. */
+  /** How many of the commands are run; `hostile-texts.spec.ts` runs all of them. */
   readonly calls: number;
 }
 
 const ORGANIZATION = TENANTS[16]!;
 const AT = '2026-03-01T00:00:00Z';
 
-/** What a terminal does something about, or shows in another place than it stands. */
+/** Characters that control a terminal or change the text direction. */
 const ESCAPES = [
   '\u001b[2J\u001b[H',
   '\u001b]0;owned\u0007',
@@ -38,7 +38,7 @@ const ESCAPES = [
 ];
 const DANGEROUS = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** Every call of the operator's that shows what others have written. */
+/** The operator commands that print stored texts. */
 const CALLS = [
   ['keys', 'list'],
   ['brands', 'list'],
@@ -53,8 +53,8 @@ const CALLS = [
 
 const dangerous = (output: string): number => (output.match(DANGEROUS) ?? []).length;
 
-/** Has hostile texts stored wherever something stores a text that is shown later. */
-const plant = async (target: Opened, texts: readonly string[]): Promise<void> => {
+/** Stores hostile texts in every field that is printed later. */
+const plant = async (target: RunningService, texts: readonly string[]): Promise<void> => {
   const brands = texts.map((text, n) =>
     cloudEvent(
       sent(
@@ -65,7 +65,7 @@ const plant = async (target: Opened, texts: readonly string[]): Promise<void> =>
     ),
   );
   await sendAll(target, target.ingest, brands);
-  // Who appends to the log directly can have any text parked.
+  // A direct append to the log can park any text.
   for (const text of texts)
     await target.log.append(`report-${ORGANIZATION}:${randomUUID()}`, 'any', [
       {
@@ -77,24 +77,24 @@ const plant = async (target: Opened, texts: readonly string[]): Promise<void> =>
     ]);
 };
 
-const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose): Promise<Outcome> => {
+const attack = async (context: RunContext, target: RunningService, { texts: many, calls }: Scale): Promise<Outcome> => {
   const texts = Array.from({ length: many }, (_, n) => ESCAPES[n % ESCAPES.length]! + (n < ESCAPES.length ? '' : n));
   await plant(target, texts);
   await eventually('what cannot be read is parked', async () => {
-    const { body } = await ask(`${target.url}/health/ready`);
+    const { body } = await sendRequest(`${target.url}/health/ready`);
     return body.parts?.readModels?.state === 'degraded' || body.parts?.readModels?.detail === undefined;
   });
   const findings: string[] = [];
   let shown = 0;
   const run = async (words: readonly string[], mustShow = false): Promise<void> => {
-    const { output } = await call(scene, target.env, words);
+    const { output } = await call(context, target.env, words);
     shown += output.length;
     if (dangerous(output) > 0)
-      findings.push(`${words.slice(0, 2).join(' ')} shows ${dangerous(output)} such characters as they are`);
+      findings.push(`${words.slice(0, 2).join(' ')} shows ${dangerous(output)} unescaped control characters`);
     if (mustShow && !/x[^x\n]*x/.test(output))
-      findings.push(`${words.slice(0, 2).join(' ')} does not even show the names`);
+      findings.push(`${words.slice(0, 2).join(' ')} does not print the stored names`);
   };
-  const { code: issued } = await call(scene, target.env, [
+  const { code: issued } = await call(context, target.env, [
     'keys',
     'issue',
     '--organization',
@@ -106,7 +106,7 @@ const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose
   ]);
   if (issued !== 0 && issued !== 1 && issued !== 2) findings.push(`keys issue ended with ${issued}`);
   for (const words of CALLS.slice(0, calls)) await run(words, words[0] === 'brands' && words.length === 2);
-  const file = join(await scene.folder(), 'hostile.jsonl');
+  const file = join(await context.folder(), 'hostile.jsonl');
   const lines = texts.map((text, n) =>
     JSON.stringify({
       specversion: '1.0',
@@ -118,34 +118,35 @@ const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose
     }),
   );
   await writeFile(file, [...lines, texts.join('')].join('\n'));
-  const { output } = await call(scene, { ...target.env, THREAT_PROTECTION_API_KEY: target.ingest }, [
+  const { output } = await call(context, { ...target.env, THREAT_PROTECTION_API_KEY: target.ingest }, [
     'events',
     'send',
     file,
     '--url',
     target.url,
   ]);
-  if (dangerous(output) > 0) findings.push(`events send shows ${dangerous(output)} such characters as they are`);
+  if (dangerous(output) > 0) findings.push(`events send shows ${dangerous(output)} unescaped control characters`);
   const logged = dangerous(target.output());
-  if (logged > 0) findings.push(`The services' logs hold ${logged} such characters as they are`);
+  if (logged > 0) findings.push(`The services' logs hold ${logged} unescaped control characters`);
   return {
-    dose: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
-    seen: `0 such characters in ${shown + output.length} shown`,
+    workload: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
+    observed: `no unescaped control character in ${shown + output.length} printed characters`,
     findings,
   };
 };
 
-export const terminalEscapes: Scenario<Dose> = {
+export const terminalEscapes: Scenario<Scale> = {
   name: 'S24',
-  what: 'stored texts that would steer the operator’s terminal',
+  what: 'stored texts with terminal escape sequences',
   asvs: { '1.1.2': 'Encoding and Sanitization Architecture', '16.4.1': 'Log Protection' },
   full: { texts: 200, calls: CALLS.length },
-  run: async (scene, dose) => attack(scene, await openService(scene), dose),
-  guard: 'a stored text is shown escaped',
-  // What a command that prints what it reads would have printed.
-  without: async () => ({
-    dose: 'the texts',
-    seen: '-',
-    findings: dangerous(ESCAPES.join('\n')) > 0 ? [`${dangerous(ESCAPES.join('\n'))} such characters as they are`] : [],
+  run: async (context, scale) => attack(context, await startAttackTarget(context), scale),
+  guard: 'stored texts are escaped when they are printed',
+  // The output of a command that does not escape.
+  withoutGuard: async () => ({
+    workload: 'the texts',
+    observed: '-',
+    findings:
+      dangerous(ESCAPES.join('\n')) > 0 ? [`${dangerous(ESCAPES.join('\n'))} unescaped control characters`] : [],
   }),
 };

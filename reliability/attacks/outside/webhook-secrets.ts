@@ -4,26 +4,26 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook as Verifier } from 'standardwebhooks';
 import type { Outcome, Scenario } from '../../scenario.js';
-import { ask } from '../../rig/ask.js';
+import { sendRequest } from '../../rig/http-request.js';
 import { Process } from '../../rig/processes.js';
-import type { Scene } from '../../rig/scene.js';
+import type { RunContext } from '../../rig/run-context.js';
 import { webhookSettings } from '../../rig/webhook.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
 import { Receiver } from '../../../test/webhooks/delivery/receiver.js';
-import { dump } from '../answers/keys.js';
+import { dump } from '../responses/keys.js';
 import { sendAll } from '../../rig/send-all.js';
-import { openService, TENANTS } from '../../rig/site.js';
+import { startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 
-interface Dose {
-  /** Of the one endpoint, each of which has signed. */
+interface Scale {
+  /** The number of secrets of the endpoint; each has signed requests. */
   readonly secrets: number;
 }
 
 const ORGANIZATION = TENANTS[0]!;
 
-/** Where a secret is looked for. */
+/** The places that are searched for secrets. */
 type Places = Readonly<Record<'tables' | 'files' | 'logs' | 'processes', () => Promise<Buffer[]>>>;
 
 const filesIn = (folder: string): Buffer[] =>
@@ -31,7 +31,7 @@ const filesIn = (folder: string): Buffer[] =>
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => readFileSync(join(parentPath, name)));
 
-/** What this machine shows of every process: its words and its settings. */
+/** Command lines and environments of all processes. */
 const processes = (): Buffer[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -45,7 +45,7 @@ const processes = (): Buffer[] =>
       }),
     );
 
-/** The files of one database, once everything in memory is in them; none where they are another user's. */
+/** The files of a database after a checkpoint; empty if they belong to another user. */
 const databaseFiles = async (url: string): Promise<Buffer[]> => {
   await queryOnce(url, 'checkpoint');
   const [row] = await queryOnce<{ folder: string }>(
@@ -62,30 +62,30 @@ const formsOf = (secret: string): Buffer[] => {
   return [bytes, ...texts.map((form) => Buffer.from(bytes.toString(form).replace(/=$/, '')))];
 };
 
-/** @returns in which places which of the secrets are, one sentence each */
+/** Returns a finding for each place that contains secrets. */
 const search = async (places: Places, secrets: readonly string[]): Promise<string[]> => {
   const findings: string[] = [];
   for (const [place, read] of Object.entries(places)) {
     const texts = await read();
     const found = secrets.filter((secret) => formsOf(secret).some((form) => texts.some((text) => text.includes(form))));
     if (found.length > 0) findings.push(`${found.length} secrets are in the ${place}`);
-    if (texts.every(({ length }) => length === 0)) findings.push(`There are no ${place}`);
+    if (texts.every(({ length }) => length === 0)) findings.push(`Nothing was searched in the ${place}`);
   }
   return findings;
 };
 
-/** @param plants puts a secret wherever one might be */
-const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): Promise<Outcome> => {
-  const webhooks = await webhookSettings(await scene.folder());
+/** @param plants whether to plant a secret in every place */
+const attack = async (context: RunContext, { secrets: count }: Scale, plants = false): Promise<Outcome> => {
+  const webhooks = await webhookSettings(await context.folder());
   const env = { ...webhooks, ACCESS_LOG: 'on', LOG_LEVEL: 'debug' };
-  const target = await openService(scene, { env });
+  const target = await startAttackTarget(context, { env });
   const receiver = new Receiver();
   const url = await receiver.start();
-  scene.later(() => receiver.stop());
-  const deliveries = Process.start(scene, 'src/deliver', target.env);
+  context.onEnd(() => receiver.stop());
+  const deliveries = Process.start(context, 'src/deliver', target.env);
   const call = async (path: string, json: object): Promise<Record<string, unknown>> => {
     const question = { key: target.keys[ORGANIZATION]!, json };
-    const { status, body } = await ask(`${target.url}/v2/organization/webhooks${path}`, question);
+    const { status, body } = await sendRequest(`${target.url}/v2/organization/webhooks${path}`, question);
     if (status > 201) throw new Error(`POST webhooks${path} answered ${status}: ${JSON.stringify(body)}`);
     return body as Record<string, unknown>;
   };
@@ -106,7 +106,7 @@ const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): P
   if (plants) {
     await writeFile(join(target.env['DATA_DIR']!, 'notes'), planted);
     const idle = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 600_000)', planted]);
-    scene.later(async () => idle.kill());
+    context.onEnd(async () => idle.kill());
   }
   const said = plants ? planted : '';
   const found = await search(
@@ -122,21 +122,21 @@ const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): P
     },
     secrets,
   );
-  // Whoever plants one everywhere must find it everywhere.
+  // A planted secret must be found in every place.
   findings.push(...(plants && found.length < 4 ? [] : found));
   return {
-    dose: `${secrets.length} secrets of an endpoint, ${receiver.received.length} requests signed`,
-    seen: '0 of them in tables, files of the database, DATA_DIR, logs, words and settings of any process',
+    workload: `${secrets.length} secrets of an endpoint, ${receiver.received.length} requests signed`,
+    observed: 'none in tables, database files, DATA_DIR, logs, command lines or environments',
     findings,
   };
 };
 
-export const webhookSecrets: Scenario<Dose> = {
+export const webhookSecrets: Scenario<Scale> = {
   name: 'S35',
-  what: 'secrets of webhooks are looked for in the database, its files, logs and process lists',
+  what: 'webhook secrets are searched for in the database, its files, logs and process lists',
   asvs: { '13.3.1': 'Secret Management', '14.2.1': 'General Data Protection', '16.2.5': 'General Logging' },
   full: { secrets: 20 },
-  run: (scene, dose) => attack(scene, dose),
-  guard: 'secrets are derived from a key in a file, and kept nowhere',
-  without: (scene, dose) => attack(scene, dose, true),
+  run: (context, scale) => attack(context, scale),
+  guard: 'secrets are derived from a key in a file, and never stored',
+  withoutGuard: (context, scale) => attack(context, scale, true),
 };

@@ -1,17 +1,17 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { inLanes } from '../../rig/lanes.js';
+import { runConcurrently } from '../../rig/run-concurrently.js';
 import { sendRaw } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly rounds: number;
 }
 
-/** What a proxy in front might take for the beginning of somebody else's request. */
+/** A smuggled request, which a proxy could attribute to another client. */
 const SMUGGLED = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** Requests of which two readers could disagree where they end. */
+/** Requests whose end two parsers could place differently. */
 const framings = (key: string): Readonly<Record<string, string>> => {
   const post = (headers: string, body = SMUGGLED): string =>
     `POST /v2/asset/check HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n\r\n${body}`;
@@ -48,17 +48,17 @@ const framings = (key: string): Readonly<Record<string, string>> => {
   };
 };
 
-/** Nobody disagrees where these end, but whom they are for. */
+/** Requests with ambiguous targets. */
 const ADDRESSED: Readonly<Record<string, string>> = {
   'two hosts': 'GET /health/live HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n',
   'no host': 'GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n',
 };
 
-const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { rounds }: Scale): Promise<Outcome> => {
   const key = target.keys[TENANTS[0]!]!;
   const findings = new Set<string>();
   const all = Object.entries({ ...framings(key), ...ADDRESSED });
-  await inLanes(8, rounds * all.length, async (n) => {
+  await runConcurrently(8, rounds * all.length, async (n) => {
     const [what, bytes] = all[n % all.length]!;
     const { answer, isClosed } = await sendRaw(target.url, bytes, 2_000);
     const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
@@ -67,18 +67,18 @@ const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
     if (!isClosed) findings.add(`${what} leaves the connection open`);
   });
   return {
-    dose: `${all.length} framings, ${rounds} times`,
-    seen: 'each answered once, with 400, and the connection closed',
+    workload: `${all.length} framings, ${rounds} times`,
+    observed: 'each got exactly one response, 400, and the connection was closed',
     findings: [...findings],
   };
 };
 
-export const framing: Scenario<Dose> = {
+export const framing: Scenario<Scale> = {
   name: 'S7',
-  what: 'requests whose end two readers could place differently',
+  what: 'request smuggling by ambiguous framing',
   asvs: { '4.2.1': 'HTTP Message Structure Validation' },
   full: { rounds: 50 },
-  run: async (_, dose, site) => attack(await site.service(), dose),
-  guard: 'a strict parser, and no word about framing that is not understood',
-  without: async (scene, dose) => attack(await openNaive(scene), dose),
+  run: async (_, scale, sharedServices) => attack(await sharedServices.service(), scale),
+  guard: 'a strict HTTP parser that rejects unknown framing headers',
+  withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale),
 };

@@ -1,68 +1,69 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome, Scenario } from '../../scenario.js';
-import type { Scene } from '../../rig/scene.js';
-import { unnoticed } from '../../rig/bystanders.js';
+import type { RunContext } from '../../rig/run-context.js';
+import { withBystanders } from '../../rig/bystanders.js';
 import { sendUnread } from '../../../test/support/raw.js';
-import { DEFAULT_LIMITS, openNaive, TENANTS } from '../../rig/site.js';
+import { DEFAULT_LIMITS, startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly connections: number;
-  /** How long they stay; after 30 s without progress they must be cut. ms */
+  /** How long the connections stay; after 30 s without progress the service must close them. */
   readonly stayMs: number;
-  /** Whether they stay long enough to be cut. */
+  /** Whether they stay until the service closes them. */
   readonly untilCut: boolean;
 }
 
-/** As large as answers get, as often as no buffer between here and there holds. */
+/** Requests with large responses, more than socket buffers hold. */
 const REQUESTS = [
   ['/openapi.json', 150],
   ['/docs/swagger-ui-bundle.js', 20],
 ] as const;
-/** What a connection may cost that has asked for much and takes nothing. */
+/** The maximum memory per connection. */
 const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
-const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { connections, stayMs, untilCut } = dose;
+const attack = async (context: RunContext, target: Target, scale: Scale): Promise<Outcome> => {
+  const { connections, stayMs, untilCut } = scale;
   const key = target.keys[TENANTS[15]!];
   const findings: string[] = [];
   let each = 0;
-  const noticed = await unnoticed(scene, target, async () => {
-    const before = await target.weigh();
+  const noticed = await withBystanders(context, target, async () => {
+    const before = await target.measureResources();
     const sockets: Socket[] = [];
     for (let n = 0; n < connections; n += 1) {
       const [path, times] = REQUESTS[n % REQUESTS.length]!;
       const request = `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`;
       sockets.push(sendUnread(target.url, request.repeat(times)));
-      // They are many and stay; floods are another attack.
+      // Connections are opened slowly, because floods are another attack.
       await sleep(20);
     }
     await sleep(1_000);
-    each = ((await target.weigh()).memory - before.memory) / connections;
-    if (each > MAX_BYTES_EACH) findings.push(`Each of them costs ${Math.round(each)} bytes`);
+    each = ((await target.measureResources()).memory - before.memory) / connections;
+    if (each > MAX_BYTES_EACH) findings.push(`Each connection costs ${Math.round(each)} bytes`);
     await sleep(stayMs);
     let left = connections;
-    // That it was cut is seen by who reads.
+    // A socket notices that it was closed only when it reads.
     for (const socket of sockets) socket.once('close', () => (left -= 1)).resume();
     await sleep(1_000);
-    if (untilCut && left > 0) findings.push(`${left} of ${connections} are not cut after ${stayMs / 1_000} s`);
+    if (untilCut && left > 0) findings.push(`${left} of ${connections} were not closed after ${stayMs / 1_000} s`);
     for (const socket of sockets) socket.destroy();
   });
   return {
-    dose: `${connections} connections with 20 to 150 requests each that never read`,
-    seen: `${untilCut ? `cut within ${stayMs / 1_000} s` : 'gone once closed'}, ${Math.round(each / 1_024)} KiB each meanwhile; ${noticed.seen}`,
+    workload: `${connections} connections with 20 to 150 requests each that never read`,
+    observed: `${untilCut ? `closed within ${stayMs / 1_000} s` : 'released after the client closed them'}, ${Math.round(each / 1_024)} KiB each; ${noticed.observed}`,
     findings: [...findings, ...noticed.findings],
   };
 };
 
-export const neverReaders: Scenario<Dose> = {
+export const neverReaders: Scenario<Scale> = {
   name: 'S22',
   what: 'clients that send requests and never read',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
   full: { connections: 250, stayMs: 40_000, untilCut: true },
-  run: async (scene, dose, site) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
-  guard: 'a connection without progress is cut',
-  counterTest: { connections: 30 },
-  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
+  run: async (context, scale, sharedServices) =>
+    attack(context, await sharedServices.service('limited', DEFAULT_LIMITS), scale),
+  guard: 'connections without progress are closed',
+  controlScale: { connections: 30 },
+  withoutGuard: async (context, scale) => attack(context, await startNaiveService(context), scale),
 };

@@ -1,29 +1,29 @@
 import type { Outcome, Scenario } from '../../scenario.js';
-import { MB, watchPeak } from '../../rig/watched.js';
+import { MB, watchPeak } from '../../rig/memory-reports.js';
 import { readFileSync } from 'node:fs';
 import { sendUntilAnswered } from '../../../test/support/raw.js';
-import { inLanes } from '../../rig/lanes.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { runConcurrently } from '../../rig/run-concurrently.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
-  /** How often all of them at once. */
+interface Scale {
+  /** Rounds of concurrent requests. */
   readonly rounds: number;
   readonly atOnce: number;
-  /** Bytes that all of them at once may cost. */
+  /** The maximum memory growth in bytes. */
   readonly mostMore: number;
-  /** How long an answer is waited for, ms. */
-  readonly patienceMs: number;
+  /** The timeout of a request. */
+  readonly timeoutMs: number;
 }
 
 const CHUNK = 64 * 1024;
 
 interface Oversize {
   readonly what: string;
-  /** What it may be answered. */
+  /** The allowed statuses. */
   readonly statuses: readonly number[];
   readonly head: (key: string) => string;
-  /** Sent again and again until the answer comes or this many bytes have gone. */
+  /** Repeated until a response arrives or this many bytes have been sent. */
   readonly chunk?: Buffer;
   readonly bytes?: number;
   readonly tail?: string;
@@ -50,7 +50,7 @@ const OVERSIZES: readonly Oversize[] = [
     bytes: 10 * MB,
   },
   {
-    what: 'chunks without end',
+    what: 'endless chunks',
     statuses: [413],
     head: (key) => post(GROUPS, key, JSON_TYPE, 'Transfer-Encoding: chunked'),
     chunk: chunked(' '),
@@ -85,42 +85,42 @@ function* piecesOf({ head, chunk, bytes = 0, tail = '' }: Oversize, key: string)
   yield tail;
 }
 
-/** Bytes of memory that a process has now. */
+/** Returns the resident memory of a process in bytes. */
 const resident = (pid: number): number =>
   process.platform === 'linux'
     ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
     : 0;
 
-const attack = async (target: Target, { rounds, atOnce, mostMore, patienceMs }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { rounds, atOnce, mostMore, timeoutMs }: Scale): Promise<Outcome> => {
   const key = target.keys[TENANTS[0]!]!;
   const push = (oversize: Oversize): Promise<number> =>
-    sendUntilAnswered(target.url, piecesOf(oversize, key), patienceMs);
+    sendUntilAnswered(target.url, piecesOf(oversize, key), timeoutMs);
   const findings: string[] = [];
-  // Once each, so that what a first time costs is not counted as theirs.
+  // Warms up with one request of each kind.
   for (const oversize of OVERSIZES) {
     const status = await push(oversize);
-    if (!oversize.statuses.includes(status)) findings.push(`${oversize.what} was answered ${status}`);
+    if (!oversize.statuses.includes(status)) findings.push(`${oversize.what} got the status ${status}`);
   }
-  await target.weigh();
+  await target.measureResources();
   const before = resident(target.api.pid);
   const peakOf = watchPeak(() => resident(target.api.pid));
-  await inLanes(atOnce, atOnce * rounds, (n) => push(OVERSIZES[n % OVERSIZES.length]!));
+  await runConcurrently(atOnce, atOnce * rounds, (n) => push(OVERSIZES[n % OVERSIZES.length]!));
   const more = Math.max(0, peakOf() - before);
-  if (more > mostMore) findings.push(`${atOnce} at once took ${Math.round(more / MB)} MB more`);
+  if (more > mostMore) findings.push(`${atOnce} concurrent requests took ${Math.round(more / MB)} MB more`);
   return {
-    dose: `${OVERSIZES.length} shapes, ${atOnce} at once, ${rounds} times`,
-    seen: `each refused as it must be, at most ${Math.round(more / MB)} MB more`,
+    workload: `${OVERSIZES.length} shapes, ${atOnce} at once, ${rounds} times`,
+    observed: `each rejected with the expected status, at most ${Math.round(more / MB)} MB more`,
     findings,
   };
 };
 
-export const sizes: Scenario<Dose> = {
+export const sizes: Scenario<Scale> = {
   name: 'S4',
-  what: 'bodies, headers and addresses far too large',
+  what: 'bodies, headers and URLs that are far too large',
   asvs: { '5.2.1': 'File Upload and Content', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
-  full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, patienceMs: 15_000 },
-  run: async (_, dose, site) => attack(await site.service(), dose),
-  guard: 'what is too large is refused before it is read',
-  counterTest: { rounds: 1, atOnce: 30, patienceMs: 1_000 },
-  without: async (scene, dose) => attack(await openNaive(scene), dose),
+  full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, timeoutMs: 15_000 },
+  run: async (_, scale, sharedServices) => attack(await sharedServices.service(), scale),
+  guard: 'oversized requests are rejected before they are read',
+  controlScale: { rounds: 1, atOnce: 30, timeoutMs: 1_000 },
+  withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale),
 };

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome, Scenario } from '../../scenario.js';
-import type { Scene } from '../../rig/scene.js';
-import { unnoticed } from '../../rig/bystanders.js';
+import type { RunContext } from '../../rig/run-context.js';
+import { withBystanders } from '../../rig/bystanders.js';
 import { drip } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../../rig/site.js';
+import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
 
-interface Dose {
+interface Scale {
   readonly headers: number;
   readonly bodies: number;
-  /** The limits are 5 s for headers and 10 s for a whole request; a busy machine looks later. */
+  /** The limits are 5 s for headers and 10 s for a request; a busy machine enforces them later. */
   readonly cutWithinMs: number;
 }
 
 const BYTE_EVERY_MS = 1_000;
 
-const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { headers, bodies, cutWithinMs } = dose;
+const attack = async (context: RunContext, target: Target, scale: Scale): Promise<Outcome> => {
+  const { headers, bodies, cutWithinMs } = scale;
   const key = target.keys[TENANTS[0]!];
   const post =
     `POST /v2/organization/asset-groups HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n` +
@@ -25,7 +25,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   let uncut = 0;
   let other = 0;
   const answers: string[] = [];
-  const { seen, findings } = await unnoticed(scene, target, async () => {
+  const { observed, findings } = await withBystanders(context, target, async () => {
     const slow = [
       ...Array.from({ length: headers }, (_, i) =>
         drip(target.url, {
@@ -48,8 +48,8 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
     for (const { socket } of slow) socket.destroy();
   });
   return {
-    dose: `${headers} slow headers, ${bodies} slow bodies`,
-    seen: `all cut within ${cutWithinMs / 1000} s with 408; ${seen}`,
+    workload: `${headers} slow headers, ${bodies} slow bodies`,
+    observed: `all closed within ${cutWithinMs / 1000} s with 408; ${observed}`,
     findings: [
       ...findings,
       ...(uncut > 0 ? [`${uncut} were not cut within ${cutWithinMs / 1000} s`] : []),
@@ -58,13 +58,13 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   };
 };
 
-export const slowSenders: Scenario<Dose> = {
+export const slowSenders: Scenario<Scale> = {
   name: 'S5',
-  what: 'a byte now and then, forever, on a thousand connections',
+  what: 'a thousand connections that send one byte per second',
   asvs: { '15.2.2': 'Security Architecture and Dependencies', '13.1.3': 'Configuration Documentation' },
   full: { headers: 1_000, bodies: 200, cutWithinMs: 15_000 },
-  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
-  guard: 'time limits for headers and whole requests',
-  counterTest: { headers: 20, bodies: 5 },
-  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
+  run: async (context, scale, sharedServices) => attack(context, await sharedServices.service(), scale),
+  guard: 'timeouts for headers and whole requests',
+  controlScale: { headers: 20, bodies: 5 },
+  withoutGuard: async (context, scale) => attack(context, await startNaiveService(context), scale),
 };

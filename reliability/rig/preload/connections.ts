@@ -1,4 +1,4 @@
-/** Writes every connection that a process makes to somebody else, one line each. */
+/** Prints every outgoing connection of a process. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 

@@ -1,6 +1,6 @@
 import './report-memory.js';
 
-/** Keeps some more numbers every tenth of a second. */
+/** Leaks memory every 100 ms. */
 const kept: number[][] = [];
 
 setInterval(() => kept.push(Array.from({ length: 32_768 }, Math.random)), 100).unref();

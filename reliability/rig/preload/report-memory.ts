@@ -1,6 +1,6 @@
 /**
- * Writes what a process uses of memory into a file of MEMORY_REPORTS, named by its program, five times a second. With
- * MEMORY_LIVE what nobody holds any more is collected before each look.
+ * Writes the memory usage of a process into a file in MEMORY_REPORTS five times a second. With MEMORY_LIVE it collects
+ * garbage before each measurement.
  */
 import { writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -14,5 +14,5 @@ const report = (): void => {
   writeFileSync(file, JSON.stringify(process.memoryUsage()));
 };
 
-// The supervisor of both has nothing to report.
+// The supervisor does not report.
 if (basename(script) === 'main.js') setInterval(report, 200).unref();

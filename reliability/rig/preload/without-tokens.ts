@@ -1,4 +1,4 @@
-/** Takes out what keeps the promise of a token: WITHOUT_TOKENS is `wait` or `replica-rule`. */
+/** Removes a guard of consistency tokens: WITHOUT_TOKENS is `wait` or `replica-rule`. */
 import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import { Replicas } from '../../../src/read-models/replicas/replicas.js';
 

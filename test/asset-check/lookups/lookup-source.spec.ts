@@ -7,7 +7,7 @@ import { brief } from '../asking.js';
 import { answers, ListServer, sends } from '../lists/list-server.js';
 
 /** Longer than a request takes on a busy machine. ms */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 const json = (value: unknown): ReturnType<typeof sends> =>
   sends(JSON.stringify(value), { 'content-type': 'application/json' });
@@ -151,12 +151,12 @@ describe('LookupSource', () => {
     // The server handles the request of another source after all requests sent before.
     const everythingHasArrived = async (): Promise<void> => {
       server.behave = json({ status: 'UNKNOWN' });
-      expect(await ask('last.example', PATIENCE_MS, lookUp(PATIENCE_MS))).toBe('not-found');
+      expect(await ask('last.example', TIMEOUT_MS, lookUp(TIMEOUT_MS))).toBe('not-found');
       server.behave = hold;
     };
     server.behave = hold;
-    const patient = lookUp(PATIENCE_MS);
-    const all = askAll(PATIENCE_MS, patient);
+    const patient = lookUp(TIMEOUT_MS);
+    const all = askAll(TIMEOUT_MS, patient);
     for (let answered = 0; answered < 120;) {
       const most = Math.min(50, 120 - answered);
       await eventually('as many are asked as may be', () => held.length >= most);
@@ -166,14 +166,14 @@ describe('LookupSource', () => {
       for (const answer of held.splice(0)) answer();
     }
     expect(new Set(await Promise.all(all))).toEqual(new Set(['not-found']));
-    const hurried = lookUp(PATIENCE_MS);
+    const hurried = lookUp(TIMEOUT_MS);
     expect(new Set(await Promise.all(askAll(50, hurried)))).toEqual(new Set(['timeout']));
     await everythingHasArrived();
     const sent = server.requests.length;
     server.behave = json({ status: 'UNKNOWN' });
     for (const answer of held.splice(0)) answer();
     // Lookups that waited for a slot past their deadline are not sent.
-    expect(await ask('behind.example', PATIENCE_MS, hurried)).toBe('not-found');
+    expect(await ask('behind.example', TIMEOUT_MS, hurried)).toBe('not-found');
     expect(server.requests).toHaveLength(sent + 1);
   });
 });

@@ -10,9 +10,9 @@ import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
-import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
+import { type Interceptor, interceptQueries } from '../../../reliability/rig/query-interceptor.js';
 import { eventually } from '../../support/eventually.js';
-import { gateBefore } from '../../support/gate.js';
+import { startProxy } from '../../support/tcp-proxy.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { sent, type Sent, stored } from '../../support/upstream.js';
@@ -64,9 +64,9 @@ const project = async (pool: Pool): Promise<void> => {
 /** A pool on which every statement that writes the facts of this record fails. */
 const harming = (
   record: string,
-  harm: (connection: PoolClient, send: Parameters<Tamper>[1]) => Promise<unknown>,
+  harm: (connection: PoolClient, send: Parameters<Interceptor>[1]) => Promise<unknown>,
 ): Pool =>
-  tampered(database.pool, (connection) => async (statement, send) => {
+  interceptQueries(database.pool, (connection) => async (statement, send) => {
     if (statement.name === 'metrics-insert-facts' && String(statement.values?.at(-1)).includes(`"${record}"`))
       await harm(connection, send);
     return send(statement);
@@ -81,13 +81,13 @@ const kill = async (connection: PoolClient): Promise<void> => {
 const SHORTEN_LIMIT = `
   select set_config('statement_timeout', '5ms', true) where current_setting('statement_timeout') in ('${STATEMENT_TIMEOUT_MS / 1_000}s', '${ISOLATION_STATEMENT_TIMEOUT_MS / 1_000}s')`;
 
-const sleepForEver = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<void> => {
+const sleepForEver = async (_: PoolClient, send: Parameters<Interceptor>[1]): Promise<void> => {
   const { rowCount } = await send({ text: SHORTEN_LIMIT });
   if (rowCount === 0) throw new Error('The projector has set no limit');
   await send({ text: 'select pg_sleep(60)' });
 };
 
-const waitForLock = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<never> => {
+const waitForLock = async (_: PoolClient, send: Parameters<Interceptor>[1]): Promise<never> => {
   await send({ text: 'select 1' });
   throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
 };
@@ -115,7 +115,7 @@ describe('A poison event, which fails with a transient error at every attempt', 
 
   it('is parked together with another poison event of the same batch', async () => {
     await append(reports(20));
-    const pool = tampered(database.pool, () => async (statement, send) => {
+    const pool = interceptQueries(database.pool, () => async (statement, send) => {
       if (statement.name === 'metrics-insert-facts' && /"r-(5|6|17)"/.test(String(statement.values?.at(-1))))
         await sleepForEver(undefined as never, send);
       return send(statement);
@@ -177,17 +177,17 @@ describe('An outage parks no event', () => {
 
   it('if the database is unavailable, and again as soon as it has recovered', async () => {
     await append(reports(1));
-    const { gate, url } = await gateBefore(database.url);
+    const { proxy, url } = await startProxy(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
     const projecting = startProjecting(log, pool, [metrics], options());
     await eventually('it has been tried often', () => {
-      gate.drop();
+      proxy.dropConnections();
       return projecting.troubles.length > 4;
     });
     await projecting.reached();
     await projecting.stop();
     await pool.end();
-    await gate.close();
+    await proxy.close();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
   });
@@ -195,7 +195,7 @@ describe('An outage parks no event', () => {
   it('if the disk is full', async () => {
     await append(reports(1));
     let left = 6;
-    const pool = tampered(database.pool, () => async (statement, send) => {
+    const pool = interceptQueries(database.pool, () => async (statement, send) => {
       if (statement.name === 'metrics-insert-facts' && left-- > 0)
         throw Object.assign(new Error('could not extend file'), { code: '53100' });
       return send(statement);
@@ -211,7 +211,7 @@ describe('A batch with many facts', () => {
     const events = Array.from({ length: 12 }, (_, n) => report(n, 1_000));
     await append(events);
     const sizes: number[] = [];
-    const pool = tampered(database.pool, () => async (statement, send) => {
+    const pool = interceptQueries(database.pool, () => async (statement, send) => {
       if (statement.name === 'metrics-insert-facts') sizes.push(String(statement.values![0]).split(',').length);
       return send(statement);
     });

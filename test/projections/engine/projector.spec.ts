@@ -14,7 +14,7 @@ import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
 import { type Span, setTracing } from '../../../src/tracing/tracing.js';
-import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
+import { type Interceptor, interceptQueries } from '../../../reliability/rig/query-interceptor.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
@@ -378,9 +378,9 @@ describe('The checkpoint', () => {
   it('is lost together with the rows if the connection dies, and both are written again (one transaction in ten fails)', async () => {
     const random = new Random(4);
     let killed = 0;
-    const pool = tampered(database.pool, (connection) => {
+    const pool = interceptQueries(database.pool, (connection) => {
       let left = random.chance(0.1) ? random.int(5) : -1;
-      const tamper: Tamper = async (statement, send) => {
+      const interceptor: Interceptor = async (statement, send) => {
         if (left-- === 0) {
           killed += 1;
           const { processID } = connection as unknown as { processID: number };
@@ -388,7 +388,7 @@ describe('The checkpoint', () => {
         }
         return send(statement);
       };
-      return tamper;
+      return interceptor;
     });
     const running = start([counting], pool);
     for (let n = 0; n < 40; n += 1) {

@@ -8,7 +8,7 @@ import { Replicas, TooOld } from '../../../src/read-models/replicas/replicas.js'
 import { requireReached } from '../../../src/records/record-queries.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
-import { type Gate, gateBefore } from '../../support/gate.js';
+import { type TcpProxy, startProxy } from '../../support/tcp-proxy.js';
 import { TestClock } from '../../support/test-clock.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
@@ -162,7 +162,7 @@ describe('A read with replicas', () => {
 describe('The API with DATABASE_READ_URL', () => {
   let app: TestApp;
   let replica: TestDatabase;
-  let gate: Gate;
+  let proxy: TcpProxy;
   let key: string;
   const now = Date.now();
 
@@ -196,15 +196,15 @@ describe('The API with DATABASE_READ_URL', () => {
   beforeAll(async () => {
     replica = await createDatabase();
     await setCheckpoint(replica.pool, now - 5_000, 3);
-    const before = await gateBefore(replica.url);
-    ({ gate } = before);
+    const before = await startProxy(replica.url);
+    ({ proxy } = before);
     app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG_SECONDS: '1' } });
     await setCheckpoint(app.pool, now, 3);
     key = await app.issueKey({ organization: 'acme' });
   });
   afterAll(async () => {
     await app?.close();
-    await gate?.close();
+    await proxy?.close();
     await replica?.drop().catch(() => {});
   });
 
@@ -243,9 +243,9 @@ describe('The API with DATABASE_READ_URL', () => {
   });
 
   it('reads from the primary, without an error, while the replica does not respond', async () => {
-    gate.silence();
+    proxy.freeze();
     expect(await areAsOf(now)).toBe(true);
-    gate.speak();
+    proxy.unfreeze();
     await eventually('the replica answers', () => areAsOf(now - 1));
   });
 

@@ -4,7 +4,7 @@ import type { Projection } from '../../../projections/engine/projection.js';
 import { records } from '../../../projections/records/projection.js';
 import { NEXT_ELEMENTS } from '../../../src/records/feed/statements.js';
 import { delivered, history, ORGANIZATIONS } from '../../projections/histories.js';
-import { Logs } from '../../support/log-of.js';
+import { Logs } from '../../support/logs.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
@@ -41,7 +41,7 @@ const refusing = (bad: readonly Sent[]): Projection => {
 };
 
 const project = async (events: readonly Sent[], bad: readonly Sent[]): Promise<void> => {
-  await projectToHead(await logs.holding(recordedInOrder(events)), database.pool, [refusing(bad)]);
+  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(bad)]);
 };
 
 /** What the parked events are to a reader of the organization that has passed all of them. */

@@ -1,6 +1,6 @@
 /**
- * Of the double, for localhost and 127.0.0.1, valid until 2120; it is its own authority. The key is a secret to nobody
- * and worth nothing: the tests alone trust it.
+ * The self-signed certificate of the double, for localhost and 127.0.0.1, valid until 2120. The key is not a secret: only
+ * the tests trust it.
  */
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgp+Tn8ixZZl+kNqEE

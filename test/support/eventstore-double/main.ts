@@ -3,9 +3,9 @@ import { EventStoreDouble } from './server.js';
 import { Store } from './store.js';
 
 /**
- * The double as a process of its own, for whoever wants a server: says where it is, and ends with its parent where that
- * listens. `--data FILE` keeps what is written, so that it may be killed and started again; `--port` (default: a free one).
- * `--seconds` is how long it lives where nobody ends it.
+ * Runs the double as a process. It reports its URL to the parent process and ends with it; without a parent it prints
+ * the URL. `--data FILE` keeps the events, so that the process may be killed and restarted. `--port` is the port
+ * (default: a free one). `--seconds` limits how long the process runs.
  */
 const { values } = parseArgs({
   options: { data: { type: 'string' }, port: { type: 'string', default: '0' }, seconds: { type: 'string' } },

@@ -9,7 +9,7 @@ import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { Message } from 'google-protobuf';
 import type { Expected, ProposedRecord, StoredRecord } from './store.js';
 
-/** Between what is on the wire and what the store keeps. */
+/** Converts between the gRPC messages and the records of the store. */
 
 const UUID_TEXT = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TICKS_PER_MILLISECOND = 10_000n;
@@ -20,7 +20,7 @@ export const expectedOf = (options: BatchAppendReq.Options): Expected => {
   return Number(options.getStreamPosition());
 };
 
-/** @throws what a server answers to a message it cannot read */
+/** @throws Error with the message of a real server if the message is invalid */
 export const proposedOf = (message: BatchAppendReq.ProposedMessage): ProposedRecord => {
   const id = message.getId()?.getString() ?? '';
   if (!UUID_TEXT.test(id)) throw new Error('Guid should contain 32 digits with 4 dashes');
@@ -112,7 +112,7 @@ export const tooLarge = (correlation: UUID, stream: string, most: number): Batch
 export const timedOut = (correlation: UUID, stream: string): BatchAppendResp =>
   failed(correlation, stream, 'Timeout', new sharedPb.Timeout(), 'event_store.client.Timeout');
 
-/** Also how a server says that it is busy or not ready yet. */
+/** A server also sends this error if it is busy or not ready yet. */
 export const badRequest = (correlation: UUID, stream: string, message = 'BadRequest'): BatchAppendResp =>
   failed(correlation, stream, message, new sharedPb.BadRequest(), 'event_store.client.BadRequest');
 
@@ -121,7 +121,10 @@ export const accessDenied = (correlation: UUID, stream: string): BatchAppendResp
 
 const onWire = new WeakMap<StoredRecord, Buffer>();
 
-/** As it is sent. Encoded once, so that a reader is as seldom kept waiting as by a real server. */
+/**
+ * Returns the encoded message of a record. Each record is encoded once, so that reads are as fast as those of a real
+ * server.
+ */
 export const eventMessage = (record: StoredRecord): Buffer => {
   const known = onWire.get(record);
   if (known !== undefined) return known;
@@ -183,7 +186,7 @@ export const streamNotFound = (stream: string): ReadResp => {
   return message;
 };
 
-/** What a subscription's filter lets through: streams by their prefixes. */
+/** Returns the filter of a subscription: it selects streams by prefix. */
 export const filterOf = (options: ReadReq.Options): ((record: StoredRecord) => boolean) => {
   const prefixes = options.getFilter()?.getStreamIdentifier()?.getPrefixList() ?? [''];
   return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));

@@ -19,7 +19,7 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { CERTIFICATE, KEY } from './certificate.js';
-import { Gate } from '../gate.js';
+import { TcpProxy } from '../tcp-proxy.js';
 import {
   accessDenied,
   appended,
@@ -39,31 +39,31 @@ import {
 } from './messages.js';
 import { type ProposedRecord, Store, type StoredRecord } from './store.js';
 
-/** A message, or one that is encoded already. */
+/** A message, or an encoded message. */
 type Sent = ReadResp | Buffer;
 type Reader = ServerWritableStream<ReadReq, Sent>;
 type Appender = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
 type Failure = Partial<StatusObject>;
 
-/** What a read comes upon: records, no such stream, or a reason why not. */
+/** The result of a read: records, a missing stream, or a failure. */
 interface Found {
   readonly records?: readonly StoredRecord[];
   readonly missing?: string;
   readonly failure?: Failure;
 }
 
-/** Whom it knows, over TLS. */
+/** The user that may call the double over TLS. */
 export interface User {
   readonly name: string;
   readonly password: string;
 }
 
 const MAX_APPEND_BYTES = 1_048_576;
-/** What one connection carries at a time; the next call waits. */
+/** Concurrent calls per connection; further calls wait. */
 const MAX_STREAMS = 100;
-/** After this a server gives up on an append it has not seen the end of, and says so. */
+/** After this time a server rejects an append whose last message has not arrived. */
 const WRITE_TIMEOUT_MS = 2_000;
-/** A filtered subscription says how far it has come each 32 records, times what the client asks for. */
+/** A filtered subscription sends a checkpoint after this many records, times the multiplier of the client. */
 const CHECKPOINT_WINDOW = 32;
 
 const OURS =
@@ -82,7 +82,7 @@ const notLeader = ({ host, port }: { readonly host: string; readonly port: numbe
   });
 const NOT_READY = failure(status.UNAVAILABLE, 'Server Is Not Ready');
 const ACCESS_DENIED = failure(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
-/** What it says to a user it does not know, or a wrong password. To nobody at all it says "Access Denied". */
+/** The response to an unknown user or a wrong password. A call without a user gets "Access Denied". */
 const UNAUTHENTICATED = failure(status.UNAUTHENTICATED, 'Unauthenticated');
 const TOO_SLOW = failure(
   status.ABORTED,
@@ -91,43 +91,43 @@ const TOO_SLOW = failure(
 const invalidPosition = (): Failure => failure(status.UNKNOWN, 'Unexpected ReadAllResult: InvalidPosition');
 
 /**
- * An EventStoreDB as a client sees one, over the wire: the service definitions the client package ships, a store in
- * memory behind them, and a gate before them that can break the connection in every way we know. It behaves as a
- * real single node (24.2) was observed to, oddities included.
+ * A test double of EventStoreDB that speaks its gRPC protocol: the service definitions of the client package, an
+ * in-memory store, and a TCP proxy that can break connections. It behaves as a real single node (24.2) was observed to
+ * behave.
  */
 export class EventStoreDouble {
-  /** Refuses every call, as a server does that does not know the caller. */
+  /** Denies every call, as a server does for an unknown caller. */
   refusesCallers = false;
-  /** Is a follower: appends are turned down with the leader's address. */
+  /** If set, the double is a follower: it rejects appends with the address of this leader. */
   leader: { readonly host: string; readonly port: number } | undefined;
-  /** Answers this many calls for its features with an internal error, which the client never asks for again. */
+  /** Responds to this many calls for its features with an internal error, which the client does not retry. */
   failingFeatureCalls = 0;
-  /** Says "Server Is Busy" to this many appends. */
+  /** Responds to this many appends with "Server Is Busy". */
   busyAppends = 0;
-  /** Takes this many appends, or all, and never answers them, although the connection is alive. */
+  /** Never responds to this many appends, although it stores them and the connection is alive. */
   unansweredAppends = 0;
-  /** How far its clock is ahead of ours. */
+  /** How far the clock of the double is ahead of the clock of the test, in ms. */
   clockAheadMs = 0;
-  /** Says "Server Is Not Ready" to this many looks at the end of the log. */
+  /** Responds to this many reads of the end of the log with "Server Is Not Ready". */
   unreadableEnds = 0;
-  /** Answers this many looks at the end of the log as if the log were empty. */
+  /** Responds to this many reads of the end of the log as if the log were empty. */
   emptyEnds = 0;
-  /** Takes this many reads and subscriptions, or all, and never answers them, although the connection is alive. */
+  /** Never responds to this many reads and subscriptions, although the connection is alive. */
   unansweredReads = 0;
-  /** As a follower to which replication is slow: what lies after this has not arrived here. */
+  /** If set, the double is a follower with slow replication: it does not have the records after this position yet. */
   replicatedTo: bigint | undefined;
-  /** How many events of streams that are none of this service's it has sent. */
+  /** How many events it has sent of streams that do not belong to this service. */
   sentForeign = 0;
-  /** How many appends it left unanswered because the same ids were just being stored. */
+  /** How many appends it dropped because events with the same ids were being stored. */
   droppedRepetitions = 0;
-  /** How many times each kind of call came in. */
+  /** How many calls of each kind it has received. */
   readonly calls = { append: 0, read: 0, subscribe: 0, gossip: 0 };
 
-  /** Whether its user may read `$all`: by default administrators alone may. */
+  /** Whether the user may read `$all`; on a real server only administrators may by default. */
   mayReadAll = true;
 
   private readonly server: Server;
-  private gate: Gate | undefined;
+  private proxy: TcpProxy | undefined;
   private readonly subscriptions = new Set<Reader>();
   private folder: string | undefined;
 
@@ -159,9 +159,9 @@ export class EventStoreDouble {
   }
 
   /**
-   * @param store that of another double, for two nodes of one cluster
+   * @param store shared by two doubles that are nodes of one cluster
    * @param at the port to listen on, 0 for a free one
-   * @param user the only one it serves, over TLS; absent: everyone, in the plain
+   * @param user the only user it serves, over TLS; absent: it serves everyone, without TLS
    */
   static async start(store = new Store(), at = 0, user?: User): Promise<EventStoreDouble> {
     const double = new EventStoreDouble(store, user);
@@ -176,76 +176,76 @@ export class EventStoreDouble {
     const port = await new Promise<number>((resolve, reject) => {
       double.server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
     });
-    double.gate = new Gate({ host: '127.0.0.1', port }, at);
-    await double.gate.open();
+    double.proxy = new TcpProxy({ host: '127.0.0.1', port }, at);
+    await double.proxy.open();
     return double;
   }
 
   get address(): { host: string; port: number } {
-    const [host, port] = this.gate!.address.split(':');
+    const [host, port] = this.proxy!.address.split(':');
     return { host: host!, port: Number(port) };
   }
 
   get connections(): number {
-    return this.gate!.connections;
+    return this.proxy!.connections;
   }
 
   get url(): string {
-    return this.user === undefined ? `esdb://${this.gate!.address}?tls=false` : this.urlFor(this.user);
+    return this.user === undefined ? `esdb://${this.proxy!.address}?tls=false` : this.urlFor(this.user);
   }
 
-  /** For a user it may not know, or nobody. */
+  /** Returns the URL for another user, or for no user. */
   urlFor(user?: User): string {
     const who = user === undefined ? '' : `${user.name}:${user.password}@`;
-    return `esdb://${who}${this.gate!.address}?tlsCAFile=${this.caFile}`;
+    return `esdb://${who}${this.proxy!.address}?tlsCAFile=${this.caFile}`;
   }
 
   private get caFile(): string {
     return join(this.folder!, 'ca.crt');
   }
 
-  /** Stays connected and says nothing, until told to speak. */
-  silence(): void {
-    this.gate!.silence();
+  /** Keeps connections open but transfers nothing until `unfreeze` is called. */
+  freeze(): void {
+    this.proxy!.freeze();
   }
 
-  speak(): void {
-    this.gate!.speak();
+  unfreeze(): void {
+    this.proxy!.unfreeze();
   }
 
-  /** Breaks every connection in mid-stream. */
-  drop(): void {
-    this.gate!.drop();
+  /** Closes every open connection. */
+  dropConnections(): void {
+    this.proxy!.dropConnections();
   }
 
-  /** As killed: connections break, the port is closed, ids of recent writes are forgotten. */
+  /** Behaves as if killed: closes connections and port, and forgets the ids of recent writes. */
   async kill(): Promise<void> {
-    await this.gate!.close();
+    await this.proxy!.close();
     this.store.forgetRecentWrites();
   }
 
-  /** Starts again on the same port after `kill`. */
+  /** Restarts on the same port after `kill`. */
   async restart(): Promise<void> {
-    await this.gate!.open();
+    await this.proxy!.open();
   }
 
-  /** Ends every subscription with an error, as a server does whose client does not keep up. */
+  /** Ends every subscription with the error that a server sends to a consumer that is too slow. */
   callConsumersTooSlow(): void {
     for (const subscription of this.subscriptions) subscription.emit('error', TOO_SLOW);
   }
 
-  /** Ends every subscription as if all were well. */
+  /** Ends every subscription without an error. */
   endSubscriptions(): void {
     for (const subscription of this.subscriptions) subscription.end();
   }
 
-  /** Leaves every subscription open and sends nothing more to those that are open now. */
+  /** Keeps the present subscriptions open, but sends no more events to them. */
   forgetSubscriptions(): void {
     this.subscriptions.clear();
   }
 
   async stop(): Promise<void> {
-    await this.gate!.close();
+    await this.proxy!.close();
     this.server.forceShutdown();
     if (this.folder !== undefined) await rm(this.folder, { recursive: true });
   }
@@ -277,7 +277,7 @@ export class EventStoreDouble {
     }
   }
 
-  /** Who calls is asked in each call. */
+  /** Returns the failure of a call that the caller may not make. */
   private denialOf(call: { readonly metadata: Metadata }, readsAll = false): Failure | undefined {
     if (this.refusesCallers) return ACCESS_DENIED;
     if (this.user === undefined) return undefined;
@@ -287,13 +287,13 @@ export class EventStoreDouble {
     return given === undefined || (readsAll && !this.mayReadAll) ? ACCESS_DENIED : undefined;
   }
 
-  /** A node that does not lead says who does to those who ask for the leader. */
+  /** Returns the failure of a follower for a call that requires the leader. */
   private refusalOf(call: { readonly metadata: Metadata }): Failure | undefined {
     if (this.leader === undefined || call.metadata.get('requires-leader')[0] !== 'true') return undefined;
     return notLeader(this.leader);
   }
 
-  /** What there is of the log on this node. */
+  /** The records that this node has. */
   private get records(): readonly StoredRecord[] {
     const { records } = this.store;
     return this.replicatedTo === undefined ? records : records.slice(0, this.store.indexFrom(this.replicatedTo + 1n));
@@ -312,7 +312,7 @@ export class EventStoreDouble {
     return { records: records.slice(Math.max(0, last + 1 - count), last + 1).reverse() };
   }
 
-  /** Forwards from a position that is read too; backwards from one that is not. */
+  /** Reads forwards including the position, or backwards excluding it. */
   private allRecords(options: ReadReq.Options): Found {
     const all = options.getAll()!;
     const count = Number(options.getCount());
@@ -333,12 +333,12 @@ export class EventStoreDouble {
     const all = options.getAll()!;
     const last = this.records.at(-1)?.position ?? 0n;
     const position = BigInt(all.getPosition()?.getCommitPosition() ?? 0);
-    // Only what is to be caught up with is read, and asks for the leader.
+    // Only a subscription that has events to catch up with requires the leader.
     const refusal = all.hasPosition() && position >= last ? undefined : this.refusalOf(call);
     if (refusal !== undefined) return void call.emit('error', refusal);
     if (all.hasPosition() && !this.store.isReadable(position)) return void call.emit('error', invalidPosition());
     let next = all.hasStart() ? 0 : all.hasEnd() ? this.records.length : this.store.indexFrom(position + 1n);
-    // Past the end: it stays there, whatever is written before it.
+    // A subscription beyond the end never receives anything, whatever is written later.
     const isPastTheEnd = all.hasPosition() && position > (this.store.records.at(-1)?.position ?? 0n);
     const isWanted = filterOf(options);
     const filter = options.getFilter();
@@ -375,7 +375,7 @@ export class EventStoreDouble {
 
   private batchAppend(call: Appender): void {
     const denial = this.denialOf(call);
-    // To nobody it says so in the answer to each append.
+    // A call without a user gets "Access Denied" in the response to each append.
     const isNobody = this.user !== undefined && denial === ACCESS_DENIED;
     if (denial !== undefined && !isNobody) return void call.emit('error', denial);
     const open = new Map<string, { stream: string; options: BatchAppendReq.Options; events: ProposedRecord[] }>();
@@ -388,7 +388,7 @@ export class EventStoreDouble {
       if (options !== undefined) {
         const stream = streamNameOf(options.getStreamIdentifier()!.getStreamName_asU8());
         if (isNobody) return void call.write(accessDenied(correlation, stream));
-        // A point in time, by the client's clock.
+        // The deadline is a point in time by the client's clock.
         const left = (options.getDeadline()?.toDate().getTime() ?? Infinity) - (Date.now() + this.clockAheadMs);
         if (left <= 0) return void call.write(timedOut(correlation, stream));
         open.set(key, { stream, options, events: [] });
@@ -401,7 +401,7 @@ export class EventStoreDouble {
       try {
         append.events.push(...request.getProposedMessagesList().map(proposedOf));
       } catch {
-        // The append stays open, and gets a second answer when its time is over. So does a real server's.
+        // As on a real server, the append stays open and gets a second response when it times out.
         return void call.write(badRequest(correlation, append.stream));
       }
       if (append.events.reduce((bytes, { data }) => bytes + data.length, 0) > MAX_APPEND_BYTES) {
@@ -437,7 +437,7 @@ export class EventStoreDouble {
     const answer = (): boolean => call.write(appended(correlation, stream, outcome));
     if (!outcome.isRepeated) return this.store.onceIndexed(answer);
     if (this.store.isIndexed(outcome.position)) return void answer();
-    // What it repeats is still being stored: dropped without a word, and the writer's time limit answers.
+    // The same events are still being stored: the append is dropped, and the caller gets a timeout.
     this.droppedRepetitions++;
     setTimeout(() => {
       if (!call.destroyed && !call.cancelled) call.write(timedOut(correlation, stream));
@@ -483,7 +483,7 @@ const supportedMethods = () => {
   return methods;
 };
 
-/** Writes as fast as the client reads. */
+/** Writes a message and waits until the client has room for the next one. */
 const send = async (call: Reader, message: Sent): Promise<void> => {
   if (call.cancelled || call.destroyed || call.write(message)) return;
   await new Promise<void>((resolve) => {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 
-/** A record as the server keeps it. Data and metadata are bytes: it never looks into them. */
+/** A stored record. The server never parses data and metadata. */
 export interface StoredRecord {
-  /** Where the record begins in the log's files; an event's commit and prepare position. */
+  /** The commit and prepare position of the event: its offset in the log. */
   readonly position: bigint;
   readonly stream: string;
   readonly revision: number;
@@ -23,15 +23,18 @@ export type AppendOutcome =
   | {
       readonly position: bigint;
       readonly revision: number;
-      /** Whether it was there already. */
+      /** Whether the events had been stored before. */
       readonly isRepeated: boolean;
     }
-  /** The stream's last revision, -1 where there is none. */
+  /** The current revision of the stream; -1 if the stream does not exist. */
   | { readonly wrongVersion: number };
 
-/** How many appended events a server recognises by id alone; a real one held 100k and had lost them after 200k. */
+/**
+ * How many of the latest events a server recognises by id when the expected revision is `any`. A real server recognised
+ * an id after 100,000 further events, but not after 200,000.
+ */
 const RECENT_WRITES = 150_000;
-/** A real server writes its own statistics between the events of others. */
+/** A real server also writes statistics to its log; the double does so after this many records. */
 const STATISTICS_EVERY = 40;
 const RECORD_OVERHEAD = 133;
 
@@ -46,8 +49,8 @@ const writtenOf = (line: string): Written => {
 };
 
 /**
- * What the server keeps, with the oddities a real one was seen to have. In memory, so it outlives a server that is
- * stopped and started again, as files would; in a file as well where the process itself is to be killed.
+ * The records of the double, with the observed behaviour of a real server. They are in memory, and also in a file if
+ * the process itself is to be killed.
  */
 export class Store {
   readonly records: StoredRecord[] = [];
@@ -56,19 +59,19 @@ export class Store {
   private readonly listeners = new Set<() => void>();
   private nextPosition = 0n;
   indexAfterMs = 0;
-  /** What is told once all that is written has been indexed. */
+  /** Called when all written records have been indexed. */
   private whenIndexed: (() => void)[] = [];
   private indexed = -1n;
   private readonly file: number | undefined;
 
-  /** @param path of the file that keeps what is written, and holds what was */
+  /** @param path the file that records are read from and written to */
   constructor(path?: string) {
     if (path !== undefined && existsSync(path))
       for (const line of readFileSync(path, 'utf8').split('\n')) if (line !== '') this.put(writtenOf(line));
     if (path !== undefined) this.file = openSync(path, 'a');
     this.index();
     if (this.records.length > 0) return;
-    // A server that was never used holds these all the same.
+    // A new server has these records.
     this.writeSystem('$$$settings', '$metadata', { $acl: {} });
     this.writeSystem('$users', '$User', 'admin');
     this.writeSystem('$user-admin', '$UserCreated', { loginName: 'admin' });
@@ -78,7 +81,7 @@ export class Store {
     return this.streams.get(name);
   }
 
-  /** What comes first at or after a position. */
+  /** Returns the index of the first record at or after a position. */
   indexFrom(position: bigint): number {
     let low = 0;
     let high = this.records.length;
@@ -90,12 +93,12 @@ export class Store {
     return low;
   }
 
-  /** Whether a record begins here, or the log ends before here. */
+  /** Returns whether a record begins at the position, or the log ends before it. */
   isReadable(position: bigint): boolean {
     return position >= this.nextPosition || this.records[this.indexFrom(position)]?.position === position;
   }
 
-  /** Decides as the server's index writer does, the order of its checks included. */
+  /** Makes the checks of the server's index writer in the same order. */
   append(name: string, expected: Expected, events: readonly ProposedRecord[]): AppendOutcome {
     const stream = this.streams.get(name) ?? [];
     const current = stream.length - 1;
@@ -103,7 +106,7 @@ export class Store {
       let last: number | undefined;
       for (const { id } of events) {
         const known = this.recent.get(id);
-        // Decided by the first of the events: one that is known further on is stored once more.
+        // The first event decides: a known event after a new one is stored again.
         if (known?.stream !== name) {
           if (last === undefined) break;
           return { wrongVersion: current };
@@ -122,12 +125,15 @@ export class Store {
     return { position: stream[revision]!.position, revision, isRepeated: true };
   }
 
-  /** Whether what was written there can be read. */
+  /** Returns whether the record at the position can be read. */
   isIndexed(position: bigint): boolean {
     return position <= this.indexed;
   }
 
-  /** Calls back when what is written now can be read: a moment later, or `indexAfterMs`. */
+  /**
+   * Calls back when the records written so far can be read: on the next turn of the event loop, or after
+   * `indexAfterMs`.
+   */
   onceIndexed(then: () => void): void {
     if (this.whenIndexed.length === 0) {
       if (this.indexAfterMs > 0) setTimeout(() => this.index(), this.indexAfterMs);
@@ -136,7 +142,7 @@ export class Store {
     this.whenIndexed.push(then);
   }
 
-  /** What another service writes to the same store. */
+  /** Appends events of another service that uses the same store. */
   appendForeign(count: number): void {
     const event = { type: 'OrderPlaced', isJson: true, data: Buffer.from('{}'), metadata: Buffer.alloc(0) };
     this.append(
@@ -147,12 +153,12 @@ export class Store {
     this.onceIndexed(() => {});
   }
 
-  /** As after a restart: what was written stays, but ids alone are recognised no more. */
+  /** Behaves as after a restart: records remain, but the ids of recent writes are forgotten. */
   forgetRecentWrites(): void {
     this.recent.clear();
   }
 
-  /** As from an older backup: what was written after a position is gone. */
+  /** Behaves as after a restore of an older backup: deletes all records after the position. */
   truncateAfter(position: bigint): void {
     for (const record of this.records.splice(this.indexFrom(position + 1n))) {
       const stream = this.streams.get(record.stream)!;
@@ -190,7 +196,7 @@ export class Store {
     if (this.recent.size > RECENT_WRITES) this.recent.delete(this.recent.keys().next().value!);
   }
 
-  /** All of an append, or nothing: a kill does not come between. */
+  /** Writes all records of an append with one system call, so that a kill cannot split them. */
   private write(stream: string, events: readonly ProposedRecord[]): void {
     const written = events.map((event) => ({ ...event, stream, createdAt: Date.now() }));
     if (this.file !== undefined) writeSync(this.file, written.map(lineOf).join(''));

@@ -6,7 +6,7 @@ import type { Line } from '../../../bench/goal.js';
 
 describe('The bench', () => {
   // The goals of counting and projecting run before a release (`reliability/bench`).
-  it('runs a goal whose variants give the same results, and prints its lines as JSON', async () => {
+  it('runs a goal, checks that all variants give the same results, and prints its lines as JSON', async () => {
     const file = join(process.cwd(), 'dist', 'bench', 'main.js');
     const goals = ['G6a'];
     const { stdout } = await promisify(execFile)(process.execPath, [file, ...goals, '--quick', '--json'], {

@@ -7,7 +7,7 @@ import { readReference } from '../../support/contract.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
-/** The page of the reference, as the built service serves it and a browser shows it. */
+/** The page of the API reference of the built service in a browser. */
 
 const CHECK = '#operations-Asset_check-checkAsset';
 const EVENTS = '#operations-Events-sendEvents';
@@ -19,7 +19,7 @@ let url: string;
 let browser: Browser;
 let page: Page;
 let key: string;
-/** What the browser asked other hosts for, and what it complained of. */
+/** Requests to other hosts, and errors in the console. */
 const strangers: string[] = [];
 const complaints: string[] = [];
 
@@ -58,7 +58,7 @@ const execute = async (operation: string): Promise<{ status: string; body: unkno
   };
 };
 
-describeWithChromium('The page of the reference', () => {
+describeWithChromium('The page of the API reference', () => {
   beforeAll(start);
   afterAll(async () => {
     await browser?.close();
@@ -67,7 +67,7 @@ describeWithChromium('The page of the reference', () => {
     await database?.drop();
   });
 
-  it('shows the reference of the build, its groups in the order of use', async () => {
+  it('shows the API reference of the build, with its groups in the order of use', async () => {
     expect(await (await fetch(`${url}/openapi.json`)).json()).toEqual(readReference());
     expect(
       await page.locator('.opblock-tag').evaluateAll((tags) => tags.map((tag) => tag.getAttribute('data-tag'))),
@@ -75,7 +75,7 @@ describeWithChromium('The page of the reference', () => {
     expect(await page.locator('.opblock').count()).toBeGreaterThan(10);
   });
 
-  it('takes a key, sends a check with it and shows the answer', async () => {
+  it('accepts a key, sends an asset check with it and shows the response', async () => {
     await open(CHECK);
     await page.click('.btn.authorize');
     await page.fill('.modal-ux input', key);
@@ -85,12 +85,12 @@ describeWithChromium('The page of the reference', () => {
     expect([status, body]).toEqual(['200', expect.objectContaining({ status: 'UNKNOWN', source: 'own' })]);
   });
 
-  it('sends an event as it is shown', async () => {
+  it('sends the displayed example event', async () => {
     await open(EVENTS);
     expect(await execute(EVENTS)).toEqual({ status: '200', body: { accepted: 1, duplicates: 0, rejected: [] } });
   });
 
-  it('asks no other host for anything and complains of nothing', () => {
+  it('sends no request to other hosts and logs no error', () => {
     expect([strangers, complaints]).toEqual([[], []]);
   });
 });

@@ -24,13 +24,13 @@ const texts = (values: readonly number[]): string[] => values.map(String);
 let shown: Opened;
 
 export const figures = () =>
-  describe('in its figures', () => {
+  describe('with metrics', () => {
     beforeAll(async () => {
       shown = await dashboard.openFigures();
       expect(await shown.page.locator('#problem').textContent()).toBe('');
     });
 
-    it('shows what the API answers, in charts and tables, and asks nobody else', async () => {
+    it('shows the responses of the API in charts and tables, and sends no request to other hosts', async () => {
       const { page, errors, asked } = shown;
       const { current, difference } = await dashboard.get(
         `organization/metrics/comparison${lastAsked(shown, '/metrics/comparison')}`,
@@ -85,7 +85,7 @@ export const figures = () =>
       expect([...new Set(asked.map(({ origin }) => origin))]).toEqual([dashboard.app.url]);
     });
 
-    it('names each chart in words for those who do not see it', async () => {
+    it('has a text alternative for each chart', async () => {
       const { page } = shown;
       for (const [name, words] of [
         ['Over time. New threats', '8 in all, at most 3 a day'],
@@ -97,7 +97,7 @@ export const figures = () =>
         expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
     });
 
-    it('shows names as they are, whatever they hold, and saves no formulas', async () => {
+    it('escapes names in the page, and saves no formulas in CSV', async () => {
       const { page, errors } = shown;
       expect(await table(page, '#groups')).toEqual([
         [HOSTILE, '2'],
@@ -122,7 +122,7 @@ export const figures = () =>
       return readFile(await download.path(), 'utf8');
     };
 
-    it('saves the timeline as the API writes it', async () => {
+    it('saves the CSV timeline of the API unchanged', async () => {
       await shown.page.getByText('Table over time').click();
       const text = await saved(shown.page, '#timeline');
       const response = await fetch(
@@ -137,7 +137,7 @@ export const figures = () =>
       expect(lines(text)).toHaveLength(30);
     });
 
-    it('checks an asset and says who says what', async () => {
+    it('checks an asset and shows the result of each source', async () => {
       const { page } = shown;
       await page.locator('#content').fill('https://evil.example/login');
       await page.getByRole('button', { name: 'Check' }).click();
@@ -146,7 +146,7 @@ export const figures = () =>
       expect((await table(page, '#check'))[0]!.slice(1)).toEqual(['BLOCKED', '–', 'evil.example']);
     });
 
-    it('tells a rise from a fall by arrow, sign and colour, and in words for those who see none of them', async () => {
+    it('distinguishes a rise from a fall by arrow, sign and color, and in a text for screen readers', async () => {
       const look = async ({ page }: Opened) => {
         const changes = page.locator('#totals .change [aria-hidden]');
         return {
@@ -175,7 +175,7 @@ export const figures = () =>
       expect(rise.aloud + fall.aloud).not.toMatch(/[▲▼]/);
     });
 
-    it.each(['light', 'dark'] as const)('has no finding of axe-core in %s', async (colorScheme) => {
+    it.each(['light', 'dark'] as const)('has no axe-core finding with the color scheme %s', async (colorScheme) => {
       const { page } = await dashboard.openFigures('', { colorScheme });
       await page.locator('#content').fill('evil.example');
       await page.getByRole('button', { name: 'Check' }).click();
@@ -192,7 +192,7 @@ export const figures = () =>
   });
 
 export const refreshes = () =>
-  it('refreshes every 30 s while it is seen, with what it has already', async () => {
+  it('refreshes every 30 s while it is visible, and keeps showing the previous data meanwhile', async () => {
     const opened = await dashboard.openFigures();
     const { page, asked, statuses } = opened;
     const before = Number((await totals(page))['newThreats']);
@@ -226,11 +226,11 @@ export const refreshes = () =>
   });
 
 export const tokens = () =>
-  describe('the tokens of the dashboard', () => {
+  describe('with consistency tokens', () => {
     const TOKEN = 'consistency-token';
     const STATISTICS = '**/takedowns/statistics*';
 
-    it('go from each answer to the next read of the same figures', async () => {
+    it('sends the token of each response with the next read of the same metrics', async () => {
       const { page } = await dashboard.openFigures();
       const [asked, answered]: [(string | undefined)[], string[]] = [[], []];
       await page.route(STATISTICS, async (route) => {
@@ -248,7 +248,7 @@ export const tokens = () =>
       expect(asked.slice(1)).toEqual(answered.slice(0, -1));
     });
 
-    it('are forgotten after a 410, and the page reads again without them', async () => {
+    it('discards the tokens after a 410, and reads again without them', async () => {
       const { page } = await dashboard.openFigures();
       const asked: boolean[] = [];
       await page.route(STATISTICS, (route) => {

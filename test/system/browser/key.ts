@@ -10,7 +10,7 @@ const NO_KEY = 'This is not a valid key: it may be mistyped, revoked, expired, o
 const problem = (page: Page) => page.locator('#problem');
 
 export const keyAndFailures = () =>
-  describe('at its key and failures', () => {
+  describe('with keys and failures', () => {
     it('keeps the key for the tab only, and forgets it when asked to', async () => {
       const { page } = await dashboard.open();
       await signIn(page, `X-API-KEY: ${dashboard.key}`);
@@ -31,7 +31,7 @@ export const keyAndFailures = () =>
       expect(await page.locator('#key').isVisible()).toBe(true);
     });
 
-    it('says in words that a key is wrong, or lacks the scope', async () => {
+    it('shows a message if a key is invalid or lacks the scope', async () => {
       const { page } = await dashboard.open();
       for (const wrong of ['tp_wrong', 'ключ', `${dashboard.key.slice(0, -1)}!`]) {
         await signIn(page, wrong);
@@ -43,7 +43,7 @@ export const keyAndFailures = () =>
       await problem(page).getByText('This key does not have access: The key lacks the scope read.').waitFor();
     });
 
-    it('says that a key is revoked, hides what it showed, and asks no more', async () => {
+    it('reports that a key is revoked, hides the data, and sends no more requests', async () => {
       const revoked = await dashboard.app.issueKey({ organization: 'acme', scopes: ['read'] });
       const { page, asked } = await dashboard.openWithKey(revoked);
       const { log } = dashboard.app;
@@ -60,7 +60,7 @@ export const keyAndFailures = () =>
       expect([asked, await problem(page).textContent()]).toEqual([[], NO_KEY]);
     });
 
-    it('says when the network is gone, keeps what it shows, and is right again after that', async () => {
+    it('reports a network failure, keeps the displayed data, and recovers afterwards', async () => {
       const { page } = await dashboard.openFigures();
       const shown = await totals(page);
       await page.context().setOffline(true);
@@ -78,7 +78,7 @@ export const keyAndFailures = () =>
     it.each([
       [429, { 'retry-after': '90' }, 'Too many requests. Retrying in 90 seconds.'],
       [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Retrying in 30 seconds.'],
-    ])('says what a %d means and when it tries again', async (status, headers, words) => {
+    ])('explains a %d and announces when it retries', async (status, headers, words) => {
       const { page } = await dashboard.openFigures();
       await page.route('**/takedowns/statistics*', (route) =>
         route.fulfill({ status, headers, json: { code: 'X', message: 'wait a little' } }),

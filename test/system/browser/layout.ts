@@ -20,7 +20,7 @@ const heights = async (page: Page, selector: string): Promise<number[]> =>
   (await boxes(page, selector)).map(({ top, bottom }) => bottom - top);
 
 export const layout = () =>
-  describe('in its layout', () => {
+  describe('with its layout', () => {
     /** The page with figures, for the specs before one that loads it again. */
     let shown: Opened;
 
@@ -28,7 +28,7 @@ export const layout = () =>
       shown = await dashboard.openFigures();
     });
 
-    it.each([360, 700, 1280, 2560])('leaves no card of the totals alone in a row at %d px', async (width) => {
+    it.each([360, 700, 1280, 2560])('has no row with a single total at a width of %d px', async (width) => {
       const { page } = shown;
       await page.setViewportSize({ width, height: 900 });
       const [all] = await boxes(page, '#totals dl');
@@ -39,7 +39,7 @@ export const layout = () =>
       }
     });
 
-    it('has the check on the first screen of a wide window, and before the charts everywhere', async () => {
+    it('shows the asset check on the first screen of a wide window, and always before the charts', async () => {
       const { page } = shown;
       for (const width of [2560, 1280, 360]) {
         await page.setViewportSize({ width, height: 1440 });
@@ -53,14 +53,14 @@ export const layout = () =>
       }
     });
 
-    it('gives a bar the same height, however many there are', async () => {
+    it('draws bars of the same height, however many there are', async () => {
       const { page } = shown;
       const [types] = await heights(page, '#types .chart');
       const [takedowns] = await heights(page, '#takedowns .chart');
       expect(types! / 2).toBeCloseTo(takedowns! / 5, 1);
     });
 
-    it('keeps the columns of a table apart', async () => {
+    it('separates the columns of a table', async () => {
       const { page } = shown;
       await page.getByText('Table of times to takedown').click();
       const align = (cells: string): Promise<string[]> =>
@@ -72,7 +72,7 @@ export const layout = () =>
       expect(await align(`${times} thead th + th, ${times} td`)).toEqual(['right']);
     });
 
-    it('draws each series on a scale of its own, one below the other on one axis of time', async () => {
+    it('draws each series with a separate scale, one below the other on a common time axis', async () => {
       const { page } = shown;
       await choose(shown, 'All time');
       const charts = await evaluate<{ max: number; left: number; names: boolean }[]>(
@@ -84,7 +84,7 @@ export const layout = () =>
       expect(new Set(charts.map(({ left }) => left)).size).toBe(1);
     });
 
-    it('fits every screen, and chooses the interval by its width', async () => {
+    it('fits every screen width, and chooses the interval by the width', async () => {
       const opened = await dashboard.openFigures('?range=90d', { viewport: { width: 360, height: 740 } });
       const { page } = opened;
       for (const width of [360, 1280, 2560, 3840]) {
@@ -99,7 +99,7 @@ export const layout = () =>
       }
     });
 
-    it('shows a problem with the key no wider than the form that asks for it', async () => {
+    it('shows a problem with the key no wider than the sign-in form', async () => {
       const { page } = await dashboard.openFigures();
       await page.getByRole('button', { name: 'Sign out' }).click();
       await signIn(page, 'tp_wrong');

@@ -4,8 +4,8 @@ import { dateDaysAgo, daysAgo } from './acme-events.js';
 import { bars, choose, dashboard, evaluate, labels, lastAsked, settled, summary, totals } from './opened-dashboard.js';
 
 export const question = () =>
-  describe('at its question', () => {
-    it('asks for the chosen range, brand and days', async () => {
+  describe('with its filters', () => {
+    it('requests the chosen range, brand and days', async () => {
       const opened = await dashboard.openFigures();
       const { page } = opened;
       for (const [name, query] of [
@@ -45,7 +45,7 @@ export const question = () =>
       expect((await bars(page, 'timeline'))[0]).toEqual([1, 3]);
     });
 
-    it('can be used with the keyboard alone', async () => {
+    it('can be used with the keyboard only', async () => {
       const { page } = await dashboard.openFigures();
       // From the top of the page.
       await page.reload();
@@ -86,7 +86,7 @@ export const question = () =>
         .waitFor({ state: 'attached' });
     });
 
-    it('has the brand in its address, until the key is forgotten', async () => {
+    it('has the brand in its URL until the user signs out', async () => {
       const opened = await dashboard.openFigures('?range=30d');
       const { page } = opened;
       await page.getByLabel('Brand').selectOption('wallet');
@@ -103,7 +103,7 @@ export const question = () =>
       expect(page.url()).toMatch(/\?range=30d$/);
     });
 
-    it('keeps the brand of an address through the sign-in, and leaves one that the organization lacks', async () => {
+    it('keeps the brand of the URL during the sign-in, and drops a brand that the organization does not have', async () => {
       const { page } = await dashboard.openWithKey(dashboard.key, '?range=all&brandSlug=wallet');
       expect((await totals(page))['newThreats']).toBe('1');
       const { page: other } = await dashboard.openFigures('?range=all&brandSlug=unknown');
@@ -138,7 +138,7 @@ export const question = () =>
       expect([await bars(page, 'types'), await bars(page, 'takedowns')]).toEqual([[], []]);
     });
 
-    it('says which takedowns its two numbers of completed ones count', async () => {
+    it('explains which takedowns its two numbers of completed takedowns count', async () => {
       const opened = await dashboard.openFigures('?range=7d');
       const { page } = opened;
       const note = page.locator('[data-metric=takedownsCompleted] .note');
@@ -153,7 +153,7 @@ export const question = () =>
       expect(await note.textContent()).toBe('last changed in this range');
     });
 
-    it('names a week by its days', async () => {
+    it('labels a week with its first and last day', async () => {
       const { page } = await dashboard.openFigures('?range=12m');
       const [first, ...weeks] = await labels(page, 'timeline');
       const isDays = /^\d{1,2}( \w+( \d{4})?)? – \d{1,2} \w+ \d{4}$/u;
@@ -162,7 +162,7 @@ export const question = () =>
       for (const edge of [first, weeks.at(-1)]) expect(edge).toMatch(/\d{1,2} \w+ \d{4}$/);
     });
 
-    it('shows zeros for an organization of which nothing is counted, and says so', async () => {
+    it('shows zeros and a message for an organization without events', async () => {
       const empty = await dashboard.app.issueKey({ organization: 'empty', scopes: ['read'] });
       const opened = await dashboard.openWithKey(empty);
       const { page, errors } = opened;

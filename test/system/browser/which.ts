@@ -31,7 +31,7 @@ const pressBar = async (page: Page, canvas: string, index: number): Promise<void
 };
 
 export const which = () =>
-  describe('at the records behind a number: they', () => {
+  describe('with the records behind a number', () => {
     beforeAll(async () => {
       const asset = { type: 'URL', content: HOSTILE };
       const times = { createdAt: daysAgo(1), updatedAt: daysAgo(1) };
@@ -39,7 +39,7 @@ export const which = () =>
       await dashboard.record(sent('ThreatStatusChanged', hostile));
     });
 
-    it('are as many as each number says, and which they are', async () => {
+    it('lists as many records as the number says', async () => {
       const opened = await dashboard.openFigures();
       const { page, errors } = opened;
       for (const [metric, ids] of [
@@ -64,7 +64,7 @@ export const which = () =>
       expect(errors).toEqual([]);
     });
 
-    it('are shown by a press on a bar, of its day, type or outcome', async () => {
+    it('lists the records of the day, type or outcome of a clicked bar', async () => {
       const { page } = await dashboard.openFigures();
       await pressBar(page, '[data-series=newThreats] canvas', 21);
       expect(await column(page, 0)).toEqual(['url-4.example']);
@@ -77,7 +77,7 @@ export const which = () =>
       expect(await column(page, 2)).toEqual(['TODO']);
     });
 
-    it('are reached by keyboard alone, from every number of a table too, and lead back to it', async () => {
+    it('opens the list with the keyboard from every number, and returns the focus to the number', async () => {
       const { page } = await dashboard.openFigures();
       await page.locator('#timeline summary').focus();
       await page.keyboard.press('Enter');
@@ -100,7 +100,7 @@ export const which = () =>
       expect(await page.locator('#records-dialog [role=status]').textContent()).toContain('1 shown');
     });
 
-    it('are filtered by asset, type and status, and say what is wrong with a filter', async () => {
+    it('filters the list by asset, type and status, and explains an invalid filter', async () => {
       const { page } = await dashboard.openFigures();
       await press(page, '[data-metric=newThreats] .figure button');
       const filter = async (name: string, value: string): Promise<void> => {
@@ -122,7 +122,7 @@ export const which = () =>
       await page.locator(`${DIALOG} [role=alert]`).getByText('Content could not be parsed as an asset.').waitFor();
     });
 
-    it('of a brand are the verdicts that name it', async () => {
+    it('lists for a brand the verdicts that name it', async () => {
       const opened = await dashboard.openFigures();
       const { page } = opened;
       await page.locator('#brand-choice select').selectOption('wallet');
@@ -136,7 +136,7 @@ export const which = () =>
       expect(await page.locator('[data-metric=threatsWatchlisted] .figure button').count()).toBe(0);
     });
 
-    it('come page by page, and are saved as the API writes them', async () => {
+    it('loads the list page by page, and saves the CSV of the API unchanged', async () => {
       await dashboard.record(...Array.from({ length: 130 }, (_, n) => threat(`many-${n}`, 'EMAIL', 300)));
       const opened = await dashboard.openFigures('?range=all');
       const { page } = opened;
@@ -154,7 +154,7 @@ export const which = () =>
     });
 
     it.each(['light', 'dark'] as const)(
-      'have no finding of axe-core in %s, and fit every screen',
+      'has no axe-core finding with the color scheme %s, and fits every screen',
       async (colorScheme) => {
         const { page } = await dashboard.openFigures('', { colorScheme });
         await press(page, '[data-metric=newThreats] .figure button');

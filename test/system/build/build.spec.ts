@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { build, NAME, newFolder, removeFolders } from './project-folder.js';
 
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 describe('The build', () => {
   afterAll(removeFolders);
 
   it(
-    'leaves what is built alone while it is current, or until its successor is whole',
+    'keeps the built files while they are current, and replaces them only by a complete build',
     async () => {
       const folder = newFolder(NAME, []);
       const source = join(folder, 'src/main.ts');
@@ -38,6 +38,6 @@ describe('The build', () => {
       await build(folder);
       expect(existsSync(join(folder, 'dist/src/added.js'))).toBe(true);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

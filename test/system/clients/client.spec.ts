@@ -24,7 +24,8 @@ interface Service {
   caughtUp(): Promise<unknown>;
   close(): Promise<void>;
 }
-// A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a client.
+// A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a
+// client.
 const SCENE = '../reference/scene.js';
 
 let scene: Service;
@@ -45,7 +46,7 @@ const send = (body: Batch) =>
   upstream.POST('/v2/events', { body, headers: { 'content-type': 'application/cloudevents-batch+json' } });
 
 describe('A client that is generated from the reference', () => {
-  it('compiles under strict with the types that are generated now, and so do the examples of the reference', async () => {
+  it('compiles in strict mode with the generated types, as do the examples of the reference', async () => {
     const run = promisify(execFile);
     await run(process.execPath, [join(CLIENT, 'write.mjs'), process.env['OPENAPI_DOCUMENT']!]);
     const compiler = join(import.meta.dirname, '../../../node_modules/typescript/bin/tsc');
@@ -56,20 +57,20 @@ describe('A client that is generated from the reference', () => {
     expect(complaints).toBe('');
   });
 
-  it('sends each of the fourteen event types, and again without counting twice', async () => {
+  it('sends each of the fourteen event types repeatedly without counting twice', async () => {
     expect(new Set(EVENTS.map(({ type }) => type)).size).toBe(14);
     expect((await send(EVENTS)).data).toEqual({ accepted: 14, duplicates: 0, rejected: [] });
     expect((await send(EVENTS)).data).toMatchObject({ accepted: 0, duplicates: 14 });
     await scene.caughtUp();
   });
 
-  it('reads what became of a batch, item by item', async () => {
+  it('reads the result of each event of a batch', async () => {
     const { data, error, response } = await send([{ ...EVENTS[0]!, time: 'yesterday' }]);
     expect([data, response.status, error?.code]).toEqual([undefined, 400, 'BAD_REQUEST']);
     expect(error?.rejected?.[0]?.issues[0]?.message).toMatch(/time/);
   });
 
-  it('reads metrics, their course, a comparison and takedowns', async () => {
+  it('reads metrics, a timeline, a comparison and takedown statistics', async () => {
     const query = { startDate: '2026-03-01', endDate: '2026-03-31' };
     const metrics = await client.GET('/v2/organization/metrics', { params: { query } });
     expect(metrics.data?.metrics.newThreats).toBe(1);
@@ -92,12 +93,12 @@ describe('A client that is generated from the reference', () => {
     expect(nobody.error).toEqual({ code: 'NOT_FOUND', message: 'Brand not found' });
   });
 
-  it('reads who it is and which brands there are', async () => {
+  it('reads its organization and the brands', async () => {
     expect((await client.GET('/v2/organization')).data).toMatchObject({ slug: 'acme', flags: ['brands-metrics'] });
     expect((await client.GET('/v2/organization/brands')).data?.brands[0]?.slug).toBe('metamask');
   });
 
-  it('checks one asset and many', async () => {
+  it('checks one asset, and several in bulk', async () => {
     // The answer to repeated events names where they are in the log.
     const token = (await send(EVENTS)).response.headers.get('consistency-token')!;
     const { data } = await client.POST('/v2/asset/check', {
@@ -153,7 +154,7 @@ describe('A client that is generated from the reference', () => {
     });
   });
 
-  it('is told of a key that is not good', async () => {
+  it('gets a 401 for an invalid key', async () => {
     const { error, response } = await createClient<paths>({ baseUrl: scene.app.url }).GET('/v2/organization');
     expect([error?.code, response.headers.get('www-authenticate')]).toEqual([
       'UNAUTHORIZED',
@@ -161,7 +162,7 @@ describe('A client that is generated from the reference', () => {
     ]);
   });
 
-  it('reads the routes of operations, which lie outside /v2, with the same base', async () => {
+  it('reads the operational routes outside /v2 with the same base URL', async () => {
     const outside = createClient<paths>({ baseUrl: scene.app.url });
     expect((await outside.GET('/health/live')).data).toEqual({ status: 'live' });
     expect((await outside.GET('/health/ready')).data?.parts).toHaveProperty('log');

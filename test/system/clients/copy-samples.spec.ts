@@ -121,7 +121,7 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       rmSync(folder, { recursive: true });
     });
 
-    it('has in the end what the lists have, whenever it was killed while events came', async () => {
+    it('equals the lists in the end, whenever it was killed while events arrived', async () => {
       expect(sample.text).toContain(BASE);
       const random = new Random(sample.name.length);
       const events = delivered(random, history(random, 1_200));
@@ -142,7 +142,7 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       await eventually('the copy is complete', isComplete);
     });
 
-    it('starts again where the log is another one', async () => {
+    it('starts anew if the log is a different one', async () => {
       await kill();
       const { last } = sample.read(folder);
       expect(last).toMatch(/^[\w-]{8}\./);

@@ -21,7 +21,7 @@ const complaints = async (document: object): Promise<unknown[]> => {
 };
 
 describe('The API reference', () => {
-  it('is OpenAPI 3.1 without a complaint of three linters, each of which finds a planted fault', async () => {
+  it('is OpenAPI 3.1 without findings of three linters, each of which finds a planted fault', async () => {
     expect(reference.openapi).toMatch(/^3\.1\./);
     expect(await complaints(reference)).toEqual([]);
     const [path, methods] = Object.entries(reference.paths)[0]!;
@@ -36,7 +36,7 @@ describe('The API reference', () => {
 });
 
 describe('The reference of the events', () => {
-  it('is AsyncAPI 3.0 without a complaint of its parser and of Spectral, which find a planted fault', async () => {
+  it('is AsyncAPI 3.0 without findings of its parser and of Spectral, which find a planted fault', async () => {
     const document = asyncApi() as { readonly asyncapi: string };
     expect(document.asyncapi).toBe('3.0.0');
     // The generators of the project itself do not read 3.1.

@@ -23,7 +23,7 @@ const run = async (key: string, sample: string): Promise<string> => {
 };
 
 (hasPython ? describe : describeWith(false, 'python3'))('The Python sample of docs/guides/clients.md', () => {
-  it('ends well with the key that the page tells to issue', async () => {
+  it('exits with 0 with a key issued as the page describes', async () => {
     expect(SAMPLE).toContain(BASE);
     expect(PAGE).toContain('`keys issue --organization acme --scope read --scope write`');
     const key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
@@ -32,7 +32,7 @@ const run = async (key: string, sample: string): Promise<string> => {
     expect(lines[1]).toContain("'newThreats': 0");
   });
 
-  it('sends a batch with a key of the scope ingest, as its last line says', async () => {
+  it('sends a batch with a key of the scope ingest and reports it in its last line', async () => {
     const key = await app.issueKey({ scopes: ['ingest'] });
     const last = SAMPLE.trim().split('\n').at(-1)!;
     const send = /^# With a key of the scope ingest: (.*)$/.exec(last)![1]!;

@@ -31,7 +31,7 @@ afterEach(() => {
 
 const hasPython = spawnSync('python3', ['--version']).error === undefined;
 describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of docs/examples', () => {
-  it.each(['ts', 'py'])('in %s takes what is signed once, and refuses the rest', async (language) => {
+  it.each(['ts', 'py'])('in %s accepts each signed delivery once, and rejects all other requests', async (language) => {
     const source = join(FOLDER, `receive.${language}`);
     if (language === 'ts') {
       const jsc = { parser: { syntax: 'typescript' as const }, target: 'es2022' as const };

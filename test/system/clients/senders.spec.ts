@@ -201,7 +201,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(state()).toBe(1_202);
     });
 
-    it('brings each event into the log once through early refusals, resets, lost answers and a restart', async () => {
+    it('stores each event once despite early rejections, resets, lost responses and a restart', async () => {
       writeFileSync(file, linesOf(eventsOf(organization, 1_500)));
       const tooLarge = gzipSync(JSON.stringify(eventsOf(organization, 700))).length;
       const refusedAt: number[] = [];
@@ -253,7 +253,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(state()).toBe(1_100);
     });
 
-    it('names the lines that are rejected or warned of, and sends the others', async () => {
+    it('reports the lines with rejections or warnings, and sends the others', async () => {
       const [good, bad, odd, separated] = eventsOf(organization, 4) as [
         Record<string, unknown>,
         Record<string, unknown>,
@@ -281,7 +281,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
 
     if (!EVERY_CASE) return;
 
-    it('keeps a batch within 8 MiB', async () => {
+    it('limits a batch to 8 MiB', async () => {
       const { url, seen } = await startBetween((_request, _asked, answer, pass) => forward(answer, pass));
       const [event] = eventsOf(organization, 1) as [Record<string, unknown>];
       const empty = Buffer.byteLength(JSON.stringify({ ...event, padding: '' }));
@@ -294,7 +294,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(seen[0]!.bytes).toBe(8 * 1024 * 1024);
     });
 
-    it('finds the one event that makes its batch too large or unreadable', async () => {
+    it('isolates the event that makes its batch too large or unreadable', async () => {
       const headers = { 'x-api-key': key, 'content-type': 'application/cloudevents-batch+json' };
       const { url } = await startBetween(async (_request, asked, answer) => {
         const body = String(gunzipSync(await buffer(asked)));
@@ -311,7 +311,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(await inTheLog(organization)).toEqual(reportIds(100).filter((id) => id !== 'report-77'));
     });
 
-    it('leaves a last line that is still being written', async () => {
+    it('does not send a last line that is still being written', async () => {
       const text = linesOf(eventsOf(organization, 3));
       writeFileSync(file, text.slice(0, -20));
       const first = await run();
@@ -325,7 +325,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(await run()).toEqual({ code: 0, err: '', total: counted(0) });
     });
 
-    it('stops at once, and keeps its place, if trying again would not help', async () => {
+    it('stops at once and keeps its position if a retry would not help', async () => {
       writeFileSync(file, linesOf(eventsOf(organization, 2)));
       const refused = await run(app.url, 'tp_none');
       expect(refused).toMatchObject({ code: 1, total: counted(0) });
@@ -338,7 +338,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(await inTheLog(organization)).toEqual([]);
     });
 
-    it('stops if the answer does not account for each event', async () => {
+    it('stops if the response does not account for each event', async () => {
       writeFileSync(file, linesOf(eventsOf(organization, 2)));
       const { url } = await startBetween((_request, _asked, answer) =>
         answer.writeHead(200).end('{"accepted":1,"duplicates":0,"rejected":[]}'),
@@ -347,7 +347,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(existsSync(`${file}.sent`)).toBe(false);
     });
 
-    it('stops if its state is that of another file', async () => {
+    it('stops if its saved state belongs to another file', async () => {
       writeFileSync(file, linesOf(eventsOf(organization, 2)));
       writeFileSync(`${file}.sent`, '3\n');
       const { code, err } = await run();

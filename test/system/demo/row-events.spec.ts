@@ -23,7 +23,7 @@ const events = (...rows: ReturnType<typeof site>[]): JsonCloudEvent[] =>
 const briefly = ({ id, type, time, data }: JsonCloudEvent): unknown[] => [id, type, time, data['status']];
 
 describe('A row of the shipped data', () => {
-  it('that lists a site is an approved threat and a blocked asset, its ordinal in the milliseconds', () => {
+  it('becomes an approved threat and a blocked asset if it lists a site, with its ordinal in the milliseconds', () => {
     expect(events(site(7, '2024-05-01', 3, 'listed', 'metamask-login.example'))).toEqual([
       {
         specversion: '1.0',
@@ -57,7 +57,7 @@ describe('A row of the shipped data', () => {
     ]);
   });
 
-  it('that delists a site rejects the same threat and makes the asset unknown again', () => {
+  it('rejects the same threat and makes the asset unknown again if it delists a site', () => {
     const [, , threat, status] = events(
       site(7, '2024-05-01', 3, 'listed', 'a.example'),
       site(9, '2024-06-01', 0, 'delisted', 'a.example'),
@@ -71,7 +71,7 @@ describe('A row of the shipped data', () => {
     expect(status!.data).toMatchObject({ changeId: 'line-9', status: 'UNKNOWN' });
   });
 
-  it('that delists a site before it is listed leaves the day of its listing to count', () => {
+  it('keeps the day of the listing if it delists a site before the listing', () => {
     const [rejected, , approved] = events(
       site(3, '2024-05-01', 0, 'delisted', 'a.example'),
       site(4, '2024-05-02', 0, 'listed', 'a.example'),
@@ -80,7 +80,7 @@ describe('A row of the shipped data', () => {
     expect(approved!.data).toMatchObject({ threatId: 'line-3', createdAt: '2024-05-02T00:00:00.000Z' });
   });
 
-  it('on a line that is a multiple of 10, 20 or 40 is reported, taken down, taken down within a day', () => {
+  it('also becomes a report, a takedown and a takedown within a day on every 10th, 20th and 40th line', () => {
     const listed = (line: number) => events(site(line, '2024-05-01', 5, 'listed', 'uniswap.example')).slice(2);
     expect(listed(11)).toEqual([]);
     expect(listed(10).map(briefly)).toEqual([
@@ -103,7 +103,7 @@ describe('A row of the shipped data', () => {
     expect(completed!.data['createdAt']).toBe(filed!.data['createdAt']);
   });
 
-  it('that delists is never reported or taken down', () => {
+  it('never becomes a report or a takedown if it delists a site', () => {
     expect(events(site(40, '2024-05-01', 0, 'delisted', 'a.example'))).toHaveLength(2);
   });
 
@@ -111,13 +111,13 @@ describe('A row of the shipped data', () => {
     ['*.top', 'a pattern, not a site'],
     ['.top', 'not a possible site'],
     ['a wallet', 'not a possible site'],
-  ])('whose site is %s becomes no event, and says why', (name, reason) => {
+  ])('becomes no event, with a reason, if its site is %s', (name, reason) => {
     const { events: taken, skipped } = rowEvents([site(2, '2024-05-01', 0, 'listed', name)], []);
     expect(skipped).toEqual([{ file: 'phishing-sites.csv', line: 2, reason }]);
     expect(taken.filter(({ id }) => id.startsWith('phishing-sites'))).toEqual([]);
   });
 
-  it('with a wallet address is a watchlisted threat of the day its site was listed, or of the last day', () => {
+  it('becomes a watchlisted threat on the day of the listing, or on the last day, if it has a wallet address', () => {
     const address = '155dDX3rWoNsY4aiJFbsu6wLB91c2J2Ws5BgMfJKyM1eGnkS';
     const other = '14FscqFT8S8W8emC5294cEpDctgAucJW7C99mpxS4cucpHoA';
     const rows = [site(2, '2024-05-01', 0, 'listed', 'a.example'), site(3, '2024-06-01', 0, 'listed', 'b.example')];
@@ -154,7 +154,7 @@ describe('The whole shipped data', () => {
     all = rowEvents(readSiteRows(), readAddressRows());
   });
 
-  it('is the same events each time, and each has an id of its own', () => {
+  it('gives the same events each time, each with a unique id', () => {
     const { events: again } = rowEvents(readSiteRows(), readAddressRows());
     expect(again.length).toBe(126_756);
     expect(new Set(all.events.map(({ id }) => id)).size).toBe(again.length);
@@ -168,7 +168,7 @@ describe('The whole shipped data', () => {
     expect(finish(decide(new RecordEvents(read, latest, undefined))).rejected).toEqual([]);
   });
 
-  it('leaves nothing out but what it names', () => {
+  it('skips only the rows that it names', () => {
     const taken = new Set(all.events.map(({ id }) => id.split(':').slice(0, 2).join(':')));
     const left = new Set(all.skipped.map(({ file, line }) => `${file}:${line}`));
     const everyRow = [
@@ -197,7 +197,7 @@ describe('The whole shipped data', () => {
     expect(approved.filter(isOfReadme)).toHaveLength(readme.metrics['newThreats']!);
   });
 
-  it('is what README says of it', () => {
+  it('gives the numbers in the README', () => {
     const rows = readSiteRows().length + readAddressRows().length;
     expect(readme.text).toContain(`sends ${rows.toLocaleString('en')} rows`);
     const counted = (type: string): number =>

@@ -28,13 +28,13 @@ const describeWithPrometheus = describeWith(
 );
 
 describeWithPrometheus('The alert rules', () => {
-  it('are rules, and fire when they should and not otherwise', async () => {
+  it('are valid, and fire only under the intended conditions', async () => {
     await run('promtool', ['check', 'rules', join(FOLDER, 'alerts.yml')]);
     const { stdout } = await run('promtool', ['test', 'rules', join(FOLDER, 'alerts.test.yml')]);
     expect(stdout).toContain('SUCCESS');
   });
 
-  it('each have a test in which they fire, and a section of the page that says what to do', () => {
+  it('each have a test in which they fire, and a section in the runbook', () => {
     const named = (file: string): string[] =>
       [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^ +- alert: (\w+)/gm)].map(([, name]) => name!);
     const fired = readFileSync(join(FOLDER, 'alerts.test.yml'), 'utf8').match(/alertname: \w+\n +exp_alerts:\n/g);
@@ -118,7 +118,7 @@ scrape_configs: [{ job_name: threat-protection, static_configs: [{ targets: ['${
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('has an answer to every query of the dashboard, and fires no alert', async () => {
+  it('has a result for every query of the dashboard, and fires no alert', async () => {
     const ingest = await app.issueKey({ scopes: ['ingest'] });
     const key = await app.issueKey({ organization: 'acme' });
     const AT = '2026-03-01T12:00:00.000Z';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type Answer, call, type CallOptions } from '../../support/call.js';
+import { type ApiResponse, call, type CallOptions } from '../../support/call.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
 import { PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer, USABLE } from '../../support/pgbouncer.js';
@@ -14,12 +14,12 @@ import { type Program, startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';
 import { cloudEvent, sentThreat } from '../../support/upstream.js';
 
-const PATIENCE_MS = 300_000;
+const TIMEOUT_MS = 300_000;
 const CLOUD_EVENT = { 'content-type': 'application/cloudevents+json' };
 const THREATS = 240;
 const RANGE = 'startDate=2024-01-01&endDate=2030-01-01';
 
-const statusesOf = (answers: readonly Answer[]): number[] => [...new Set(answers.map(({ status }) => status))];
+const statusesOf = (answers: readonly ApiResponse[]): number[] => [...new Set(answers.map(({ status }) => status))];
 
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgBouncer', () => {
   const folder = mkdtempSync(join(tmpdir(), 'behind-pgbouncer-'));
@@ -64,17 +64,17 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
     urls = await Promise.all(running.map((program) => program.listening()));
     for (const url of urls)
       await eventually('the service is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
-  }, PATIENCE_MS);
+  }, TIMEOUT_MS);
   afterAll(async () => {
     for (const program of running) await program.stop();
     await pooler.stop();
     await database.drop();
     receiver.close();
     rmSync(folder, { recursive: true, force: true });
-  }, PATIENCE_MS);
+  }, TIMEOUT_MS);
 
   it(
-    'stores, counts, lists, groups, checks, delivers, and recounts to the same',
+    'stores, counts, lists, groups, checks and delivers, and a recount finds no difference',
     async () => {
       key = (await operate('keys', 'issue', '--organization', 'acme', '--scope', 'read', '--scope', 'write')).split(
         '\n',
@@ -123,10 +123,10 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
       expect(await operate('projections', 'status')).toContain('metrics');
       expect((await ask(`/organization/metrics?${RANGE}`)).body.metrics.newThreats).toBe(THREATS);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
-  it('has nothing to warn of', () => {
+  it('logs no warning', () => {
     const said = running.map((program) => program.said()).join('');
     expect(said).toContain('Lease acquired; delivering webhooks');
     expect(said).not.toMatch(/"level":"(?:error|warn)"/);

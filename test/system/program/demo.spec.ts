@@ -21,7 +21,7 @@ import { operatorCall } from '../../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 /** A sixtieth of the sites, and every kind of asset; `row-events.spec.ts` reads all of them. */
 const isTaken = (row: string, index: number): boolean => index % 60 === 0 || row.includes('twitter.com');
 
@@ -53,7 +53,7 @@ const runDemo = async (): Promise<Program> => {
       if (demo.isOver()) throw new Error(`The demo ended: ${demo.err()}`);
       return demo.err().includes('runs until Ctrl-C');
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
   return demo;
 };
@@ -127,7 +127,7 @@ describe('The demo', () => {
   let events: string | undefined;
 
   it(
-    'shows the figures that the data file gives',
+    'shows the numbers of the data file',
     async () => {
       first = await runDemo();
       events = /([\d,]+) accepted, 0 already stored, 0 rejected/.exec(first.err())?.[1];
@@ -138,10 +138,10 @@ describe('The demo', () => {
       }
       expect(shown(first.out(), 'URL') + shown(first.out(), 'TWITTER')).toBe(shown(first.out(), 'New threats'));
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
-  it('prints calls that work', async () => {
+  it('prints working curl commands', async () => {
     const calls = callsIn(first.out());
     expect(calls.length).toBeGreaterThanOrEqual(7);
     for (const { url, init } of calls) {
@@ -152,7 +152,7 @@ describe('The demo', () => {
     expect((await fetch(page!)).status).toBe(200);
   });
 
-  it('shows no key, and keeps its keys where nobody else can read them', () => {
+  it('prints no key, and stores its keys in files that other users cannot read', () => {
     expect(`${first.out()}${first.err()}`).not.toMatch(/tp_[0-9A-Za-z]{36}/);
     const kept = join(folder, 'data', 'demo');
     expect(statSync(kept).mode & 0o777).toBe(0o700);
@@ -164,7 +164,7 @@ describe('The demo', () => {
     }
   });
 
-  it('ends in order on a signal, with its keys revoked and its header files deleted', async () => {
+  it('revokes its keys and deletes its header files when it gets a signal', async () => {
     expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([undefined, undefined]);
     expect(await first.stop('SIGINT')).toBe(0);
     expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([expect.any(Number), expect.any(Number)]);
@@ -172,7 +172,7 @@ describe('The demo', () => {
   });
 
   it(
-    'finds its data the second time and does not count it twice; what it leaves when it is killed goes with --clean',
+    'does not count its data twice in a second run, and --clean removes what a killed demo leaves',
     async () => {
       const second = await runDemo();
       expect(second.err()).toContain(`0 accepted, ${events} already stored, 0 rejected`);
@@ -202,10 +202,10 @@ describe('The demo', () => {
       expect(await log.head()).toBe(before + 2n);
       expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
-  it('cleans up without making a database if there is none', async () => {
+  it('cleans up without creating a database if there is none', async () => {
     const empty = join(folder, 'empty');
     const { code } = await operatorCall({ DATABASE_URL: '', DATA_DIR: empty }, 'demo', '--clean');
     expect([code, existsSync(empty)]).toEqual([0, false]);

@@ -74,7 +74,7 @@ describe('A process that is asked to stop', () => {
     expect(Math.min(...resets)).toBeLessThan(5);
   });
 
-  it('is no longer ready while it still answers, and does not wait for connections that never sent anything', async () => {
+  it('is not ready while it still responds, and does not wait for connections that never sent anything', async () => {
     const { service, url } = await startService();
     const silent = connect(Number(new URL(url).port), '127.0.0.1');
     let heard = '';
@@ -98,7 +98,7 @@ describe('A process that is asked to stop', () => {
     silent.destroy();
   });
 
-  it('answers a client that was silent on its connection when nothing listened any more, and tells it to leave', async () => {
+  it('answers the next request of an idle keep-alive connection with Connection: close', async () => {
     const { service, url } = await startService();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await get(`${url}/health/live`, agent)).toBe('200');
@@ -110,7 +110,7 @@ describe('A process that is asked to stop', () => {
     expect(await ended).toBe(0);
   });
 
-  it('ends at once at the second signal', async () => {
+  it('exits at once at the second signal', async () => {
     const { service } = await startService();
     service.process.kill('SIGTERM');
     await eventually('it says that it stops', () => service.said().includes('SIGTERM: '));

@@ -31,7 +31,7 @@ describe('An operator’s call that starts the database itself', () => {
     expect(await server()).toBeUndefined();
   });
 
-  it('ends `events send` that waits for its input, with a sentence', async () => {
+  it('ends `events send` with a message while it waits for input', async () => {
     const program = call('events', 'send', '-');
     await eventually('it says where it sends to', () => program.err().includes('Sending to'));
     await eventually('the server runs', async () => (await server()) !== undefined);

@@ -84,7 +84,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
 
-  it('backs up while the service runs, and restores exactly that', async () => {
+  it('back up while the service runs, and restore exactly the backed-up state', async () => {
     await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
     await operate('keys', 'issue', '--scope', 'ingest');
@@ -98,7 +98,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     expect(await keys()).toBe(1);
   });
 
-  it('counts again what was dropped, of the restored database, from its log', async () => {
+  it('rebuild dropped read models of the restored database from its log', async () => {
     await service.stop();
     await run(recount!);
     expect(await isBrandCounted()).toBe(false);
@@ -107,13 +107,13 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     await eventually('the brand is counted', isBrandCounted);
   });
 
-  it('prepares the tables before an upgrade, and recounts after a rollback', async () => {
+  it('prepare the tables before an upgrade, and recount after a rollback', async () => {
     expect(await run(upgrade!)).toMatch(/^The tables are at this version$[^]*^metrics +position \d+/m);
     expect(await run(afterRollback!)).toMatch(/^metrics rebuilt$[^]*^0 differences$/m);
     await service.stop();
   });
 
-  it('erases everything', async () => {
+  it('delete all data', async () => {
     // What a rebuild that was killed leaves.
     await queryOnce(env['DATABASE_URL']!, 'create schema read_next_metrics create table counts ()');
     await run('mkdir -p "$DATA_DIR/lists"', erase!);

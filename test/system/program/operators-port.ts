@@ -31,7 +31,7 @@ export const operatorsPort = (urls: () => Urls) =>
       expect(new Set([url, opsUrl, projectorUrl]).size).toBe(3);
     });
 
-    it('alone shows the details of health; the states are public', async () => {
+    it('is the only port with the details of the health report; the states are public', async () => {
       const [everybody, operators] = [await ready(url), await ready(opsUrl)];
       expect(Object.keys(everybody.parts)).toEqual(Object.keys(operators.parts));
       for (const part of Object.values(everybody.parts)) expect(Object.keys(part)).toEqual(['state']);
@@ -39,11 +39,11 @@ export const operatorsPort = (urls: () => Urls) =>
       expect((await fetch(`${opsUrl}/health/live`)).status).toBe(200);
     });
 
-    it('is the projector’s too', async () => {
+    it('also exists for the projector', async () => {
       expect((await fetch(`${projectorUrl}/health/live`)).status).toBe(200);
     });
 
-    it('alone serves Prometheus', async () => {
+    it('is the only port that serves Prometheus metrics', async () => {
       for (const method of ['GET', 'POST']) expect((await fetch(`${url}/metrics`, { method })).status).toBe(404);
       expect(await (await fetch(`${url}/openapi.json`)).text()).not.toContain('"/metrics"');
       expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain(
@@ -59,7 +59,7 @@ export const operatorsPort = (urls: () => Urls) =>
       }
     });
 
-    it('needs to be set together with its host', () => {
+    it('must be set together with its host', () => {
       expect(() => readConfig({ OPS_HOST: '127.0.0.1' })).toThrow(ConfigError);
       expect(readConfig({ OPS_PORT: '0' })).toMatchObject({ opsHost: '127.0.0.1', opsPort: 0 });
       expect(readConfig({}).opsPort).toBeUndefined();

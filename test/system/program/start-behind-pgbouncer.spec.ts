@@ -14,7 +14,7 @@ import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';
 
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
   let database: TestDatabase;
@@ -61,7 +61,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
         expect(listed).toMatchObject({ code: 1, err: expect.stringContaining(LOSES_STATEMENTS) });
         await expect(prepared(database.url, url)).rejects.toThrow(LOSES_STATEMENTS);
       }),
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   // Debian 12 has PgBouncer 1.18, which does not track prepared statements.

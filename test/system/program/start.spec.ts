@@ -7,12 +7,12 @@ import { apiFlags } from '../../../src/cli/start.js';
 import { commandLine } from '../../../src/postgres/embedded/postmaster.js';
 import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../../support/eventually.js';
-import { Gate } from '../../support/gate.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
 import { createDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
 /** Some start the whole service twice, on a machine that may be busy with other things. */
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
 const childrenOf = (pid: number): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
@@ -82,7 +82,7 @@ describe('npm start', () => {
   afterAll(() => removeFolder(folder));
 
   it(
-    'runs everything, starts again what was killed at the address it had, and stops the API, the projector and the database in this order',
+    'runs all processes, restarts killed processes at their previous address, and stops API, projector and database in this order',
     async () => {
       const watched = watchCommandLines();
       start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', THREAT_PROTECTION_API_KEY: KEY });
@@ -127,7 +127,7 @@ describe('npm start', () => {
       // A process whose memory is freed counts as stopped, and takes the kernel a moment more.
       await eventually('none of its processes is left', () => !after.some(lives));
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   const itOnLinux = process.platform === 'linux' ? it : it.skip;
@@ -143,7 +143,7 @@ describe('npm start', () => {
   });
 
   it(
-    'leaves no process that works without it when it is killed, and the next one takes over; a second signal ends it at once',
+    'leaves no working process when it is killed, and the next start takes over; a second signal ends it at once',
     async () => {
       start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
       await eventually('the API is ready', answers);
@@ -162,11 +162,11 @@ describe('npm start', () => {
       expect(await supervisor.ended()).toBe(1);
       await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
-    'does not restart with a setting that cannot work, and names it',
+    'does not restart with an invalid setting, and names the setting',
     async () => {
       start(0, { HOST: '192.0.2.1' });
       expect(await supervisor.ended()).toBe(EXIT_CONFIG);
@@ -176,11 +176,11 @@ describe('npm start', () => {
       expect(supervisor.said()).not.toContain('restarts in');
       expect(await serverOf(dataDir)).toBeUndefined();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
-    'ends with the exit code of a configuration error if a part of it cannot run any more with its settings',
+    'exits with the code of a configuration error if one of its processes cannot run with its settings',
     async () => {
       const sources = join(folder, 'sources.json');
       writeFileSync(sources, '{ "sources": [{ "id": "own", "kind": "own" }] }');
@@ -192,23 +192,23 @@ describe('npm start', () => {
       expect(await supervisor.ended()).toBe(EXIT_CONFIG);
       expect(await serverOf(dataDir)).toBeUndefined();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
-    'waits for a database that comes later',
+    'waits for a database that becomes available later',
     async () => {
       const real = await createDatabase({ migrated: false });
       const url = new URL(real.url);
-      const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
-      await gate.open();
-      await gate.close();
-      url.host = gate.address;
+      const proxy = new TcpProxy({ host: url.hostname, port: Number(url.port || 5432) });
+      await proxy.open();
+      await proxy.close();
+      url.host = proxy.address;
       start(0, { DATABASE_URL: url.href });
       const waits = (): number => supervisor.said().split('The database is unavailable').length - 1;
       // Longer than five starts in a row would take.
       await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
-      await gate.open();
+      await proxy.open();
       await eventually('the API is ready', answers);
       await eventually('the projector works', () => supervisor.said().includes('Lease acquired; projecting'));
       expect(supervisor.said()).not.toContain('restarts in');
@@ -217,9 +217,9 @@ describe('npm start', () => {
       expect(supervisor.said()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
-      await gate.close();
+      await proxy.close();
       await real.drop();
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

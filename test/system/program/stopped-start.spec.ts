@@ -24,14 +24,14 @@ describe('An API with its own database that is asked to stop while it starts', (
   afterEach(() => void api.process.kill('SIGKILL'));
   afterAll(() => removeFolder(folder));
 
-  it('stops it too at SIGTERM, and ends well', async () => {
+  it('also stops the database at SIGTERM, and exits with 0', async () => {
     start();
     await eventually('the server runs', async () => (await server()) !== undefined);
     expect(await api.stop('SIGTERM')).toBe(0);
     expect(await server()).toBeUndefined();
   });
 
-  it('stops it too when its parent process is gone, and ends with it', async () => {
+  it('also stops the database when its parent process has ended, and exits', async () => {
     start();
     await eventually('the server runs', async () => (await server()) !== undefined);
     api.process.disconnect();

@@ -11,7 +11,7 @@ import { cloudEvent, sentThreat } from '../../support/upstream.js';
 import { Collector } from '../../tracing/collector.js';
 import type { ReceivedSpan } from '../../tracing/otlp.js';
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];
 const EVENTS = '/v2/events';
 const METRICS = '/v2/organization/metrics';
@@ -71,7 +71,7 @@ const isWithin = (child: ReceivedSpan, parent: ReceivedSpan): boolean =>
 
 describe('A collector', () => {
   it(
-    'sees one trace from POST /v2/events to the rows, without a key, a value or a body',
+    'receives one trace from POST /v2/events to the rows, without keys, values or bodies',
     async () => {
       // Sent often, so that the spec need not wait; else by defaults alone.
       const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
@@ -144,7 +144,7 @@ describe('A collector', () => {
       for (const secret of [ingest, read, 'in-no-span', 'startDate', '2001-02-03', 'acme', 'select ', 'insert '])
         expect({ secret, isIn: text.includes(secret) }).toEqual({ secret, isIn: false });
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });
 
@@ -182,7 +182,7 @@ describe('A process', () => {
   const ofOpenTelemetry = (urls: readonly string[]): string[] => urls.filter((url) => url.includes('opentelemetry'));
 
   it(
-    'loads nothing of OpenTelemetry, unless a collector is named and the SDK is not disabled',
+    'loads OpenTelemetry only if a collector is configured and the SDK is not disabled',
     async () => {
       const on = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/v1/traces` };
       expect(ofOpenTelemetry(await importedBy('src/main.js', on))).not.toEqual([]);
@@ -195,6 +195,6 @@ describe('A process', () => {
         expect(ofOpenTelemetry(imported)).toEqual([]);
       }
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

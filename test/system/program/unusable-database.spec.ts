@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { startProgram } from '../../support/program.js';
 
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
 const withWrongPassword = (): string => {
   const url = new URL(process.env['TEST_DATABASE_URL']!);
@@ -11,7 +11,7 @@ const withWrongPassword = (): string => {
 
 describe('A database that cannot be used', () => {
   it.each(['json', 'pretty'])(
-    'ends each program with one line and 78, LOG_FORMAT=%s',
+    'makes each program exit with 78 and one line with LOG_FORMAT=%s',
     async (LOG_FORMAT) => {
       const env = { DATABASE_URL: withWrongPassword(), PORT: '0', LOG_FORMAT };
       for (const program of ['src/main.js', 'projections/main.js'] as const) {
@@ -28,11 +28,11 @@ describe('A database that cannot be used', () => {
           });
       }
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 
   it(
-    'ends npm start with 78 too, and is said by one of its programs only',
+    'makes npm start exit with 78, and is reported by only one of its processes',
     async () => {
       const env = { DATABASE_URL: withWrongPassword(), PORT: '0' };
       const ended = startProgram('src/cli.js', ['start'], { env });
@@ -47,6 +47,6 @@ describe('A database that cannot be used', () => {
         }),
       ]);
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 });

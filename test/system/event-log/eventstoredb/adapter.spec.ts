@@ -11,7 +11,7 @@ import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../../..
 import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/log.js';
 import { eventually } from '../../../support/eventually.js';
 import { EventStoreDouble } from '../../../support/eventstore-double/server.js';
-import { PATIENCE_MS } from '../../../event-log/load.js';
+import { TIMEOUT_MS } from '../../../event-log/load.js';
 
 const someEvent = (data: object = { n: 1 }): NewEvent => ({
   id: randomUUID(),
@@ -127,7 +127,7 @@ describe('The log in EventStoreDB', () => {
       expect(await log.readAll(position, 100)).toEqual([]);
       await log.append('threat-a:2', 'any', [someEvent()]);
       expect((await log.readAll(position, 1)).map(({ stream }) => stream)).toEqual(['threat-a:2']);
-      await eventually('all of ours are followed', () => seen.length >= 3, PATIENCE_MS);
+      await eventually('all of ours are followed', () => seen.length >= 3, TIMEOUT_MS);
       await stop();
       expect(seen).toEqual([...ours, 'threat-a:2']);
     });
@@ -176,22 +176,23 @@ describe('The log in EventStoreDB', () => {
       const lost = log.append('threat-a:lost', 'any', [someEvent()]);
       let isSettled = false;
       void lost.then(() => (isSettled = true));
-      await eventually('the server has it', () => double.unansweredAppends === 0, PATIENCE_MS);
+      await eventually('the server has it', () => double.unansweredAppends === 0, TIMEOUT_MS);
       await log.append('threat-a:1', 'any', [someEvent()]);
       expect(isSettled).toBe(false);
       await lost;
     });
 
     it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
-      double.silence();
+      double.freeze();
       const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
-      // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before their end.
+      // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before
+      // their end.
       await delay(1_900);
       const from = performance.now();
       expect(await failureOf(log.append('threat-a:2', 'any', [someEvent()]))).toBeInstanceOf(Unavailable);
       expect(performance.now() - from).toBeLessThan(2_600);
       expect(await first).toBeInstanceOf(Unavailable);
-      double.speak();
+      double.unfreeze();
     });
 
     it('asks again by itself, and gets the answer', async () => {
@@ -271,7 +272,7 @@ describe('The log in EventStoreDB', () => {
       double.unansweredAppends = 64;
       const entries = Array.from({ length: 64 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
       const appended = log.appendAll(entries);
-      await eventually('they have been sent', () => double.unansweredAppends === 0, PATIENCE_MS);
+      await eventually('they have been sent', () => double.unansweredAppends === 0, TIMEOUT_MS);
       double.leader = other.address;
       const from = performance.now();
       expect(await appended).toHaveLength(64);
@@ -312,19 +313,19 @@ describe('The log in EventStoreDB', () => {
       const asOf: number[] = [];
       const abort = new AbortController();
       const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
-      await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
-      double.silence();
+      await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, TIMEOUT_MS);
+      double.freeze();
       // Until the cluster has noticed it names the frozen one, and so the client connects to that again.
       const told = other.calls.gossip;
-      await eventually('the client is told of the frozen one again', () => other.calls.gossip > told, PATIENCE_MS);
+      await eventually('the client is told of the frozen one again', () => other.calls.gossip > told, TIMEOUT_MS);
       other.leader = undefined;
       const elected = Date.now();
-      await eventually('it is fresh again', () => asOf.at(-1)! > elected, PATIENCE_MS);
+      await eventually('it is fresh again', () => asOf.at(-1)! > elected, TIMEOUT_MS);
       expect(Date.now() - elected).toBeLessThan(10_000);
       await clustered.append('threat-a:1', 'any', [someEvent()]);
       abort.abort();
       await followed;
-      double.speak();
+      double.unfreeze();
     });
 
     it('claims nothing from a follower to which replication is slow', async () => {
@@ -350,11 +351,11 @@ describe('The log in EventStoreDB', () => {
         answered.set(event.id, Date.now());
         if (n % 5 !== 4) continue;
         // It goes back to the follower again and again.
-        other.drop();
+        other.dropConnections();
         const before = batches;
-        await eventually('batches come all the same', () => batches >= before + 2, PATIENCE_MS);
+        await eventually('batches come all the same', () => batches >= before + 2, TIMEOUT_MS);
       }
-      await eventually('everything is handed over', () => handed.size > answered.size, PATIENCE_MS);
+      await eventually('everything is handed over', () => handed.size > answered.size, TIMEOUT_MS);
       expect(late).toEqual([]);
       abort.abort();
       await followed;
@@ -375,7 +376,7 @@ describe('The log in EventStoreDB', () => {
       const client = EventStoreDBClient.connectionString(double.url);
       const event = someEvent();
       const first = client.appendToStream('threat-a:1', [jsonEvent(event as never)]);
-      await eventually('the server has it', () => double.store.stream('threat-a:1') !== undefined, PATIENCE_MS);
+      await eventually('the server has it', () => double.store.stream('threat-a:1') !== undefined, TIMEOUT_MS);
       expect(await log.appendAll([{ stream: 'threat-a:1', event }])).toHaveLength(1);
       await first;
       expect(double.droppedRepetitions).toBeGreaterThan(0);
@@ -398,14 +399,14 @@ describe('The log in EventStoreDB', () => {
     const asOf: number[] = [];
     const abort = new AbortController();
     const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
-    await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
+    await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, TIMEOUT_MS);
     await double.kill();
     const killedAt = Date.now();
     const count = asOf.length;
-    await eventually('batches come all the same', () => asOf.length >= count + 4, PATIENCE_MS);
+    await eventually('batches come all the same', () => asOf.length >= count + 4, TIMEOUT_MS);
     expect(asOf.at(-1)).toBeLessThanOrEqual(killedAt);
     await double.restart();
-    await eventually('it knows the time again', () => asOf.at(-1)! > killedAt, PATIENCE_MS);
+    await eventually('it knows the time again', () => asOf.at(-1)! > killedAt, TIMEOUT_MS);
     abort.abort();
     await followed;
   });
@@ -441,7 +442,7 @@ describe('The log in EventStoreDB', () => {
       expect(await log.readAll(position, 10)).toEqual([]);
       const { batches, stop } = follow(BEGINNING);
       const asked = Date.now();
-      await eventually('it is up to date', () => (batches.at(-1)?.asOf ?? 0) > asked, PATIENCE_MS);
+      await eventually('it is up to date', () => (batches.at(-1)?.asOf ?? 0) > asked, TIMEOUT_MS);
       await stop();
       expect(batches.flatMap(({ events }) => events)).toHaveLength(2);
       expect(double.sentForeign - before).toBeLessThan(100);
@@ -453,7 +454,7 @@ describe('The log in EventStoreDB', () => {
         double.store.appendForeign(count);
         const end = await log.head();
         const { batches, stop } = follow(position);
-        await eventually('the end is reached', () => batches.at(-1)?.position === end, PATIENCE_MS);
+        await eventually('the end is reached', () => batches.at(-1)?.position === end, TIMEOUT_MS);
         await stop();
         expect(batches.flatMap(({ events }) => events)).toEqual([]);
       }
@@ -466,7 +467,7 @@ describe('The log in EventStoreDB', () => {
         for (let n = 0; n < 3; n++) {
           await log.append('threat-a:1', 'any', [someEvent()]);
           const answered = Date.now();
-          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answered, PATIENCE_MS);
+          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answered, TIMEOUT_MS);
           expect(batches.flatMap(({ events }) => events)).toHaveLength(n + 1);
         }
       } finally {
@@ -523,7 +524,7 @@ describe('A start against an EventStoreDB', () => {
       const log = await createEventStoreDbLog(double.url, thisClock);
       await log.append('threat-a:2', 'no-stream', [someEvent()]);
       const { seen, stop } = followStreams(log);
-      await eventually('it follows', () => seen.length >= 3, PATIENCE_MS);
+      await eventually('it follows', () => seen.length >= 3, TIMEOUT_MS);
       await stop();
       expect(seen).toEqual(['operations', 'threat-a:1', 'threat-a:2']);
       await log.close();

@@ -8,7 +8,7 @@ import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/lo
 import { eventually } from '../../../support/eventually.js';
 import { FAULT_ROUNDS } from '../../../support/event-store.js';
 import { EventStoreDouble } from '../../../support/eventstore-double/server.js';
-import { Load, PATIENCE_MS } from '../../../event-log/load.js';
+import { Load, TIMEOUT_MS } from '../../../event-log/load.js';
 
 /** Two seconds are promised, by a process that runs. */
 const MAX_CALL_MS = 3_500;
@@ -45,7 +45,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await survives(async () => {
       const failures = load.failures;
       await double.kill();
-      await eventually('an append is refused', () => load.failures > failures, PATIENCE_MS);
+      await eventually('an append is refused', () => load.failures > failures, TIMEOUT_MS);
       await double.restart();
     });
     expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
@@ -54,22 +54,22 @@ describe('The log in an EventStoreDB that misbehaves', () => {
   it('survives silences: appends fail in time, and everything continues when it answers again', async () => {
     await survives(async () => {
       const failures = load.failures;
-      double.silence();
-      await eventually('an append is given up', () => load.failures > failures, PATIENCE_MS);
-      double.speak();
+      double.freeze();
+      await eventually('an append is given up', () => load.failures > failures, TIMEOUT_MS);
+      double.unfreeze();
     });
     expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
   });
 
   it('survives drops in mid-stream', async () => {
-    await survives(async () => double.drop());
+    await survives(async () => double.dropConnections());
   });
 
   it('survives being called too slow', async () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.callConsumersTooSlow();
-      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, PATIENCE_MS);
+      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, TIMEOUT_MS);
     });
   });
 
@@ -77,14 +77,14 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.endSubscriptions();
-      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, PATIENCE_MS);
+      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, TIMEOUT_MS);
     });
   });
 
   it('survives a subscription that stays open and brings nothing more', async () => {
     await load.goOn();
     double.forgetSubscriptions();
-    await eventually('it is followed anew', () => double.calls.subscribe >= 2, PATIENCE_MS);
+    await eventually('it is followed anew', () => double.calls.subscribe >= 2, TIMEOUT_MS);
     await load.stop();
     await load.recount();
   });
@@ -98,7 +98,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
         leading.leader = undefined;
         following.leader = leading.address;
         const taken = leading.calls.append;
-        await eventually('the new leader takes appends', () => leading.calls.append > taken, PATIENCE_MS);
+        await eventually('the new leader takes appends', () => leading.calls.append > taken, TIMEOUT_MS);
       });
     } finally {
       await other.stop();
@@ -139,7 +139,7 @@ describe('Without what the adapter does about it', () => {
   });
 
   for (const [fault, commit] of [
-    ['a drop', async () => double.drop()],
+    ['a drop', async () => double.dropConnections()],
     ['a kill and restart', async () => double.kill().then(() => double.restart())],
     ['a call that it is too slow', async () => double.callConsumersTooSlow()],
     ['an end as if all were well', async () => double.endSubscriptions()],
@@ -148,7 +148,7 @@ describe('Without what the adapter does about it', () => {
     it(`a subscription never sees what comes after ${fault}`, async () => {
       const { seen } = follow();
       await append('threat-a:before');
-      await eventually('the first event is there', () => seen.length === 1, PATIENCE_MS);
+      await eventually('the first event is there', () => seen.length === 1, TIMEOUT_MS);
       await commit();
       let last = '';
       const appendAgain = (): Promise<boolean> =>
@@ -156,16 +156,16 @@ describe('Without what the adapter does about it', () => {
           () => true,
           () => false,
         );
-      await eventually('an append is taken again', appendAgain, PATIENCE_MS);
+      await eventually('an append is taken again', appendAgain, TIMEOUT_MS);
       const anew = follow();
-      await eventually('a new subscription sees it', () => anew.seen.includes(last), PATIENCE_MS);
+      await eventually('a new subscription sees it', () => anew.seen.includes(last), TIMEOUT_MS);
       expect(seen).toEqual(['threat-a:before']);
     });
 
   it('an append to a silent server is still pending when the adapter has given its own up', async () => {
     await append('threat-a:before');
     const log = await createEventStoreDbLog(double.url);
-    double.silence();
+    double.freeze();
     let isSettled = false;
     const settle = (): void => void (isSettled = true);
     void append('threat-a:silent').then(settle, settle);
@@ -173,7 +173,7 @@ describe('Without what the adapter does about it', () => {
       log.append('threat-a:beside', 'any', [{ id: randomUUID(), type: 'T', data: {}, metadata: {} }]),
     ).rejects.toBeInstanceOf(Unavailable);
     expect(isSettled).toBe(false);
-    double.speak();
+    double.unfreeze();
     await log.close();
   });
 

@@ -1,43 +1,50 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from '../../../../reliability/rig/check.js';
+import {
+  checkLog,
+  checkMetrics,
+  checkVerify,
+  waitUntilCounted,
+  sentOf,
+  wholeLog,
+} from '../../../../reliability/rig/check.js';
 import { fullLoad, History, inBatches, Sender } from '../../../../reliability/rig/load.js';
-import { open } from '../../../../reliability/rig/opened.js';
+import { startService } from '../../../../reliability/rig/running-service.js';
 import { Process } from '../../../../reliability/rig/processes.js';
-import { Scene } from '../../../../reliability/rig/scene.js';
+import { RunContext } from '../../../../reliability/rig/run-context.js';
 import { eventStores } from '../../../support/event-store.js';
 
 /** Several APIs and projectors, rebuilt read models and an event store that fails: `reliability/eventstoredb`. */
 describe('The built service with its log in EventStoreDB', () => {
-  let scene: Scene;
+  let context: RunContext;
 
   beforeEach(() => {
-    scene = new Scene(1);
+    context = new RunContext(1);
   });
-  afterEach(() => scene.end());
+  afterEach(() => context.end());
 
   for (const { name, open: openStore } of eventStores) {
     // A real server under load may have forgotten an id by the time it is sent again: it stores the event twice.
     const mayDouble = name === 'EventStoreDB';
     it(`${name}: counts each event once after the projector was killed`, async () => {
       const store = await openStore();
-      scene.later(() => store.release());
-      const database = await scene.database({ migrated: false });
+      context.onEnd(() => store.release());
+      const database = await context.database({ migrated: false });
       const settings = { DATABASE_URL: database.url, EVENTSTORE_URL: store.url };
-      const { service, keys, log, env } = await open(scene, settings, { projectors: 0 });
-      const sender = new Sender(() => service.url, keys.ingest, new History(scene));
-      const projector = Process.start(scene, 'projections/main', env);
-      await sender.deliver(inBatches(fullLoad(scene.random, 200), 50));
-      await counted(service.url);
+      const { service, keys, log, env } = await startService(context, settings, { projectors: 0 });
+      const sender = new Sender(() => service.url, keys.ingest, new History(context));
+      const projector = Process.start(context, 'projections/main', env);
+      await sender.deliver(inBatches(fullLoad(context.random, 200), 50));
+      await waitUntilCounted(service.url);
       await projector.kill();
-      await sender.deliver(inBatches(fullLoad(scene.random, 200), 50));
-      Process.start(scene, 'projections/main', env);
-      await counted(service.url);
+      await sender.deliver(inBatches(fullLoad(context.random, 200), 50));
+      Process.start(context, 'projections/main', env);
+      await waitUntilCounted(service.url);
       const stored = await wholeLog(log);
       const findings = checkLog(stored, sender.history.acknowledged);
       expect(findings.filter((finding) => !(mayDouble && /more than once/.test(finding)))).toEqual([]);
       expect(sender.history.wrong).toEqual([]);
       expect(await checkMetrics(service.url, keys, sentOf(stored), 7)).toEqual([]);
-      expect(await checkVerify(scene, env)).toEqual([]);
+      expect(await checkVerify(context, env)).toEqual([]);
     });
   }
 });

@@ -10,10 +10,13 @@ import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/lo
 import { holdServer, ownStreams } from '../../../support/event-store.js';
 import { FAULT_ROUNDS } from '../../../support/event-store.js';
 import { eventually } from '../../../support/eventually.js';
-import { Load, PATIENCE_MS } from '../../../event-log/load.js';
+import { Load, TIMEOUT_MS } from '../../../event-log/load.js';
 
 const { TEST_EVENTSTORE_URL: url, TEST_EVENTSTORE_PID: pid, TEST_EVENTSTORE_START: start } = process.env;
-/** Each call has 2 s; on a busy machine its end is noticed late. Without that limit one sent during a silence never ends. */
+/**
+ * Each call has 2 s; on a busy machine its end is noticed late. Without that limit one sent during a silence never
+ * ends.
+ */
 const MAX_CALL_MS = 20_000;
 
 /** A server that is a process of its own, and may be killed. */
@@ -110,7 +113,7 @@ for (const { name, open } of victims)
         await load.goOn();
         const { failures } = load;
         await breakIt();
-        await eventually('an append is given up', () => load.failures > failures, PATIENCE_MS).finally(mendIt);
+        await eventually('an append is given up', () => load.failures > failures, TIMEOUT_MS).finally(mendIt);
       }
       await load.goOn();
       await load.stop();
@@ -123,13 +126,13 @@ for (const { name, open } of victims)
       await survives(
         async () => {
           process.kill(running, 'SIGKILL');
-          await eventually('the port is free', () => listenerOn(port) === undefined, PATIENCE_MS);
+          await eventually('the port is free', () => listenerOn(port) === undefined, TIMEOUT_MS);
         },
         async () => {
           // A server ends at once over an EVENTSTORE_ variable that it does not know, as ours is.
           const { EVENTSTORE_URL: _, ...env } = process.env;
           spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore', env }).unref();
-          await eventually('the server listens again', () => (running = listenerOn(port) ?? 0) > 0, PATIENCE_MS);
+          await eventually('the server listens again', () => (running = listenerOn(port) ?? 0) > 0, TIMEOUT_MS);
         },
       );
     }, 300_000);
@@ -139,7 +142,7 @@ for (const { name, open } of victims)
         async () => void process.kill(running, 'SIGSTOP'),
         async () => {
           const { failures } = load;
-          await eventually('another append is given up', () => load.failures > failures, PATIENCE_MS);
+          await eventually('another append is given up', () => load.failures > failures, TIMEOUT_MS);
           process.kill(running, 'SIGCONT');
         },
       );

@@ -13,7 +13,7 @@ const open = (dataDir: string) => openDatabase({ databaseUrl: undefined, dataDir
 const starts = (dataDir: string): number =>
   readFileSync(join(dataDir, 'postgres', 'postgres.log'), 'utf8').split('starting PostgreSQL').length - 1;
 
-describe('an embedded PostgreSQL', () => {
+describe('The embedded PostgreSQL', () => {
   let folder: string;
   let dataDir: string;
   let installation: Installation;
@@ -32,7 +32,7 @@ describe('an embedded PostgreSQL', () => {
     await database.release();
   });
 
-  it('is one server if two start at once from nothing', async () => {
+  it('starts one server if two processes start it concurrently', async () => {
     const [one, other] = await Promise.all([installation.use(dataDir), installation.use(dataDir)]);
     expect(one.url).toBe(other.url);
     expect(await queryOnce(other.url, 'select 1 as n')).toEqual([{ n: 1 }]);
@@ -41,7 +41,7 @@ describe('an embedded PostgreSQL', () => {
     expect(await serverOf(dataDir)).toBeUndefined();
   });
 
-  it('writes through to the disk, checks its pages, and compares text by code point', async () => {
+  it('uses fsync, checksums and the collation C', async () => {
     const database = await open(dataDir);
     expect(
       await queryOnce(
@@ -76,7 +76,7 @@ describe('an embedded PostgreSQL', () => {
     expect(await serverOf(dataDir)).toBeUndefined();
   });
 
-  it('lets a process in that comes while the last user leaves', async () => {
+  it('accepts a process that starts while the last user leaves', async () => {
     for (let round = 0; round < 2; round += 1) {
       const first = await open(dataDir);
       const [, second] = await Promise.all([first.release(), open(dataDir)]);
@@ -93,7 +93,7 @@ describe('an embedded PostgreSQL', () => {
     await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
   });
 
-  it('is adopted after its owner was killed, who does not count as a user any more', async () => {
+  it('is reused after its owner was killed, which no longer counts as a user', async () => {
     const owner = await installation.use(dataDir);
     const server = await serverOf(dataDir);
     await owner.kill();
@@ -104,7 +104,7 @@ describe('an embedded PostgreSQL', () => {
     expect(await serverOf(dataDir)).toBeUndefined();
   });
 
-  it('keeps what it answered when it and its owner are killed', async () => {
+  it('keeps acknowledged data when it and its owner are killed', async () => {
     const owner = await installation.use(dataDir);
     await queryOnce(owner.url, 'create schema ours; create table ours.kept as select 42 as n');
     process.kill((await serverOf(dataDir))!, 'SIGKILL');
@@ -114,7 +114,7 @@ describe('an embedded PostgreSQL', () => {
     await next.release();
   });
 
-  it('comes back under the same URL when it is killed while it is used', async () => {
+  it('is restarted under the same URL when it is killed while it is used', async () => {
     const database = await open(dataDir);
     const server = await serverOf(dataDir);
     process.kill(server!, 'SIGKILL');
@@ -129,7 +129,7 @@ describe('an embedded PostgreSQL', () => {
     expect(await serverOf(dataDir)).toBeUndefined();
   });
 
-  it('starts though its pid file names a living process that is somebody else', async () => {
+  it('starts although its pid file names a running process of another program', async () => {
     const owner = await installation.use(dataDir);
     const cluster = clusterOf(dataDir);
     const server = await serverOf(dataDir);
@@ -148,7 +148,7 @@ describe('an embedded PostgreSQL', () => {
     }
   });
 
-  it('lets nobody near who is not its user, and nobody in without the password', async () => {
+  it('is accessible only to its operating system user, and only with the password', async () => {
     for (const path of ['.', 'postgres']) chmodSync(join(dataDir, path), 0o777);
     const database = await open(dataDir);
     // The server's group may pass where we are root and the server is not.
@@ -161,14 +161,14 @@ describe('an embedded PostgreSQL', () => {
     await database.release();
   });
 
-  it('runs as an ordinary user, and is used as a role that is not a superuser', async () => {
+  it('runs as an ordinary user, and the service uses a role that is not a superuser', async () => {
     const database = await open(dataDir);
     expect(statSync(join(clusterOf(dataDir), 'postmaster.pid')).uid).not.toBe(0);
     await expect(queryOnce(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
     await database.release();
   });
 
-  it('does not disturb another one, and listens on loopback if it is asked to', async () => {
+  it('runs beside another instance, and listens on loopback if configured', async () => {
     const other = join(folder, 'other');
     const [one, two] = await Promise.all([
       open(dataDir),
@@ -183,7 +183,7 @@ describe('an embedded PostgreSQL', () => {
     await one.release();
   });
 
-  it('begins a new log at its start if the old one has grown too long, which it sets aside', async () => {
+  it('rotates a log file that is too large when it starts', async () => {
     const log = join(dataDir, 'postgres', 'postgres.log');
     truncateSync(log, 5 * 1024 * 1024);
     await (await open(dataDir)).release();
@@ -191,7 +191,7 @@ describe('an embedded PostgreSQL', () => {
     expect(starts(dataDir)).toBe(1);
   });
 
-  it('says why it does not start, and where its log is', async () => {
+  it('reports why it does not start, and where its log is', async () => {
     const settings = join(clusterOf(dataDir), 'postgresql.conf');
     const good = readFileSync(settings);
     appendFileSync(settings, 'no_such_setting = 1\n');
@@ -200,7 +200,7 @@ describe('an embedded PostgreSQL', () => {
     await (await open(dataDir)).release();
   });
 
-  it('does not begin an empty database in the place of one that is gone', async () => {
+  it('does not create an empty database in place of a missing one', async () => {
     const cluster = clusterOf(dataDir);
     renameSync(cluster, `${cluster}.away`);
     await expect(open(dataDir)).rejects.toThrow('is missing');

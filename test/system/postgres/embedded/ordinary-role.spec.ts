@@ -89,7 +89,7 @@ const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool
 };
 
 describe('The service works', () => {
-  it('as a role that owns its three schemas and may make no other; a recount says what it lacks', async () => {
+  it('as a role that owns its three schemas and may create no other; a recount names the missing privilege', async () => {
     const url = await administer('narrow', THREE_SCHEMAS);
     await countAThreat(url, async ({ log }, pool) => {
       await expect(rebuild({ pool, log }, PROJECTIONS[0]!)).rejects.toThrow('permission denied for database narrow');

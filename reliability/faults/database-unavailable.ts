@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startProxy } from '../../test/support/tcp-proxy.js';
+import type { Outcome, Scenario } from '../scenario.js';
+import { percentile } from '../rig/http-request.js';
+import { checkAll, checkVerify, waitUntilCounted } from '../rig/check.js';
+import type { Keys } from '../rig/keys.js';
+import { History, inBatches, Sender, fullLoad } from '../rig/load.js';
+import { startService } from '../rig/running-service.js';
+import {
+  endedProcesses,
+  recoveryTimeMs,
+  checkOutage,
+  startNaiveApi,
+  probes,
+  type RecoveryScale,
+  waitForRecovery,
+} from '../rig/outage.js';
+import { PostgresServer } from '../rig/postgres-server.js';
+import { between, type ProbeResult, Prober } from '../rig/probe.js';
+import type { Environment, Process } from '../rig/processes.js';
+import type { RunContext } from '../rig/run-context.js';
+
+interface Scale extends RecoveryScale {
+  readonly rounds: number;
+  /** The minimum duration of an outage in ms. */
+  readonly outageMs: number;
+  readonly maxResponseMs: number;
+  readonly maxLivenessMs: number;
+}
+
+/** A database whose outages the scenario controls. */
+interface Losable {
+  readonly env: Environment;
+  readonly lose: () => Promise<void>;
+  readonly bringBack: () => Promise<void>;
+}
+
+/** How long to wait for the first 503 of an outage. */
+const REFUSED_WITHIN_MS = 30_000;
+
+const killable = async (context: RunContext): Promise<Losable> => {
+  const postgres = await PostgresServer.create(context);
+  const env = { DATABASE_URL: await postgres.start() };
+  return { env, lose: () => postgres.kill(), bringBack: async () => void (await postgres.start()) };
+};
+
+const silenceable = async (context: RunContext): Promise<Losable> => {
+  const database = await context.database({ migrated: false });
+  const { proxy, url } = await startProxy(database.url);
+  context.onEnd(() => proxy.close());
+  return { env: { DATABASE_URL: url }, lose: async () => proxy.freeze(), bringBack: async () => proxy.unfreeze() };
+};
+
+interface Asked {
+  readonly url: () => string;
+  readonly keys?: Keys | undefined;
+  readonly everyMs: number;
+  readonly processes: readonly Process[];
+}
+
+interface Away {
+  readonly findings: string[];
+  /** The requests during the outages. */
+  readonly asked: readonly ProbeResult[];
+  /** The longest recovery in ms. */
+  readonly recovery: number;
+}
+
+/** Repeats outages of the database until there is a finding. */
+const repeatOutages = async (
+  context: RunContext,
+  { rounds, outageMs, maxResponseMs, maxLivenessMs, maxRecoveryMs, stableMs }: Scale,
+  { lose, bringBack }: Losable,
+  { url, keys, everyMs, processes }: Asked,
+): Promise<Away> => {
+  const findings: string[] = [];
+  const asked: ProbeResult[] = [];
+  let recovery = 0;
+  for (let round = 1; round <= rounds && findings.length === 0; round += 1) {
+    context.reportProgress(`round ${round} of ${rounds}`);
+    const prober = new Prober(probes(url, keys, everyMs));
+    await sleep(500);
+    const lostAt = Date.now();
+    await lose();
+    await sleep(outageMs);
+    // A busy machine may need longer for the first response.
+    const isRefused = (): boolean => prober.results.some(({ at, status }) => at >= lostAt - 50 && status === 503);
+    for (const until = Date.now() + REFUSED_WITHIN_MS; !isRefused() && Date.now() < until; await sleep(20))
+      if (endedProcesses(processes).length > 0) break;
+    await bringBack();
+    const backAt = Date.now();
+    // A process that has ended never responds again.
+    if (endedProcesses(processes).length === 0) await waitForRecovery(prober, backAt, { maxRecoveryMs, stableMs });
+    const results = await prober.stop();
+    const away = between(results, lostAt - 50, backAt);
+    findings.push(...checkOutage(away, maxResponseMs, maxLivenessMs), ...endedProcesses(processes));
+    if (!away.some(({ status }) => status === 503)) findings.push('No request got a 503');
+    const good = recoveryTimeMs(results, backAt);
+    if (good > maxRecoveryMs) findings.push(`A request still failed ${good} ms after the database was available again`);
+    asked.push(...away);
+    recovery = Math.max(recovery, good);
+  }
+  return { findings, asked, recovery };
+};
+
+const without = async (
+  context: RunContext,
+  scale: Scale,
+  losable: Losable,
+  more: Environment = {},
+): Promise<Outcome> => {
+  const api = await startNaiveApi(context, { ...losable.env, ...more });
+  const asked = { url: () => api.url!, everyMs: 40, processes: [api] };
+  return {
+    workload: '1 round',
+    observed: '-',
+    findings: (await repeatOutages(context, scale, losable, asked)).findings,
+  };
+};
+
+const slowest = (probed: readonly ProbeResult[]): number => Math.round(Math.max(...probed.map(({ ms }) => ms)));
+
+export const killedPostgres: Scenario<Scale> = {
+  name: 'F4',
+  what: 'PostgreSQL is killed and restarted under load',
+  full: {
+    rounds: 10,
+    outageMs: 3_000,
+    maxResponseMs: 2_000,
+    maxLivenessMs: 2_000,
+    maxRecoveryMs: 1_000,
+    stableMs: Infinity,
+  },
+  everyChange: {
+    rounds: 1,
+    outageMs: 1_500,
+    maxResponseMs: Infinity,
+    maxLivenessMs: Infinity,
+    maxRecoveryMs: 120_000,
+    stableMs: 1_500,
+  },
+  run: async (context, scale) => {
+    const losable = await killable(context);
+    const opened = await startService(context, losable.env);
+    const { service, keys } = opened;
+    const history = new History(context);
+    const sender = new Sender(() => service.url, keys.ingest, history, 2);
+    const stop = sender.keepDelivering(inBatches(fullLoad(context.random), 50));
+    const asked = { url: () => service.url, keys, everyMs: 40, processes: service.processes };
+    const { findings, asked: away, recovery } = await repeatOutages(context, scale, losable, asked);
+    await stop();
+    if (findings.length === 0)
+      findings.push(...history.wrong, ...(await checkAll(context, opened, history.acknowledged)));
+    return {
+      workload: `${scale.rounds} × killed for ${scale.outageMs / 1000} s, ${history.acknowledged.length} acknowledged`,
+      observed: `slowest response ${slowest(away)} ms, recovered after ${recovery} ms`,
+      findings,
+    };
+  },
+  guard: 'a listener for broken connections, and a 503 if one breaks',
+  withoutGuard: async (context, scale) => without(context, scale, await killable(context)),
+};
+
+export const silentPostgres: Scenario<Scale> = {
+  name: 'F5',
+  what: 'PostgreSQL stops responding',
+  full: {
+    rounds: 3,
+    outageMs: 30_000,
+    maxResponseMs: 5_000,
+    maxLivenessMs: 50,
+    maxRecoveryMs: 3_000,
+    stableMs: Infinity,
+  },
+  run: async (context, scale) => {
+    const losable = await silenceable(context);
+    const { service, keys, env } = await startService(context, losable.env);
+    const asked = { url: () => service.url, keys, everyMs: 100, processes: service.processes };
+    const { findings, asked: away, recovery } = await repeatOutages(context, scale, losable, asked);
+    if (findings.length === 0) {
+      await waitUntilCounted(service.url);
+      findings.push(...(await checkVerify(context, env)));
+    }
+    const [lives, others] = [true, false].map((isLife) => away.filter(({ what }) => (what === 'live') === isLife));
+    const p99 = percentile(
+      lives!.map(({ ms }) => ms),
+      0.99,
+    ).toFixed(1);
+    return {
+      workload: `${scale.rounds} × ${scale.outageMs / 1000} s of silence, 20 requests a second`,
+      observed:
+        `slowest response ${slowest(others!)} ms, liveness at most ${slowest(lives!)} ms (p99 ${p99} ms), ` +
+        `recovered after ${recovery} ms`,
+      findings,
+    };
+  },
+  guard: 'timeouts of the service for database calls',
+  controlScale: { rounds: 1 },
+  withoutGuard: async (context, scale) => without(context, scale, await silenceable(context), { LISTENS: 'yes' }),
+};

@@ -1,0 +1,60 @@
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { rm } from 'node:fs/promises';
+import { findBinaries } from '../../src/postgres/embedded/binaries.js';
+import { createCluster } from '../../src/postgres/embedded/cluster.js';
+import { findClusterLayout, type ClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
+import { findPostmaster, startServer, stopServer } from '../../src/postgres/embedded/postmaster.js';
+import { superuserUrl } from '../../test/support/superuser.js';
+import type { RunContext } from './run-context.js';
+
+/** A PostgreSQL server that only the scenario starts and kills. */
+export class PostgresServer {
+  private constructor(private readonly place: ClusterLayout) {}
+
+  static async create(context: RunContext, folder?: string): Promise<PostgresServer> {
+    const place = await findClusterLayout(folder ?? (await context.folder()));
+    context.onEnd(() => rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 }));
+    await createCluster(place, await findBinaries(place));
+    const postgres = new PostgresServer(place);
+    context.onEnd(() => postgres.kill());
+    return postgres;
+  }
+
+  /** Starts the server on loopback, always on the same port. @returns its URL */
+  async start(): Promise<string> {
+    return superuserUrl(this.place, await startServer(this.place, 'loopback', () => {}));
+  }
+
+  /** Kills the postmaster with SIGKILL; its children then end by themselves. */
+  async kill(): Promise<void> {
+    const postmaster = await findPostmaster(this.place.cluster);
+    if (!postmaster) return;
+    process.kill(postmaster.pid, 'SIGKILL');
+    // A dying server may still look like a running one.
+    while (await findPostmaster(this.place.cluster)) await sleep(10);
+  }
+
+  async stop(): Promise<void> {
+    await stopServer(this.place);
+  }
+}
+
+/** Returns the embedded server of a data directory without becoming one of its users. */
+export const embeddedServer = async (dataDir: string): Promise<{ pid: number; url: string } | undefined> => {
+  const place = await findClusterLayout(dataDir);
+  const postmaster = await findPostmaster(place.cluster);
+  return postmaster?.isReady ? { pid: postmaster.pid, url: await superuserUrl(place, postmaster) } : undefined;
+};
+
+/** Kills the embedded server of a data directory, and deletes its files outside the directory. */
+export const removeEmbedded = async (dataDir: string): Promise<void> => {
+  const place = await findClusterLayout(dataDir);
+  const postmaster = await findPostmaster(place.cluster);
+  if (postmaster) {
+    process.kill(postmaster.pid, 'SIGKILL');
+    if (postmaster.socketDirectory !== '') await rm(postmaster.socketDirectory, { recursive: true, force: true });
+  }
+  if (!place.cluster.startsWith(place.home))
+    await rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 });
+};

@@ -1,0 +1,21 @@
+/** Removes the check whether key events are still in the log, so that lost keys remain valid. */
+import { KeyEventsLost } from '../../../src/api-keys/key-events.js';
+import { KeyRing } from '../../../src/api-keys/key-ring.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+
+interface Ring {
+  read(): Promise<void>;
+  readonly log: EventLog;
+  readonly keys: { read(log: EventLog, onRevoked: () => void): Promise<void> };
+  readonly remembered: Map<string, unknown>;
+  complete: boolean;
+}
+
+(KeyRing.prototype as unknown as Ring).read = async function (this: Ring) {
+  await this.keys
+    .read(this.log, () => this.remembered.clear())
+    .catch((error: unknown) => {
+      if (!(error instanceof KeyEventsLost)) throw error;
+    });
+  this.complete = true;
+};

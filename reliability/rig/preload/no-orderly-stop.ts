@@ -1,5 +1,0 @@
-/** Leaves SIGTERM to what Node does by itself. */
-const listen = process.on.bind(process);
-
-process.on = ((name: string, listener: () => void) =>
-  name === 'SIGTERM' ? process : listen(name as 'exit', listener)) as typeof process.on;
