@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
-import { type Patience, readPatiently } from '../../src/event-log/read-patiently.js';
+import { type RetryOptions, readWithRetries } from '../../src/event-log/read-with-retries.js';
 import { pause } from '../../src/flow/retry.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
@@ -41,7 +41,7 @@ const createShadowSchema = async (pool: Pool, schema: string, projection: Projec
 };
 
 /** The log to read and the database to write. `onWait` and `stop` apply while the log is unavailable. */
-export interface Source extends Patience {
+export interface Source extends RetryOptions {
   readonly pool: Pool;
   readonly log: EventLog;
 }
@@ -106,7 +106,7 @@ interface Piece extends Pick<Batch, 'events' | 'position'> {
  * @throws ApplyError, naming the position, if an event could not be applied
  */
 export const applyLog = async (
-  { pool, log, ...patience }: Source,
+  { pool, log, ...retryOptions }: Source,
   targets: readonly Target[],
   {
     after = BEGINNING,
@@ -117,7 +117,7 @@ export const applyLog = async (
   const isolation = new PoisonEventIsolation();
   let position = after;
   while (upTo === undefined || position < upTo) {
-    const page = await readPatiently(() => log.readAll(position, PAGE_SIZE), patience);
+    const page = await readWithRetries(() => log.readAll(position, PAGE_SIZE), retryOptions);
     const events = upTo === undefined ? page : page.filter((event) => event.position <= upTo);
     const last = events.at(-1);
     if (!last) break;

@@ -6,7 +6,7 @@ import { projectionStatus } from '../../projections/engine/status.js';
 import { type Difference, MAX_SHOWN, verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid } from '../errors.js';
-import { readPatiently } from '../event-log/read-patiently.js';
+import { readWithRetries } from '../event-log/read-with-retries.js';
 import { say } from '../runtime/terminal.js';
 import { prints, type Result, positionsAsStrings } from './runtime/output.js';
 import { type Session, withLog } from './runtime/session.js';
@@ -18,7 +18,7 @@ const reportWaiting = { onWait: say };
 export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
   withLog(
     async (session) => {
-      await readPatiently(() => readCheckpoints(session.pool, session.log, PROJECTIONS), reportWaiting);
+      await readWithRetries(() => readCheckpoints(session.pool, session.log, PROJECTIONS), reportWaiting);
       return work(session);
     },
     { withoutTimeouts: true },
@@ -61,7 +61,7 @@ const rebuildAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
     const source = { ...session, ...reportWaiting };
-    const head = await readPatiently(() => session.log.head(), reportWaiting);
+    const head = await readWithRetries(() => session.log.head(), reportWaiting);
     for (const projection of projections) await rebuild(source, projection, progress(projection.name, head));
     const rebuilt = projections.map((projection) => projection.name);
     return { lines: rebuilt.map((projection) => `${projection} rebuilt`), json: { rebuilt } };
@@ -86,7 +86,7 @@ const describeDifferences = (differences: readonly Difference[]): string[] => {
 const verifyAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
-    const head = await readPatiently(() => session.log.head(), reportWaiting);
+    const head = await readWithRetries(() => session.log.head(), reportWaiting);
     const differences = await verify({ ...session, ...reportWaiting }, projections, progress('verify', head));
     return {
       lines: describeDifferences(differences),

@@ -6,46 +6,46 @@ import { withSpansOf, type Span, tracing } from '../tracing/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { newEvent } from './new-event.js';
 
-/** What a decision comes to: events to append, or a refusal, which may be recorded too. */
+/** The result of a decision: events to append, and the error for the caller if the command is rejected. */
 export interface Decided {
   readonly events: readonly DomainEvent[];
   readonly refusal?: Error | undefined;
 }
 
-/** What a command has done, and the position in the log that includes it. */
+/** The result of a command, and a position in the log that includes its events. */
 export interface AtPosition<Result> {
   readonly result: Result;
   readonly position: bigint;
 }
 
-/** The state that commands of one organization are decided on. */
+/** The state of one organization that its commands are decided on. */
 export interface Loaded {
-  /** When it was read, by the database's clock: events that follow from it are compared by their times. ms */
+  /** When the state was read, in ms by the database's clock; it becomes the time of the events that are decided. */
   readonly now: number;
-  /** The revision of the organization's stream that this is the state of; -1 before the first event. */
+  /** The revision of the organization's stream that the state includes; -1 if the stream has no events. */
   readonly revision: bigint;
 }
 
-/** How commands of one kind are decided. */
+/** Defines how commands of one kind are decided. */
 export interface CommandRules<Command, State extends Loaded, Decision extends Decided> {
-  /** What is changed, in the plural, as messages to clients name it: `groups`. */
+  /** The plural noun for what the commands change, for messages to clients: `groups`. */
   readonly name: string;
-  /** Commands per append. */
+  /** Maximum commands per append. */
   readonly maxCommands: number;
-  /** Commands of one organization that may wait in this process. */
+  /** Maximum waiting commands of one organization in this process. */
   readonly maxWaiting: number;
   stream(organization: string): string;
-  /** As much of the state as these commands look at. */
+  /** Loads the part of the state that these commands need. */
   load(organization: string, commands: readonly Command[]): Promise<State>;
-  /** @param now ms */
+  /** @param now the time of the new events, in ms */
   decide(state: State, command: Command, now: number): Decision;
   /** Applies a decision's events in place. */
   apply(state: State, decision: Decision, command: Command): void;
-  /** Stored with the events, in addition to the caller. */
+  /** Returns metadata that is stored with the events, in addition to the caller. */
   metadata?(command: Command): object | undefined;
 }
 
-/** What an organization may store; `DailyQuota` has the words. */
+/** How many events an organization may store. `DailyQuota` implements it. */
 export interface EventQuota {
   eventsLeft(organization: string): Promise<number>;
   charge(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
@@ -53,10 +53,10 @@ export interface EventQuota {
   refusal(organization: string, quota: 'events'): Error;
 }
 
-/** A command that was not refused. */
+/** A command that was not rejected. */
 export interface Executed<State, Decision> {
   readonly decision: Decision;
-  /** As the batch has left it. */
+  /** The state after the whole batch. */
   readonly state: State;
   /** The position in the log that the state includes. */
   readonly position: bigint;
@@ -66,18 +66,18 @@ interface Waiting<Command, State, Decision> {
   readonly command: Command;
   /** The caller, stored in the events' metadata. */
   readonly origin: object;
-  /** On whose behalf, if that is traced. */
+  /** The active trace spans of the caller; undefined if the process does not trace. */
   readonly spans: readonly Span[] | undefined;
   readonly resolve: (executed: Executed<State, Decision>) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Commands that have been retried for this long fail as unavailable. ms */
-const PATIENCE = 4_000;
-/** An append whose outcome is unknown is retried until this long after the first attempt. ms */
-const RETRY_WITHIN = 1_500;
-const FIRST_BACK_OFF = 25;
-const MAX_BACK_OFF = 400;
+/** Commands whose stream keeps changing are decided again for this long before they fail as unavailable. */
+const MAX_CONFLICT_MS = 4_000;
+/** An append whose outcome is unknown is retried for this long after the first attempt. */
+const MAX_APPEND_RETRY_MS = 1_500;
+const FIRST_BACK_OFF_MS = 25;
+const MAX_BACK_OFF_MS = 400;
 
 /**
  * Turns commands into events: load, decide, append. Each organization has a queue, and everything waiting in it becomes
@@ -90,7 +90,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   constructor(
     private readonly log: EventLog,
     private readonly rules: CommandRules<Command, State, D>,
-    /** Absent: nobody is charged. */
+    /** If absent, no quota is charged. */
     private readonly quota?: EventQuota,
   ) {
     this.queues = new OrganizationQueues(
@@ -100,9 +100,9 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   }
 
   /**
-   * @throws the refusal of the decision
+   * @throws the `refusal` of the decision
    * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
-   * @throws Unavailable if the outcome is unknown or nothing was done
+   * @throws Unavailable if the outcome is unknown, or if other processes kept changing the stream
    */
   execute(command: Command, origin: object = {}): Promise<Executed<State, D>> {
     const { organization } = command;
@@ -118,7 +118,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   private async executeBatch(organization: string, batch: readonly Waiting<Command, State, D>[]): Promise<void> {
     const { rules, quota } = this;
     const commands = batch.map(({ command }) => command);
-    const giveUp = performance.now() + PATIENCE;
+    const giveUpAt = performance.now() + MAX_CONFLICT_MS;
     for (;;) {
       const state = await rules.load(organization, commands);
       const { revision, now } = state;
@@ -131,10 +131,10 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         for (const event of decision.events) events.push(newEvent(event, { ...rules.metadata?.(command), ...origin }));
         return decision;
       });
-      // Without events of its own, a command has seen what the log had.
+      // A batch without events has seen everything up to the head.
       const position = events.length === 0 ? await this.log.head() : await this.append(organization, revision, events);
       if (position === undefined) {
-        if (performance.now() < giveUp) continue;
+        if (performance.now() < giveUpAt) continue;
         throw new Unavailable(`Too many concurrent changes to the ${rules.name} of this organization; try again`);
       }
       outcomes.forEach((outcome, index) => {
@@ -150,8 +150,9 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   /**
    * Charges the quota and appends. Retrying with the same ids and the same expected revision is exact, so it settles an
    * unknown outcome.
-   * @returns the position of the last event; undefined if the stream has moved on: nothing is stored or charged then
-   * @throws what the append failed with: nothing is charged then
+   * @returns the position of the last event; undefined if the stream has a later revision (then nothing is stored or
+   *   charged)
+   * @throws the error of the append (then nothing is charged)
    */
   private async append(
     organization: string,
@@ -161,8 +162,8 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     const cost = { events: events.length, bytes: 0 };
     this.quota?.charge(organization, cost);
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
-    const retryUntil = performance.now() + RETRY_WITHIN;
-    const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
+    const retryUntil = performance.now() + MAX_APPEND_RETRY_MS;
+    const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
     for (;;) {
       try {
         return (await this.log.append(this.rules.stream(organization), expected, events)).position;
@@ -173,7 +174,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         }
         const wait = backoff.next();
         if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) {
-          // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
+          // An unknown outcome is not charged: an outage must not use up the quota of clients that retry.
           this.quota?.refund(organization, cost);
           throw error;
         }

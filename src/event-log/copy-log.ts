@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
-import { readPatiently } from './read-patiently.js';
+import { readWithRetries } from './read-with-retries.js';
 import { pause } from '../flow/retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
-/** Events in flight, and events sent again when a copy is resumed. */
+/** Maximum events in flight, and events that are sent again when a copy is resumed. */
 const PAGE = 1_000;
 const MAX_ATTEMPTS = 30;
-const ATTEMPT_PAUSE_MS = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 
 export interface Copied {
   /** Events of the source without its `LogOpened`: the target has its own. */
   readonly events: number;
-  /** Of these, written by this call. */
+  /**
+   * Events that this call wrote. For an EventStoreDB, also events that an interrupted call wrote and this one repeated.
+   */
   readonly copied: number;
 }
 
@@ -24,7 +26,7 @@ export interface CopyProgress {
   readonly part: number;
 }
 
-/** Checkpoints name their log, and positions differ between the two, so the copy is a different log. */
+/** The target keeps its own `LogOpened`: positions differ between the logs, so the copy is a log with another id. */
 const isOpening = ({ stream, revision }: RecordedEvent): boolean => stream === OPERATIONS_STREAM && revision === 0n;
 
 const sorted = (value: unknown): unknown => {
@@ -37,7 +39,7 @@ const sorted = (value: unknown): unknown => {
   );
 };
 
-/** What must be equal in both logs, as a number that can be summed up. */
+/** Hashes everything of an event that must be equal in both logs. Sums of fingerprints do not depend on the order. */
 const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEvent): bigint =>
   createHash('sha256')
     .update(JSON.stringify([stream, String(revision), id, type, sorted(data), sorted(metadata)]))
@@ -46,25 +48,25 @@ const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEve
 
 async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerator<RecordedEvent[]> {
   for (let position = after; ;) {
-    const page = await readPatiently(() => log.readAll(position, size));
+    const page = await readWithRetries(() => log.readAll(position, size));
     if (page.length > 0) yield page;
     if (page.length < size) return;
     position = page.at(-1)!.position;
   }
 }
 
-const partOf = (position: bigint, head: bigint): number =>
+const progressOf = (position: bigint, head: bigint): number =>
   head <= 0n ? 1 : Math.min(1, Number(position) / Number(head));
 
-/** The source position up to which, except for the last page, an earlier copy reached. */
+/** Finds the source position after which to continue, one page before the last event that the target has. */
 const resumeAfter = async (source: EventLog, target: EventLog, size: number): Promise<bigint> => {
   if (source.positionUnit !== 'events') return BEGINNING;
   let [low, high] = [BEGINNING, await source.head()];
   while (low < high) {
     const middle = (low + high + 1n) / 2n;
     const [event] = await source.readAll(middle - 1n, 1);
-    const [there] = event === undefined ? [] : await target.readStream(event.stream, event.revision, 1);
-    if (event === undefined || isOpening(event) || there?.id === event.id) low = middle;
+    const [stored] = event === undefined ? [] : await target.readStream(event.stream, event.revision, 1);
+    if (event === undefined || isOpening(event) || stored?.id === event.id) low = middle;
     else high = middle - 1n;
   }
   return low - BigInt(size) > BEGINNING ? low - BigInt(size) : BEGINNING;
@@ -77,8 +79,8 @@ const appendTo = async (target: EventLog, event: RecordedEvent): Promise<boolean
   return !(await target.append(stream, expected, [content])).duplicate;
 };
 
-/** Sends all events at once, in the source's order. If one has to wait, those behind it wait too. */
-const copyTogether = async (target: EventLog, page: readonly RecordedEvent[]): Promise<number> => {
+/** Sends all events concurrently, in the source's order. */
+const copyConcurrently = async (target: EventLog, page: readonly RecordedEvent[]): Promise<number> => {
   const outcomes = await Promise.allSettled(page.map((event) => appendTo(target, event)));
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
@@ -92,15 +94,15 @@ const copyOneByOne = async (target: EventLog, page: readonly RecordedEvent[]): P
 };
 
 const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promise<number> => {
-  let copy = copyTogether;
+  let copy = copyConcurrently;
   for (let attempt = 1; ; attempt++) {
     try {
       return await copy(target, page);
     } catch (error) {
-      const isInTurn = copy === copyOneByOne;
+      const isOneByOne = copy === copyOneByOne;
       copy = copyOneByOne;
       if (error instanceof WrongExpectedRevision) {
-        if (!isInTurn) continue;
+        if (!isOneByOne) continue;
         throw new Conflict(
           `Stream ${error.stream} of the target is at ${error.actual}, but the source's next event follows ${error.expected}: the target has events that did not come from this log. Copy into an empty one.`,
         );
@@ -110,7 +112,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
         throw new Unavailable('The target does not answer. Repeat the call to continue where this one stopped.', 1, {
           cause: error,
         });
-      await pause(ATTEMPT_PAUSE_MS);
+      await pause(RETRY_PAUSE_MS);
     }
   }
 };
@@ -133,11 +135,12 @@ const sumUp = async (
 };
 
 /**
- * Copies a whole log into another, in order, then compares the two event by event. May be interrupted at any time and
- * repeated to continue. Nothing should be appended to the source in the meantime.
- * @param size events in flight
+ * Copies a whole log into another, in order, and then compares the two. A copy that is interrupted continues when the
+ * call is repeated. Nothing should be appended to the source in the meantime.
+ * @param size maximum events in flight
  * @throws Invalid if both are the same log
- * @throws Conflict if the target has other events, or the two differ afterwards
+ * @throws Conflict if the target has other events, or the logs differ afterwards
+ * @throws Unavailable if the target does not respond for 30 attempts
  */
 export const copyLog = async (
   source: EventLog,
@@ -150,22 +153,26 @@ export const copyLog = async (
   let copied = 0;
   let events = 0;
   for await (const page of pages(source, await resumeAfter(source, target, size), size)) {
-    const wanted = page.filter((event) => !isOpening(event));
-    copied += await copyPage(target, wanted);
-    events += wanted.length;
-    onProgress({ phase: 'copying', events, part: partOf(page.at(-1)!.position, head) });
+    const copyable = page.filter((event) => !isOpening(event));
+    copied += await copyPage(target, copyable);
+    events += copyable.length;
+    onProgress({ phase: 'copying', events, part: progressOf(page.at(-1)!.position, head) });
   }
-  const theirs = await sumUp(source, (count, position) =>
-    onProgress({ phase: 'verifying', events: count, part: partOf(position, head) / 2 }),
+  const sourceSum = await sumUp(source, (count, position) =>
+    onProgress({ phase: 'verifying', events: count, part: progressOf(position, head) / 2 }),
   );
-  const ours = await sumUp(target, (count) =>
-    onProgress({ phase: 'verifying', events: count, part: 0.5 + Math.min(0.5, count / Math.max(1, theirs.count) / 2) }),
+  const targetSum = await sumUp(target, (count) =>
+    onProgress({
+      phase: 'verifying',
+      events: count,
+      part: 0.5 + Math.min(0.5, count / Math.max(1, sourceSum.count) / 2),
+    }),
   );
-  if (ours.count !== theirs.count)
+  if (targetSum.count !== sourceSum.count)
     throw new Conflict(
-      `The target has ${ours.count} events and the source ${theirs.count}; was one of them written to in the meantime?`,
+      `The target has ${targetSum.count} events and the source ${sourceSum.count}; was one of them written to in the meantime?`,
     );
-  if (ours.fingerprints !== theirs.fingerprints)
-    throw new Conflict(`Both have ${ours.count} events, but they differ: something else wrote to the target`);
-  return { events: theirs.count, copied };
+  if (targetSum.fingerprints !== sourceSum.fingerprints)
+    throw new Conflict(`Both have ${targetSum.count} events, but they differ: something else wrote to the target`);
+  return { events: sourceSum.count, copied };
 };

@@ -3,7 +3,7 @@
  * `eventstoredb`. Both pass `test/event-log/event-log.contract.ts`.
  */
 
-/** An event to be stored. Storing one id twice is harmless. */
+/** An event to store. An event that is stored twice under the same id counts once. */
 export interface NewEvent {
   /** UUID, lower-case. */
   readonly id: string;
@@ -14,36 +14,36 @@ export interface NewEvent {
 }
 
 export interface RecordedEvent {
-  /** Place in the whole log; grows in commit order. Opaque otherwise: the store may leave gaps. */
+  /** Position in the whole log. Positions increase in commit order, possibly with gaps. */
   readonly position: bigint;
   readonly stream: string;
-  /** Place in the stream, from 0, without gaps. */
+  /** Position in the stream, from 0, without gaps. */
   readonly revision: bigint;
   readonly id: string;
   readonly type: string;
-  /** The JSON as stored; direct appends may be anything. */
+  /** The stored JSON. Programs that append to the log directly may have stored any JSON. */
   readonly data: unknown;
   readonly metadata: unknown;
-  /** The store's clock when it took the event, in ms. */
+  /** When the store took the event, in ms by the store's clock. */
   readonly recordedAt: number;
 }
 
-/** Where an event is to be looked for. */
-export interface EventPlace {
+/** Identifies an event to look up. */
+export interface EventKey {
   readonly stream: string;
   readonly id: string;
 }
 
-/** What a log says of an event that it has. */
+/** What `find` returns of a stored event. */
 export type FoundEvent = Pick<RecordedEvent, 'position' | 'metadata' | 'recordedAt'>;
 
-/** What a stream must look like for an append to happen. */
+/** The condition on the stream under which an append is carried out. */
 export type ExpectedRevision =
-  /** The stream's last revision is this one. */
+  /** The last revision of the stream is this one. */
   | bigint
   /** The stream does not exist. */
   | 'no-stream'
-  /** Anything. */
+  /** No condition. */
   | 'any';
 
 export interface Appended {
@@ -52,31 +52,31 @@ export interface Appended {
   /** Position of the last of the events. */
   readonly position: bigint;
   /**
-   * Whether the store had these very events already; nothing was stored then. On EventStoreDB a repetition of what
-   * another process stored within the last 20 ms may pass for new: it is stored once all the same.
+   * True if the log had all of these events already, so that nothing was stored. Exact in PostgreSQL. In EventStoreDB a
+   * repeated append may be reported as false, and events whose ids the store has forgotten are stored again.
    */
   readonly duplicate: boolean;
 }
 
-/** What became of one event of `appendAll`: its position, and whether the store had it already. */
+/** The result for one event of `appendAll`. */
 export type AppendedEvent = Pick<Appended, 'position' | 'duplicate'>;
 
 export interface Batch {
-  /** In order of position; empty if only time has passed. */
+  /** In order of position; empty if only `position` or `asOf` has advanced. */
   readonly events: readonly RecordedEvent[];
   /**
-   * Everything up to here has been delivered, including this batch: the position of the last event, or further if a
-   * store has other applications' events after it; initially the position asked for.
+   * The position up to which all events have been delivered, including this batch: the position of the last event, or a
+   * later one if events of other applications follow it; initially the position that the subscription began after.
    */
   readonly position: bigint;
   /**
-   * Every event acknowledged before this instant (ms, by the database's clock) has been delivered, including this batch;
-   * undefined if no such instant is known.
+   * The instant before which every acknowledged event has been delivered, including this batch, in ms by the database's
+   * clock; undefined if no such instant is known.
    */
   readonly asOf: number | undefined;
 }
 
-/** The stream is not where the append expected it. */
+/** The last revision of the stream is not the one that the append expected. */
 export class WrongExpectedRevision extends Error {
   constructor(
     readonly stream: string,
@@ -87,71 +87,77 @@ export class WrongExpectedRevision extends Error {
   }
 }
 
-/** Before the first event of every log. */
+/** The position before the first event of every log. */
 export const BEGINNING = -1n;
 
 /**
- * Every call answers or fails within seconds. A failure to reach the store is `Unavailable` (src/errors): the
- * outcome is unknown, and the same call again, with the same ids, is safe.
+ * Every call ends within seconds. If the store cannot be reached, calls throw `Unavailable` (src/errors.ts): the
+ * outcome is unknown then, and it is safe to repeat the call with the same ids.
  */
 export abstract class EventLog {
   /**
-   * What a difference of positions counts, so that nobody reads bytes as events.
-   * `events`: positions are consecutive numbers; `bytes`: they are offsets in the store's files.
+   * The unit of a difference of positions. `events`: positions are consecutive numbers; `bytes`: positions are offsets
+   * in the store's files.
    */
   abstract readonly positionUnit: 'events' | 'bytes';
 
   /**
-   * Appends all of the events to one stream, or none. Durable once answered. The same ids again, all of them, give the
-   * first answer again, marked as duplicate, whatever the expectation.
-   * @throws WrongExpectedRevision if the stream is at another revision and not all events are stored already
+   * Appends all of the events to one stream, or none. The events are durable once the promise resolves. A repeated call
+   * with the same events and the same expected revision stores nothing and returns the first result again; PostgreSQL
+   * ignores the expected revision if all of the events are stored already.
+   * @throws WrongExpectedRevision if the stream is at another revision and not all events are stored already; on
+   *   EventStoreDB also with `any` if it recognises the first of the events and not all of them
    */
   abstract append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended>;
 
   /**
-   * Appends events to many streams, each whatever the revision of its stream. Durable once answered, but not atomic.
-   * @returns one answer per event, in order
+   * Appends events to many streams, at any revision. The events are durable once the promise resolves. The call is not
+   * atomic: if it fails, some of the events may be stored.
+   * @returns one result per event, in order
    */
   abstract appendAll(
     entries: readonly { readonly stream: string; readonly event: NewEvent }[],
   ): Promise<AppendedEvent[]>;
 
-  /** A stream's events from this revision on, at most `limit`; none if the stream does not exist. */
+  /** Reads at most `limit` events of a stream from a revision on; none if the stream does not exist. */
   abstract readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**
-   * Looks for events by their ids. In PostgreSQL that is one statement, whatever their number. EventStoreDB has no index
-   * of ids: there only the last 100 events of each stream are searched.
-   * @returns one answer per place, in order; undefined for an event that was not found
+   * Looks up events by their ids. EventStoreDB has no index of ids: there, only the last 100 events of each stream are
+   * searched.
+   * @returns one result per key, in order; undefined for an event that was not found
    */
-  abstract find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]>;
+  abstract find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]>;
 
-  /** The event at exactly this position; undefined if this service has none there. */
+  /** Reads the event at exactly this position; undefined if this service has no event there. */
   abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
 
-  /** The whole log after this position, at most `limit` events; fewer means the end was reached. */
+  /**
+   * Reads at most `limit` events of the whole log after a position; fewer than `limit` means that the log ends there.
+   */
   abstract readAll(after: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**
-   * Catch-up subscription after this position until `signal` aborts: one batch at a time, each awaited, without gaps or
-   * repetitions within one call. When idle, an empty batch arrives at least twice a second. Lost connections are
-   * re-established internally. The promise resolves on abort and rejects if `onBatch` throws; on EventStoreDB also if
-   * the log has ended before the last position read for 15 s (the store was replaced, or restored from an older copy).
+   * Subscribes to all events after a position until `signal` aborts. Batches arrive one at a time, in order, without
+   * gaps or repetitions; the next batch waits for the promise of `onBatch`. If there are no events, an empty batch
+   * arrives at least twice a second. Lost connections are re-established. The promise resolves on abort and rejects if
+   * `onBatch` throws. On EventStoreDB it also rejects if the log has ended before the last delivered position for 15 s,
+   * because the store was replaced or restored from an older copy.
    */
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 
-  /** The same log for followers and monitoring: a flood of requests does not delay them. */
+  /** The same log for subscriptions and monitoring, on connections that requests do not use. */
   readonly forFollowers: EventLog = this;
 
   /**
-   * The head: the position of this service's last event, or further if a store has other applications' events after it;
-   * `BEGINNING` if empty. Everything acknowledged before the call is at or before it.
+   * Reads the head: the position of this service's last event, or a later one if events of other applications follow
+   * it; `BEGINNING` if the log is empty. Every event acknowledged before the call is at or before the head.
    */
   abstract head(): Promise<bigint>;
 
-  /** The log's own id, from its first event. */
+  /** Returns the id of the log, which its first event holds. */
   abstract id(): Promise<string>;
 
-  /** Ends every connection; what was pending has been answered. */
+  /** Waits for pending calls and closes every connection. */
   abstract close(): Promise<void>;
 }

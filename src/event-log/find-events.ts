@@ -1,10 +1,10 @@
 import type { EventLog, RecordedEvent } from './event-log.js';
 
 const PAGE = 500;
-/** A stream is searched no further, in events. */
+/** Maximum events of a stream that are searched. */
 const MAX_READ = 10_000;
 
-/** Those of these events that are among the first 10,000 of a stream, by id. */
+/** Finds events by their ids among the first 10,000 of a stream. @returns the events that were found, by id */
 export const findEvents = async (
   log: EventLog,
   stream: string,

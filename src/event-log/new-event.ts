@@ -5,7 +5,7 @@ import { formatInstant } from '../events/instant.js';
 import { OPERATIONS_STREAM, streamOf } from '../events/streams.js';
 import { type EventLog, type NewEvent, WrongExpectedRevision } from './event-log.js';
 
-/** An event that this service decides, under a random id. */
+/** Makes an event that this service decided. Its id is random. */
 export const newEvent = (event: DomainEvent, metadata: object = {}): NewEvent => ({
   id: randomUUID(),
   type: event.type,
@@ -13,19 +13,19 @@ export const newEvent = (event: DomainEvent, metadata: object = {}): NewEvent =>
   metadata,
 });
 
-/** Appends a log's first event, which holds its id. */
+/** Appends the first event of a log, which holds the id of the log. */
 export const appendLogOpened = async (log: EventLog): Promise<void> => {
   const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
   await log.append(OPERATIONS_STREAM, 'no-stream', [opened]).catch((error: unknown) => {
-    // Another process opened it at the same time; the first id counts.
+    // Another process opened the log at the same time, and its id is valid.
     if (!(error instanceof WrongExpectedRevision)) throw error;
   });
 };
 
 /**
- * An event of this service as upstream would report it, so that the same rules hold for it everywhere.
- * @param now ms
- * @param metadata in addition to what a report has
+ * Makes an event of this service in the form in which upstream reports events, so that the same rules apply to it.
+ * @param now the time of the event, in ms
+ * @param metadata additional metadata
  */
 export const reportedEvent = (
   source: string,

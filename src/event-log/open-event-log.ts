@@ -5,17 +5,17 @@ import type { EventLog } from './event-log.js';
 import { createPostgresLog } from './postgres/log.js';
 import { traceAppends } from './traced-appends.js';
 
-/** The log that the settings name, opened: ready to append and read. */
+/** Opens the log that the settings name. */
 export const openEventLog = async (config: Config): Promise<EventLog> => {
   if (config.eventStoreUrl !== undefined) {
-    // Loaded only if used: its client takes a third of a second and tens of megabytes.
+    // Loaded on demand, because the client takes a third of a second and tens of megabytes.
     const { createEventStoreDbLog } = await import('./eventstoredb/log.js');
-    // Connects only if somebody follows the log.
+    // The pool connects only when a subscription reads the clock.
     const pool = createPool(config.databaseUrl!, undefined, { max: 1 });
     const clock = { read: () => databaseTime(pool), close: () => pool.end() };
     return traceAppends(await createEventStoreDbLog(config.eventStoreUrl, clock));
   }
-  // One writes; the others read the tails of groups' streams.
+  // One of the six connections appends; the others read the ends of streams of groups.
   const [pool, followers] = [6, 2].map((max) => createPool(config.databaseUrl!, undefined, { max }));
   return traceAppends(await createPostgresLog(pool!, followers, config.migrates));
 };

@@ -6,23 +6,23 @@ import type { EventLog, RecordedEvent } from './event-log.js';
 const PAGE = 1_000;
 const RETRY_AFTER_SECONDS = 5;
 
-/** Which tail is read. */
+/** The part of a stream that is read. */
 export interface TailOf<Type extends EventType> {
   readonly stream: string;
-  /** Events of other types are passed over. */
+  /** Events of other types are skipped. */
   readonly types: readonly Type[];
   /** The revision that the read model has reached. */
   readonly after: bigint;
-  /** Every request reads the tail, so one that writes while the projector is down must not make it endless. */
+  /** Every request reads the tail, so its length is limited in case events are appended while the projector is down. */
   readonly maxEvents: number;
-  /** Of what the read model is, in the plural, as messages to clients name it: `groups`. */
+  /** The plural noun for what the read model holds, for messages to clients: `groups`. */
   readonly name: string;
 }
 
 /**
- * Passes on a stream's events after a revision. Read after the model, the two together are everything that was recorded
- * before. What the projector would park is passed over here too.
- * @returns the revision up to which it was read
+ * Reads a stream's events after a revision. Call it after reading the read model: the two together contain every event
+ * that was stored before. Invalid events, which the projector parks, are skipped.
+ * @returns the last revision that was read
  * @throws Unavailable if the read model is more events behind than a request may read
  */
 export const readTail = async <Type extends EventType>(

@@ -1,14 +1,14 @@
 import { Histogram, type Registry } from 'prom-client';
 import type { EventLog } from './event-log.js';
 
-/** Seconds. */
+/** Upper bounds, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Tells Prometheus how long appends take, and how many fail. */
+/** Measures the duration of appends and counts failed ones, for Prometheus. */
 export const timeAppends = (log: EventLog, registry: Registry): void => {
   const histogram = new Histogram({
     name: 'threat_protection_log_append_duration_seconds',
-    help: 'Appends to the log, from asked for to durable; failed: the log did not answer, or refused',
+    help: 'Duration of appends until they are durable; failed: the log did not respond or rejected the append',
     labelNames: ['outcome'],
     buckets: BUCKETS,
     registers: [registry],
@@ -20,8 +20,8 @@ export const timeAppends = (log: EventLog, registry: Registry): void => {
   const timed =
     <Given extends unknown[], Result>(append: (...given: Given) => Promise<Result>) =>
     async (...given: Given): Promise<Result> => {
-      const begun = performance.now();
-      const seconds = (): number => (performance.now() - begun) / 1_000;
+      const startedAt = performance.now();
+      const seconds = (): number => (performance.now() - startedAt) / 1_000;
       try {
         const result = await append(...given);
         stored!.observe(seconds());

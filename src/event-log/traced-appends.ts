@@ -1,14 +1,14 @@
 import { inSpan, type Attributes, type SpanOptions, type Span, tracing } from '../tracing/tracing.js';
 import type { EventLog, NewEvent, RecordedEvent } from './event-log.js';
 
-/** As the conventions for messages name the log. */
+/** Attributes of the log by OpenTelemetry's conventions for messaging. */
 export const logAttributes = ({ positionUnit }: EventLog, events: number): Attributes => ({
   'messaging.system': positionUnit === 'events' ? 'postgresql' : 'eventstoredb',
   'messaging.destination.name': 'log',
   'messaging.batch.message_count': events,
 });
 
-/** The event of which there is only one, by the conventions for CloudEvents. */
+/** Attributes of a single event by OpenTelemetry's conventions for CloudEvents; none for several events. */
 export const cloudEventAttributes = (
   events: readonly Pick<NewEvent | RecordedEvent, 'id' | 'type' | 'metadata'>[],
 ): Attributes => {
@@ -33,12 +33,12 @@ const appendSpan = (log: EventLog, events: readonly NewEvent[]): SpanOptions => 
   }),
 });
 
-/** Traces what is appended to a log, if this process traces. */
+/** Adds a span to each append of a log, if this process traces. */
 export const traceAppends = (log: EventLog): EventLog => {
   const tracer = tracing;
   if (tracer === undefined) return log;
   const [append, appendAll] = [log.append.bind(log), log.appendAll.bind(log)];
-  /** Only for somebody who is traced: a process appends for itself too. */
+  /** Starts a span only within another span: a process also appends on its own behalf. */
   const begin = (events: () => readonly NewEvent[]): Span | undefined =>
     tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
   log.append = (stream, expected, events) =>

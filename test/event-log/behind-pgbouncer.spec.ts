@@ -8,6 +8,7 @@ import { describeEventLog, openedLog } from './event-log.contract.js';
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
   describeEventLog({
     name: 'in PostgreSQL',
+    hasExactDuplicates: true,
     open: async () => {
       const database = await createDatabase({ migrated: false });
       const pooler = await startPgBouncer(database.url, USABLE);

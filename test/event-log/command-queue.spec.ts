@@ -4,7 +4,7 @@ import { CommandQueue, type Decided, type Loaded } from '../../src/event-log/com
 import { WrongExpectedRevision } from '../../src/event-log/event-log.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
-/** A queue whose appends end one after the other with these failures, and then succeed. */
+/** A queue whose appends fail with these errors, one after the other, and then succeed. */
 const queueWith = (...failures: Error[]) => {
   const quota = { left: 3 };
   const log = new InMemoryEventLog([], {
@@ -36,21 +36,21 @@ const queueWith = (...failures: Error[]) => {
 
 describe('The quota of commands', () => {
   it.each([
-    ['is refused', new Invalid('The store refuses it')],
-    ['stays without an answer', new Unavailable('The store is away')],
+    ['is rejected', new Invalid('The store refuses it')],
+    ['gets no response', new Unavailable('The store is away')],
   ])('is not charged for an append that %s', async (_, failure) => {
     const { execute, quota } = queueWith(failure);
     await expect(execute(2)).rejects.toBe(failure);
     expect(quota.left).toBe(3);
   });
 
-  it('is charged once for an append that was decided again', async () => {
+  it('is charged once for commands that are decided again after a conflict', async () => {
     const { execute, quota } = queueWith(new WrongExpectedRevision('acme', 'no-stream', 0n));
     await execute(2);
     expect(quota.left).toBe(1);
   });
 
-  it('is refused to the command that exceeds it, and not to those decided together with it', async () => {
+  it('rejects only the command of a batch that exceeds it', async () => {
     const { execute, quota } = queueWith();
     const outcomes = await Promise.allSettled([execute(1), execute(1), execute(5), execute(1)]);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);

@@ -20,7 +20,7 @@ const someEvent = (n: number) => ({
   data: { z: n, a: { y: [1, { x: null }], b: 'ä' } },
   metadata: { source: 'urn:test', n },
 });
-/** What of an event a copy keeps. */
+/** The part of an event that a copy keeps. */
 const kept = ({ stream, revision, id, type, data, metadata }: RecordedEvent) => ({
   stream,
   revision,
@@ -53,7 +53,7 @@ describe('log copy', () => {
   });
   const contents = async (log: EventLog) => (await log.readAll(BEGINNING, EVENTS + 10)).slice(1).map(kept);
 
-  it('brings everything over in order, and says that it is all there', async () => {
+  it('copies every event in order and reports the progress', async () => {
     const progress: CopyProgress[] = [];
     expect(await copyLog(source, target, (soFar) => progress.push(soFar), PAGE)).toEqual({
       events: EVENTS + 1,
@@ -68,14 +68,14 @@ describe('log copy', () => {
     expect(progress.at(-1)).toMatchObject({ events: EVENTS + 1, part: 1 });
   });
 
-  it('leaves the copy an id of its own, since positions in it are others', async () => {
+  it('does not copy the id of the log, because positions differ', async () => {
     const before = await target.id();
     await copyLog(source, target);
     expect(await target.id()).toBe(before);
     expect(before).not.toBe(await source.id());
   });
 
-  it('continues where it was stopped, and may be repeated', async () => {
+  it('continues where an interrupted copy stopped, and copies nothing when it is repeated', async () => {
     const stopped = new Error('stopped');
     let pages = 0;
     const first = copyLog(
@@ -96,7 +96,7 @@ describe('log copy', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  it('survives a target that breaks the connection', async () => {
+  it('continues after the target has dropped the connection', async () => {
     let pages = 0;
     await copyLog(
       source,
@@ -115,21 +115,21 @@ describe('log copy', () => {
     expect(byId(await contents(target))).toEqual(byId(await contents(source)));
   });
 
-  it('refuses a target that holds other events in a stream of the log', async () => {
+  it('rejects a target that holds other events in a stream of the log', async () => {
     await target.append('threat-a:3', 'no-stream', [someEvent(0)]);
     const refusal = copyLog(source, target);
     await expect(refusal).rejects.toBeInstanceOf(Conflict);
     await expect(refusal).rejects.toThrow(/Stream threat-a:3 of the target is at \d+/);
   });
 
-  it('finds that the target holds more, or something else', async () => {
+  it('rejects a target that holds more or other events', async () => {
     await target.append('threat-b:1', 'no-stream', [someEvent(0)]);
     await expect(copyLog(source, target)).rejects.toThrow(`has ${EVENTS + 2} events and the source ${EVENTS + 1}`);
     await source.append('threat-b:2', 'no-stream', [someEvent(0)]);
     await expect(copyLog(source, target)).rejects.toBeInstanceOf(Conflict);
   });
 
-  it('does not copy a log into itself', async () => {
+  it('rejects a copy of a log into itself', async () => {
     await expect(copyLog(target, target)).rejects.toBeInstanceOf(Invalid);
   });
 
@@ -141,7 +141,7 @@ describe('log copy', () => {
     await third.close();
   });
 
-  it('is wrong usage if the address is, which is named as the option it is', async () => {
+  it('ends with exit code 2 and names the option if the address is malformed', async () => {
     const env = { DATABASE_URL: database.url, EVENTSTORE_URL: '' };
     const { code, err } = await operatorCall(env, 'log', 'copy', '--to', 'http://127.0.0.1:2113');
     expect(err).toMatch(/--to .*esdb/);

@@ -6,6 +6,7 @@ import { describeEventLog, openedLog } from './event-log.contract.js';
 for (const { name, open } of eventStores)
   describeEventLog({
     name: `in ${name}`,
+    hasExactDuplicates: false,
     open: async () => {
       const store = await open();
       return openedLog(

@@ -5,6 +5,7 @@ import { describeEventLog, openedLog } from './event-log.contract.js';
 
 describeEventLog({
   name: 'in memory',
+  hasExactDuplicates: true,
   open: async () => {
     const store: RecordedEvent[] = [];
     const open = async (): Promise<InMemoryEventLog> => {

@@ -5,6 +5,7 @@ import { describeEventLog, openedLog } from './event-log.contract.js';
 
 describeEventLog({
   name: 'in PostgreSQL',
+  hasExactDuplicates: true,
   open: async () => {
     const database = await createDatabase({ migrated: false });
     return openedLog(

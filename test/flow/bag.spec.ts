@@ -64,8 +64,8 @@ const KEPT: readonly (readonly [string, () => (request: unknown) => () => unknow
       return (request) => {
         let end!: (answer: unknown) => void;
         void calls.make('append', () => new Promise((resolve) => (end = resolve)) as Promise<typeof request>, {
-          limitMs: 60_000,
-          repeatMs: 60_000,
+          timeoutMs: 60_000,
+          retryAfterMs: 60_000,
         });
         return () => end(request);
       };

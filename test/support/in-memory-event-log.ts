@@ -6,7 +6,7 @@ import {
   type Batch,
   BEGINNING,
   EventLog,
-  type EventPlace,
+  type EventKey,
   type ExpectedRevision,
   type FoundEvent,
   type NewEvent,
@@ -72,7 +72,7 @@ export class InMemoryEventLog extends EventLog {
     );
   }
 
-  find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]> {
+  find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     return this.read(() =>
       places.map(({ stream, id }) => this.events.find((event) => event.id === id && event.stream === stream)),
     );

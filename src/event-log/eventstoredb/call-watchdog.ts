@@ -1,35 +1,35 @@
 import { Bag, type BagMember } from '../../flow/bag.js';
-import { isAnswer, timedOut } from './failures.js';
+import { isResponse, timedOut } from './failures.js';
 
-/** Maximum silence of one call, however active the connection is. */
+/** Maximum time without a response to one call, even if other calls are answered. */
 const MAX_SILENCE_MS = 5_000;
-/** A connection that stays silent for this long while calls are pending is dropped. */
+/** A connection without any response for this long while calls are pending is dropped. */
 const DEAD_AFTER_MS = 3_000;
 const WATCH_MS = 25;
-/** With fewer pending calls than this, each may be retried: that is no load. */
-const FEW = 32;
+/** While fewer calls than this are pending, each of them may be retried, because they are no load. */
+const FEW_CALLS = 32;
 
 export type Kind = 'append' | 'read';
 
-/** In ms. */
+/** Timeouts of one call, in ms. */
 export interface Limits {
-  /** Silence after which the outcome counts as unknown. */
-  readonly limitMs: number;
+  /** Time without a response after which the outcome counts as unknown. */
+  readonly timeoutMs: number;
   /**
-   * Without an answer the call is repeated after this long, and again after twice as long, if a later call has been
-   * answered or few are pending. Of many, only one is repeated at a time: a slow store must not get more work, and one
-   * that dropped them all, as a resigning leader does, says so to a single call.
+   * Without a response, the call is repeated after this time, and again after twice this time, if a later call has been
+   * answered or few calls are pending. If many are pending, only one is repeated at a time: a slow store must not get
+   * more work, and a store that dropped all of them, such as a leader that resigned, reports that to a single call.
    */
-  readonly repeatMs: number;
+  readonly retryAfterMs: number;
 }
 
-type Watched = BagMember & Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'repeatAt' | 'limits' | 'make' | 'fail'>;
+type Watched = BagMember & Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'retryAt' | 'limits' | 'make' | 'fail'>;
 
-/** One call, perhaps made several times: the first answer counts. */
+/** One call, which may be made several times. The first response counts. */
 class Call<T = unknown> {
   readonly startedAt = performance.now();
   heardAt = this.startedAt;
-  repeatAt: number;
+  retryAt: number;
   bagIndex = 0;
 
   constructor(
@@ -40,7 +40,7 @@ class Call<T = unknown> {
     private readonly resolve: (result: T) => void,
     private readonly reject: (error: unknown) => void,
   ) {
-    this.repeatAt = this.startedAt + limits.repeatMs;
+    this.retryAt = this.startedAt + limits.retryAfterMs;
   }
 
   make(): void {
@@ -56,7 +56,7 @@ class Call<T = unknown> {
     if (this.calls.end(this, error)) this.reject(error);
   }
 
-  /** Called when the store shows a sign of life for this call. */
+  /** Called when the store sends something for this call. */
   heartbeat(): void {
     this.heardAt = performance.now();
     this.calls.heard(this.kind);
@@ -64,21 +64,21 @@ class Call<T = unknown> {
 }
 
 /**
- * Limits the silence of each pending call: of the call itself, or of all calls of its kind, because a store that answers
- * others is only slow. A call that shows signs of life may take any time. One timer watches them all.
+ * Fails pending calls that get no response. While other calls of the same kind are answered, the store is only slow,
+ * and a call may wait longer. A call that keeps receiving data has no time limit. One timer checks all calls.
  */
 export class CallWatchdog {
   private readonly open = new Bag<Watched>();
   private readonly answeredAt = { append: 0, read: 0 };
-  /** When the latest answered call was made. */
-  private readonly overtakenBy = { append: 0, read: 0 };
-  /** When one of many was last repeated. */
-  private readonly triedAt = { append: 0, read: 0 };
-  /** Since when calls of a kind have been pending in silence. Reads may continue while appends cannot. */
+  /** The latest start time of an answered call. */
+  private readonly latestAnsweredStart = { append: 0, read: 0 };
+  /** When a call was last repeated while many were pending. */
+  private readonly retriedAt = { append: 0, read: 0 };
+  /** Since when calls of a kind have been pending without a response. Reads may work while appends do not. */
   private readonly silentSince: { append?: number | undefined; read?: number | undefined } = {};
   private watch: NodeJS.Timeout | undefined;
 
-  /** @param onDead called after 3 s of silence of one kind of call; pending calls should then fail */
+  /** @param onDead called after 3 s without a response to one kind of call; it should fail all pending calls */
   constructor(private readonly onDead: () => void) {}
 
   get pending(): number {
@@ -91,8 +91,8 @@ export class CallWatchdog {
       const call = new Call(this, kind, run, limits, resolve, reject);
       this.open.add(call);
       this.silentSince[kind] ??= call.startedAt;
-      // Process answers that have already arrived before giving up a call.
-      this.watch ??= setInterval(() => setImmediate(() => this.look()), WATCH_MS);
+      // `setImmediate`: responses that have already arrived are processed before a call is given up.
+      this.watch ??= setInterval(() => setImmediate(() => this.check()), WATCH_MS);
       call.make();
     });
   }
@@ -100,12 +100,12 @@ export class CallWatchdog {
   /** @returns whether the call was still pending */
   end(call: Watched, error?: unknown): boolean {
     if (!this.open.delete(call)) return false;
-    if (error === undefined || isAnswer(error)) this.answered(call);
+    if (error === undefined || isResponse(error)) this.answered(call);
     else this.dropIfDead();
     return true;
   }
 
-  /** Subscriptions report here too. */
+  /** Called for every response; subscriptions call it too. */
   heard(kind: Kind): void {
     this.silentSince[kind] = undefined;
   }
@@ -115,14 +115,14 @@ export class CallWatchdog {
     for (const call of this.open) call.fail(error);
   }
 
-  private look(): void {
+  private check(): void {
     const now = performance.now();
     for (const call of this.open) {
       const { kind, limits } = call;
       const silence = now - Math.max(call.heardAt, this.answeredAt[kind]);
-      if (silence >= limits.limitMs || now - call.heardAt >= MAX_SILENCE_MS) call.fail(timedOut(now - call.heardAt));
-      else if (now >= call.repeatAt && this.mayRepeat(call, now)) {
-        call.repeatAt += 2 * (call.repeatAt - call.startedAt);
+      if (silence >= limits.timeoutMs || now - call.heardAt >= MAX_SILENCE_MS) call.fail(timedOut(now - call.heardAt));
+      else if (now >= call.retryAt && this.mayRetry(call, now)) {
+        call.retryAt += 2 * (call.retryAt - call.startedAt);
         call.make();
       }
     }
@@ -138,16 +138,16 @@ export class CallWatchdog {
     this.onDead();
   }
 
-  private mayRepeat({ kind, startedAt, limits }: Watched, now: number): boolean {
-    if (startedAt < this.overtakenBy[kind] || this.open.size < FEW) return true;
-    if (now - this.triedAt[kind] < limits.repeatMs) return false;
-    this.triedAt[kind] = now;
+  private mayRetry({ kind, startedAt, limits }: Watched, now: number): boolean {
+    if (startedAt < this.latestAnsweredStart[kind] || this.open.size < FEW_CALLS) return true;
+    if (now - this.retriedAt[kind] < limits.retryAfterMs) return false;
+    this.retriedAt[kind] = now;
     return true;
   }
 
   private answered({ kind, startedAt }: Watched): void {
     this.answeredAt[kind] = performance.now();
-    if (startedAt > this.overtakenBy[kind]) this.overtakenBy[kind] = startedAt;
+    if (startedAt > this.latestAnsweredStart[kind]) this.latestAnsweredStart[kind] = startedAt;
     this.heard(kind);
   }
 }

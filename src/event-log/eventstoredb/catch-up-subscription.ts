@@ -5,46 +5,46 @@ import type { EventStoreConnection } from './connection.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { singleFlight } from '../../flow/single-flight.js';
 import { EndOfLog } from './end-of-log.js';
-import type { HeadTracker } from './head-tracker.js';
 import type { OurStreams } from './streams.js';
 
-/** Events per batch, and events prefetched. */
+/** Maximum events per batch, and maximum events received in advance. */
 const PAGE = 3_000;
 const HEARTBEAT_MS = 250;
-/** How often the head is read, to know up to when everything has been delivered. */
+/** How often the head is read, to know the time up to which everything has been delivered. */
 const PROBE_MS = 150;
-/** While events are still being fetched, no batch can be up to date. */
+/** How often the head is read while the subscription catches up. */
 const PROBE_BEHIND_MS = 500;
-/** Maximum delay of a batch for a fresh `asOf`. */
-const MAX_LOOK_MS = 20;
+/** Maximum delay of a batch to get a current `asOf`. */
+const MAX_PROBE_MS = 20;
+/** Maximum delay of a batch to collect more events. */
 const MAX_GATHERING_MS = 150;
-/** If the log has newer events and none arrives for this long, the subscription is considered dead. */
+/** If the log has newer events and none arrives for this long, the subscription is replaced. */
 const STALLED_MS = 3_000;
 const MIN_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 2_000;
-/** If the log ends before the last position read for this long, it is an older copy, not a node that lags. */
+/** If the log ends before the delivered position for this long, it is an older copy and not a node that lags. */
 const GONE_BACK_MS = 15_000;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Follows the log for one receiver. If the subscription breaks, with or without an error, it resumes after the last
+ * Delivers the log to one receiver. If the subscription breaks, with or without an error, it continues after the last
  * received event, so batches have no gaps and no repetitions.
  *
- * Other applications' events cost it nothing: the server skips them and reports its progress every 2,048 of them. If the
- * head is closer than that, the server is asked whether this service has events before it.
+ * The server skips events of other applications and reports its position every 2,048 of them. If the head is closer
+ * than that, a read checks whether this service has events before the head.
  */
 export class CatchUpSubscription {
   private subscription: Subscription | undefined;
   private readonly arrived: RecordedEvent[] = [];
-  /** Every event of this service up to here has arrived. */
+  /** The position up to which every event of this service has arrived. */
   private fetched: bigint;
   private delivered: bigint;
-  /** How long the receiver took for the last batch. */
+  /** The time that the receiver took for the last batch. */
   private tookMs = 0;
   private heardAt = performance.now();
   private isPaused = false;
-  /** Whether the subscription has delivered everything the store held when it began. */
+  /** Whether the subscription has caught up with the store. */
   private isLive = false;
   private failures = 0;
   private readonly ends: EndOfLog;
@@ -55,11 +55,11 @@ export class CatchUpSubscription {
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
-    private readonly head: HeadTracker,
+    private readonly readHead: () => Promise<bigint>,
     private readonly onBatch: (batch: Batch) => Promise<void>,
     private readonly signal: AbortSignal,
     after: bigint,
-    /** The database's clock, in ms. */
+    /** Reads the database's clock, in ms. */
     private readonly clock: () => Promise<number>,
   ) {
     this.fetched = after;
@@ -72,8 +72,8 @@ export class CatchUpSubscription {
     const stop = (): void => this.wake();
     this.signal.addEventListener('abort', stop);
     const done = { is: false };
-    void this.probe(done);
-    this.attach();
+    void this.keepProbing(done);
+    this.connect();
     try {
       await this.deliver();
     } finally {
@@ -91,8 +91,8 @@ export class CatchUpSubscription {
       if (this.signal.aborted) return;
       if (this.failure !== undefined) throw this.failure;
       if (this.arrived.length === 0 && performance.now() - beat < HEARTBEAT_MS) continue;
-      // A batch's `asOf` is the moment of delivery, not of the last probe; a slow probe does not delay the batch.
-      if (this.isLive) await finishesWithin(this.look(), MAX_LOOK_MS);
+      // The `asOf` of a batch is the time of its delivery instead of the last probe, unless the probe is slow.
+      if (this.isLive) await finishesWithin(this.probe(), MAX_PROBE_MS);
       await this.fillBatch();
       const events = this.arrived.splice(0, PAGE);
       if (this.isPaused && this.arrived.length === 0) {
@@ -110,8 +110,8 @@ export class CatchUpSubscription {
   }
 
   /**
-   * A full batch costs its receiver little more than a small one, so a slow receiver gets full ones. A fast one does
-   * not: events kept for long are more expensive to collect than those released at once.
+   * Waits for more events while the receiver is slow, because a full batch costs it little more than a small one. For a
+   * fast receiver, waiting would only make garbage collection more expensive.
    */
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
@@ -128,21 +128,21 @@ export class CatchUpSubscription {
       this.wake = () => {
         this.wake = () => {};
         clearTimeout(timer);
-        // Events received in the same tick are delivered together.
+        // Events that arrive in the same turn of the event loop are delivered together.
         setImmediate(resolve);
       };
     });
   }
 
-  private attach(): void {
+  private connect(): void {
     const lost = (reason: string): void => {
       if (this.subscription !== subscription) return;
       this.subscription = undefined;
-      this.watchLosses(reason);
+      this.checkPosition(reason);
       const backOff = Math.min(MIN_BACK_OFF_MS * 2 ** this.failures++, MAX_BACK_OFF_MS);
       setTimeout(
         () => {
-          if (!this.signal.aborted && this.subscription === undefined && this.failure === undefined) this.attach();
+          if (!this.signal.aborted && this.subscription === undefined && this.failure === undefined) this.connect();
         },
         backOff * (0.5 + Math.random() / 2),
       ).unref();
@@ -152,10 +152,10 @@ export class CatchUpSubscription {
     this.isLive = false;
     const subscription: Subscription = this.connection.subscribe(this.fetched, this.streams.prefixes, {
       onEvent: (event) => {
-        if (this.subscription === subscription) this.take(event);
+        if (this.subscription === subscription) this.receive(event);
       },
       onCheckpoint: (position) => {
-        if (this.subscription === subscription) this.reach(position);
+        if (this.subscription === subscription) this.advance(position);
       },
       onCaughtUp: () => {
         if (this.subscription === subscription) this.isLive = true;
@@ -165,10 +165,10 @@ export class CatchUpSubscription {
     this.subscription = subscription;
   }
 
-  private take(event: RecordedEvent): void {
-    // After a failover a node may begin before the requested position.
+  private receive(event: RecordedEvent): void {
+    // After a failover, a node may begin before the requested position.
     const isNew = event.position > this.fetched;
-    this.reach(event.position);
+    this.advance(event.position);
     const ours = isNew ? this.streams.pick(event) : undefined;
     if (ours === undefined) return;
     this.arrived.push(ours);
@@ -179,61 +179,61 @@ export class CatchUpSubscription {
     this.wake();
   }
 
-  private reach(position: bigint): void {
+  private advance(position: bigint): void {
     this.heardAt = performance.now();
     this.failures = 0;
     this.lostSince = undefined;
     if (position > this.fetched) this.fetched = position;
   }
 
-  private async probe(done: { readonly is: boolean }): Promise<void> {
+  private async keepProbing(done: { readonly is: boolean }): Promise<void> {
     while (!done.is && !this.signal.aborted) {
-      await this.look();
+      await this.probe();
       await sleep(this.isLive ? PROBE_MS : PROBE_BEHIND_MS);
     }
   }
 
-  private readonly look = singleFlight((): Promise<void> => this.lookOnce());
+  private readonly probe = singleFlight((): Promise<void> => this.probeOnce());
 
-  private async lookOnce(): Promise<void> {
-    // Read before the head is requested: what was acknowledged before this instant is at or before the head.
+  private async probeOnce(): Promise<void> {
+    // The clock is read first, so every event acknowledged before this time is at or before the head.
     const at = await this.clock().catch(() => undefined);
     const { connections } = this.connection;
     const asked = { at, now: performance.now(), connections };
     try {
-      const end = await this.head.read();
+      const end = await this.readHead();
       this.ends.observe(end, asked);
-      if (this.isLive && this.arrived.length === 0 && end > this.fetched) await this.passOver(end, connections);
-      this.watch(end);
+      if (this.isLive && this.arrived.length === 0 && end > this.fetched) await this.skipForeign(end, connections);
+      this.checkProgress(end);
     } catch (error) {
-      // Keep the old instant: readers see that it is stale.
+      // `asOf` does not advance.
       if (error instanceof Unavailable) return;
       this.fail(error as Error);
     }
   }
 
-  /** Up to the head there are only other applications' events, unless one of ours is just arriving. */
-  private async passOver(end: bigint, connections: number): Promise<void> {
+  /** Advances to the head if there are only events of other applications before it. */
+  private async skipForeign(end: bigint, connections: number): Promise<void> {
     const found = await this.connection.readAll(this.fetched, this.streams.prefixes, 1);
-    // Only the node that reported the head is certain to hold everything before it.
-    if (found.length === 0 && this.connection.connections === connections) this.reach(end);
+    // Only the node that reported the head certainly holds every event before it.
+    if (found.length === 0 && this.connection.connections === connections) this.advance(end);
   }
 
-  /** Detects what the subscription does not report: that it has stalled, or that the log was replaced. */
-  private watch(end: bigint): void {
+  /** Detects that the subscription has stalled or that the log was replaced, which the server does not report. */
+  private checkProgress(end: bigint): void {
     if (end > this.fetched && !this.isPaused && performance.now() - this.heardAt > STALLED_MS) {
       const stalled = this.subscription;
       if (stalled !== undefined) {
         this.subscription = undefined;
         stalled.end();
-        this.attach();
+        this.connect();
       }
     }
     if (this.ends.isBefore(this.delivered, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before`);
   }
 
-  /** A position without an event means a replaced log, unless the node is just recovering. */
-  private watchLosses(reason: string): void {
+  /** If no event begins at the position for 15 s, the log was replaced and the node is not just recovering. */
+  private checkPosition(reason: string): void {
     if (!/invalid ?position/i.test(reason)) return;
     this.lostSince ??= performance.now();
     if (performance.now() - this.lostSince > GONE_BACK_MS) this.failReplaced('has no event at position');

@@ -18,36 +18,36 @@ import { connectBy } from './connection-string.js';
 import './decoded-once.js';
 import { reasonOf } from './failures.js';
 
-/** Translates the client package to the log's types. The only other file that imports the package is `decoded-once.ts`. */
+/** Translates between the client package and the types of the log. Only `decoded-once.ts` also imports the package. */
 
-/** Events buffered for a paused receiver. */
-const AHEAD = 256;
+/** Events that are buffered while the receiver is paused. */
+const MAX_BUFFERED_EVENTS = 256;
 /**
- * How many events of other applications the server skips in one read, and how often it reports its progress. With the
- * default of 32, skipping a million of them is many times more expensive.
+ * The number of events of other applications that the server skips before it reports its position. The default of 32
+ * makes skipping a million of them many times more expensive.
  */
 const SEARCH_WINDOW = 2_048;
 const DISCARD_MS = 500;
 /**
- * Every call goes to the leader: only its head is the head, because a follower may lag. Any other node refuses with the
- * leader's address, and the client reconnects there.
+ * Every call requires the leader, because other nodes may lag. Another node rejects the call with the address of the
+ * leader, and the client connects to that address.
  */
 const AT_LEADER = { requiresLeader: true } as const;
 const GRPC_OK = 0;
 
+/** The revision and position of the last event of an append. */
 export interface Written {
-  /** Of the last of the events. */
   readonly nextExpectedRevision: bigint;
   readonly position?: Position | undefined;
 }
 
 export interface SubscriptionHandlers {
-  /** The subscription is broken; nothing more will arrive. Called at most once. */
+  /** Called at most once, if the subscription is broken and delivers nothing more. */
   readonly onLost: (reason: string) => void;
   readonly onEvent: (event: RecordedEvent) => void;
-  /** The server has searched its log up to here, and everything it found has been delivered. */
+  /** Called once everything up to a position has been delivered. */
   readonly onCheckpoint: (position: bigint) => void;
-  /** Everything the store held at the start of the subscription has been delivered. */
+  /** Called once everything that the store held at the start of the subscription has been delivered. */
   readonly onCaughtUp: () => void;
 }
 
@@ -58,7 +58,7 @@ export interface Subscription {
 }
 
 export interface Reading {
-  /** Rejects with the client's own error, also if the server did not say that it has sent everything. */
+  /** Rejects with the client's own error, or if the read ended before the server had sent everything. */
   readonly events: Promise<RecordedEvent[]>;
   cancel(): void;
 }
@@ -80,9 +80,9 @@ const recorded = (event: AllStreamRecordedEvent | undefined): RecordedEvent | un
 };
 
 /**
- * The client ends a read that was cancelled without an error, as if everything had been read: reconnecting cancels all
- * open reads. Only gRPC's own status says whether the server sent everything. The client pipes gRPC's stream into the
- * one that it hands out, and the status always arrives before the end of that one.
+ * Collects the events of a read. The client cancels all open reads when it reconnects, and ends a cancelled read
+ * without an error. Only the status of the gRPC stream says whether the server sent everything. The client pipes the
+ * gRPC stream into the stream that it returns, and the status arrives before the end of the latter.
  */
 const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent: () => void): Reading => {
   const found: RecordedEvent[] = [];
@@ -104,7 +104,7 @@ const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent:
     }),
     cancel: () =>
       void stream.cancel().catch(() => {
-        // It was never established; nothing to close.
+        // The read was never established.
       }),
   };
 };
@@ -113,14 +113,14 @@ interface Channel {
   close(): void;
 }
 
-/** The client of one store. Its calls have no time limit and reject with the client's own errors. */
+/** The client of one store. Its calls have no timeout and reject with the errors of the client package. */
 export class StoreClient {
   private readonly client: EventStoreDBClient;
   private readonly channels: Channel[] = [];
   private isDiscarded = false;
 
   /**
-   * @param onConnection called for each new connection, which may be to another node
+   * @param onConnection called for each new connection, possibly to another node
    * @throws ConfigError if the connection string is unusable
    */
   constructor(
@@ -140,8 +140,8 @@ export class StoreClient {
   }
 
   /**
-   * A stream's events in either direction, the one at `from` included.
-   * @param onEvent called for each event that arrives, as in the other reads
+   * Reads a stream in either direction, including the event at `from`.
+   * @param onEvent called for each event that arrives
    */
   readStream(
     stream: string,
@@ -161,7 +161,7 @@ export class StoreClient {
     );
   }
 
-  /** The event at a position or, beyond gaps, the next one; fails if no event begins there. */
+  /** Reads the event at a position. Fails if no event begins there, or returns a later event. */
   readAt(position: bigint, onEvent: () => void): Reading {
     return reading(
       this.client.readAll({ fromPosition: positionAt(position), direction: FORWARDS, maxCount: 1, ...AT_LEADER }),
@@ -169,7 +169,7 @@ export class StoreClient {
     );
   }
 
-  /** The last event of the store, by any application; none in an empty one. */
+  /** Reads the last event of the store, of any application; none if the store is empty. */
   readLast(onEvent: () => void): Reading {
     return reading(
       this.client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1, ...AT_LEADER }),
@@ -177,7 +177,7 @@ export class StoreClient {
     );
   }
 
-  /** Follows the store after a position; the server filters streams by these prefixes. */
+  /** Subscribes to the events after a position in streams whose names have one of the prefixes. */
   subscribe(
     after: bigint,
     prefixes: readonly string[],
@@ -192,52 +192,52 @@ export class StoreClient {
           checkpointInterval: 1,
           checkpointReached: async (_, { commit }) => {
             checkpoint = commit;
-            say();
+            report();
           },
         }),
         ...AT_LEADER,
       },
-      { highWaterMark: AHEAD },
+      { highWaterMark: MAX_BUFFERED_EVENTS },
     );
-    // Progress messages overtake events that arrived earlier but are still buffered, so they wait until it is empty.
+    // Checkpoints overtake events that are still buffered, so they are reported once the buffer is empty.
     let checkpoint: bigint | undefined;
     let isCaughtUp = false;
-    const say = (): void => {
-      if (isOver || subscription.readableLength > 0) return;
+    const report = (): void => {
+      if (hasEnded || subscription.readableLength > 0) return;
       if (checkpoint !== undefined) onCheckpoint(checkpoint);
       checkpoint = undefined;
       if (isCaughtUp) onCaughtUp();
       isCaughtUp = false;
     };
-    let isOver = false;
-    const over = (reason?: string): void => {
-      if (isOver) return;
-      isOver = true;
+    let hasEnded = false;
+    const end = (reason?: string): void => {
+      if (hasEnded) return;
+      hasEnded = true;
       subscription.unsubscribe().catch(() => {
-        // It was never established; nothing to close.
+        // The subscription was never established.
       });
       if (reason !== undefined) onLost(reason);
     };
     subscription.on('data', ({ event }) => {
       const read = recorded(event as AllStreamRecordedEvent | undefined);
-      if (!isOver && read !== undefined) onEvent(read);
-      if (checkpoint !== undefined || isCaughtUp) say();
+      if (!hasEnded && read !== undefined) onEvent(read);
+      if (checkpoint !== undefined || isCaughtUp) report();
     });
     subscription.on('caughtUp', () => {
       isCaughtUp = true;
-      say();
+      report();
     });
-    subscription.on('error', (error) => over(reasonOf(error)));
-    subscription.on('end', () => over('it ended without an error'));
-    subscription.on('close', () => over('it was closed'));
+    subscription.on('error', (error) => end(reasonOf(error)));
+    subscription.on('end', () => end('it ended without an error'));
+    subscription.on('close', () => end('it was closed'));
     return {
       pause: () => void subscription.pause(),
       resume: () => void subscription.resume(),
-      end: () => over(),
+      end: () => end(),
     };
   }
 
-  /** Closes its connections. Pending calls of this client, or another one in the process, are lost. */
+  /** Closes the connections. Pending calls of this client, and of any other client in the process, are lost. */
   async discard(): Promise<void> {
     this.isDiscarded = true;
     const disposed = this.client.dispose();
@@ -246,8 +246,8 @@ export class StoreClient {
   }
 
   /**
-   * The client forgets a failed connection but leaves it open with its remaining streams, always the one for appends.
-   * Closing it makes what is pending there fail now instead of later.
+   * Closes the previous connection whenever the client opens a new one. The client itself leaves a failed connection
+   * open for its remaining streams, so pending appends would fail later.
    */
   private trackChannels(): void {
     const client = this.client as unknown as { createChannel: () => Promise<Channel> };

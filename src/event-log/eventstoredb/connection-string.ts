@@ -1,13 +1,14 @@
 import { ConfigError } from '../../runtime/config.js';
 
-/** Ping interval, and time limit of the answer: a silent server is detected after the two together. */
+/** Interval of pings, and timeout of each: a silent server is detected after the sum of both. */
 const KEEP_ALIVE_MS = 1_000;
 /**
- * Sent with each append as an instant that the server compares with its own clock; it gives up after two seconds
- * anyway. Far enough ahead that a clock wrong by hours does not make the server refuse every append.
+ * The client sends this deadline with each append as a time that the server compares with its own clock. It is so long
+ * that the server does not reject every append if the clocks differ by hours. The server gives up after two seconds
+ * anyway.
  */
 const DEADLINE_MS = 86_400_000;
-/** How long one node may take to name the leader; the client's default of 5 s is too long if a node is frozen. */
+/** Timeout for asking one node for the leader. The client's default of 5 s is too long if a node is frozen. */
 const GOSSIP_SECONDS = 1;
 const SETTINGS = `keepAliveInterval=${KEEP_ALIVE_MS}&keepAliveTimeout=${KEEP_ALIVE_MS}&throwOnAppendFailure=true&nodePreference=leader`;
 const DEFAULTS = { defaultDeadline: DEADLINE_MS, gossipTimeout: GOSSIP_SECONDS };
@@ -15,8 +16,8 @@ const DEFAULTS = { defaultDeadline: DEADLINE_MS, gossipTimeout: GOSSIP_SECONDS }
 const hasOption = (url: string, name: string): boolean => new RegExp(`[?&]${name}=`, 'i').test(url);
 
 /**
- * If the host is an IP address, Node warns about it as a TLS server name at each start. The operator cannot change that:
- * gRPC always sends the name. The certificate is still checked against the address.
+ * Suppresses Node's warning about an IP address as a TLS server name. The operator cannot avoid it, because gRPC always
+ * sends the name. The certificate is still checked against the address.
  */
 const withoutAddressWarning = (): void => {
   const emitWarning = process.emitWarning.bind(process);
@@ -27,8 +28,8 @@ const withoutAddressWarning = (): void => {
 let isWithoutAddressWarning = false;
 
 /**
- * Creates a client from a connection string with our settings added. The client's own warnings are suppressed because
- * some contain the password; those about settings become errors.
+ * Creates a client from a connection string, with the settings of this service added. The client's own warnings are
+ * suppressed because some contain the password; warnings about settings become errors.
  * @throws ConfigError if the connection string is unusable
  */
 export const connectBy = <Client>(url: string, connect: (url: string) => Client): Client => {

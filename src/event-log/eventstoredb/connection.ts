@@ -2,36 +2,42 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExpectedRevision, NewEvent, RecordedEvent } from '../event-log.js';
 import { CallWatchdog } from './call-watchdog.js';
 import { type SubscriptionHandlers, type Reading, StoreClient, type Subscription, type Written } from './client.js';
-import { isAnswer, isInvalidPosition, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
+import { isResponse, isInvalidPosition, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
 import { Semaphore } from '../../flow/semaphore.js';
 
+/** Time without a response after which a read fails. */
 const MAX_READ_SILENCE_MS = 1_700;
-/** A read that fails before this is retried: by then the client knows the new leader, or the server is back. */
+/** A read that fails within this time is retried, because the client may then know the new leader. */
 const RETRY_READ_UNTIL_MS = 1_000;
 const READ_RETRY_MS = 60;
-/** A server already storing the same ids silently drops a retry. */
-const REPEAT_MS = 400;
-/** One HTTP/2 connection carries 100 streams; everything beyond waits forever, appends included. */
+/**
+ * Time without a response after which an append is repeated. A server that is storing the same ids drops a repeated
+ * append.
+ */
+const RETRY_APPEND_MS = 400;
+/**
+ * One HTTP/2 connection carries 100 streams. Calls beyond this limit, including appends, would wait without an error.
+ */
 const MAX_READS = 32;
 const MAX_APPENDS = 256;
 
 /**
- * One connection to the store, with a time limit around every call and every error classified: a caller's mistake as
- * itself, everything else as `Unavailable`.
+ * One connection to the store. Every call has a timeout, and every read fails with `Unavailable`; the errors of appends
+ * are classified by `appendFailure`.
  */
 export class EventStoreConnection {
   private static readonly open = new Map<string, EventStoreConnection>();
 
   private client: StoreClient;
   private users = 0;
-  /** Connections made so far; each may be to another node. */
+  /** Number of connections made so far; each may be to another node. */
   connections = 0;
   /** Limits concurrent appends. */
   readonly appends = new Semaphore(MAX_APPENDS);
   private readonly reads = new Semaphore(MAX_READS);
-  private readonly followers = new Set<(reason: string) => void>();
+  private readonly subscriptions = new Set<(reason: string) => void>();
   private readonly calls = new CallWatchdog(() => this.replaceClient());
-  private renewal: Promise<void> | undefined;
+  private replacement: Promise<void> | undefined;
 
   private constructor(private readonly url: string) {
     this.client = this.connect();
@@ -39,8 +45,8 @@ export class EventStoreConnection {
   }
 
   /**
-   * The process's one connection to this store: the client keeps pending appends of the whole process in one place, so
-   * a second connection that fails would take the first one's appends with it.
+   * Returns the process's only connection to this store. The client keeps the pending appends of the whole process in
+   * one map, so the failure of a second connection would also fail the appends of the first one.
    * @throws ConfigError if the connection string is unusable
    */
   static to(url: string): EventStoreConnection {
@@ -50,39 +56,40 @@ export class EventStoreConnection {
     return connection;
   }
 
-  /** Closes the connection with its last user, once nothing is pending. */
+  /** Closes the connection after its last user has called this, once no call is pending. */
   async close(): Promise<void> {
     if (--this.users > 0) return;
     EventStoreConnection.open.delete(this.url);
-    this.loseFollowers('the connection was closed');
+    this.endSubscriptions('the connection was closed');
     while (this.calls.pending > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await this.client.discard();
   }
 
   /**
-   * @param limitMs silence after which the outcome counts as unknown
-   * @throws the client's own error; `appendFailure` classifies it
+   * @param timeoutMs time without a response after which the outcome counts as unknown
+   * @throws the error of the client package; `appendFailure` classifies it
    */
-  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[], limitMs: number): Promise<Written> {
-    if (this.renewal !== undefined) return this.renewal.then(() => this.append(stream, expected, events, limitMs));
-    const limits = { limitMs, repeatMs: REPEAT_MS };
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[], timeoutMs: number): Promise<Written> {
+    if (this.replacement !== undefined)
+      return this.replacement.then(() => this.append(stream, expected, events, timeoutMs));
+    const limits = { timeoutMs, retryAfterMs: RETRY_APPEND_MS };
     return this.calls.make('append', () => this.client.append(stream, expected, events), limits);
   }
 
-  /** A stream's events in either direction, `from` included; none if the stream does not exist. */
+  /** Reads a stream in either direction, including the event at `from`; none if the stream does not exist. */
   readStream(
     stream: string,
     from: bigint | 'end',
     limit: number,
     direction: 'forwards' | 'backwards' = 'forwards',
   ): Promise<RecordedEvent[]> {
-    return this.read((client, touched) => client.readStream(stream, from, limit, direction, touched));
+    return this.read((client, onResponse) => client.readStream(stream, from, limit, direction, onResponse));
   }
 
-  /** The event at exactly this position, by any application; undefined if the store has none there. */
+  /** Reads the event at exactly this position, of any application; undefined if there is none. */
   async readAt(position: bigint): Promise<RecordedEvent | undefined> {
-    const [event] = await this.read((client, touched) => {
-      const reading = client.readAt(position, touched);
+    const [event] = await this.read((client, onResponse) => {
+      const reading = client.readAt(position, onResponse);
       const events = reading.events.catch((error: unknown) => {
         if (isInvalidPosition(error)) return [];
         throw error;
@@ -92,29 +99,28 @@ export class EventStoreConnection {
     return event?.position === position ? event : undefined;
   }
 
-  /** Position of the store's last event, by any application, as the leader knows it; undefined in an empty store. */
+  /** Reads the position of the store's last event, of any application; undefined if the store is empty. */
   async readEnd(): Promise<bigint | undefined> {
-    const [last] = await this.read((client, touched) => client.readLast(touched));
+    const [last] = await this.read((client, onResponse) => client.readLast(onResponse));
     return last?.position;
   }
 
   /**
-   * The store's events after a position in streams with these prefixes, searched by the server. A subscription is used
-   * because reads cannot filter; it also reports its progress and when it has reached the end. Fewer than `limit` means
-   * the end was reached.
+   * Reads the events after a position in streams whose names have one of the prefixes; fewer than `limit` means that
+   * the store has no more. It uses a subscription, because reads cannot filter.
    */
   readAll(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
-    return this.read((client, touched) => {
+    return this.read((client, onResponse) => {
       const events: RecordedEvent[] = [];
       let subscription: Subscription | undefined;
       const found = new Promise<RecordedEvent[]>((resolve, reject) => {
         subscription = client.subscribe(after, prefixes, {
           onEvent: (event) => {
-            touched();
+            onResponse();
             if (events.length < limit) events.push(event);
             if (events.length === limit) resolve(events);
           },
-          onCheckpoint: touched,
+          onCheckpoint: onResponse,
           onCaughtUp: () => resolve(events),
           onLost: (reason) => reject(new Error(reason)),
         });
@@ -124,15 +130,15 @@ export class EventStoreConnection {
     });
   }
 
-  /** Follows the store after a position; the server filters streams by these prefixes. */
+  /** Subscribes to the events after a position in streams whose names have one of the prefixes. */
   subscribe(after: bigint, prefixes: readonly string[], handlers: SubscriptionHandlers): Subscription {
     const { onEvent, onCheckpoint, onLost } = handlers;
     const lose = (reason: string): void => {
-      if (!this.followers.delete(lose)) return;
+      if (!this.subscriptions.delete(lose)) return;
       subscription.end();
       onLost(reason);
     };
-    this.followers.add(lose);
+    this.subscriptions.add(lose);
     const subscription = this.client.subscribe(after, prefixes, {
       ...handlers,
       onEvent: (event) => {
@@ -149,13 +155,13 @@ export class EventStoreConnection {
       pause: () => subscription.pause(),
       resume: () => subscription.resume(),
       end: () => {
-        this.followers.delete(lose);
+        this.subscriptions.delete(lose);
         subscription.end();
       },
     };
   }
 
-  private async read(start: (client: StoreClient, touched: () => void) => Reading): Promise<RecordedEvent[]> {
+  private async read(start: (client: StoreClient, onResponse: () => void) => Reading): Promise<RecordedEvent[]> {
     const turn = this.reads.acquire();
     if (turn !== undefined) await turn;
     try {
@@ -171,21 +177,21 @@ export class EventStoreConnection {
   }
 
   private async readUntilAnswered(
-    start: (client: StoreClient, touched: () => void) => Reading,
+    start: (client: StoreClient, onResponse: () => void) => Reading,
   ): Promise<RecordedEvent[]> {
     const startedAt = performance.now();
     for (;;) {
-      await this.renewal;
+      await this.replacement;
       let reading: Reading | undefined;
       const read = (call: { heartbeat(): void }): Promise<RecordedEvent[]> => {
         reading = start(this.client, () => call.heartbeat());
         return reading.events;
       };
-      const limitMs = startedAt + MAX_READ_SILENCE_MS - performance.now();
+      const timeoutMs = startedAt + MAX_READ_SILENCE_MS - performance.now();
       try {
-        return await this.calls.make('read', read, { limitMs, repeatMs: Number.POSITIVE_INFINITY });
+        return await this.calls.make('read', read, { timeoutMs, retryAfterMs: Number.POSITIVE_INFINITY });
       } catch (error) {
-        if (isAnswer(error)) throw error;
+        if (isResponse(error)) throw error;
         reading?.cancel();
         if (performance.now() > startedAt + RETRY_READ_UNTIL_MS) throw error;
       }
@@ -194,29 +200,29 @@ export class EventStoreConnection {
   }
 
   /**
-   * The client recovers from most failures, but not from a frozen server or a vanished host: it reconnects to it for as
-   * long as the cluster names it, and waits without a limit. It also caches some failures forever, such as a failed
-   * query of the server's features. So a client that gets no answer is replaced, whatever is pending; the next one
-   * repeats pending appends.
+   * Replaces a client that gets no response. The client does not recover from a frozen server or a vanished host: it
+   * connects to it again as long as the cluster names it as the leader, and waits without a timeout. It also caches
+   * some failures for ever, such as a failed query of the server's features. All pending calls fail; appends are then
+   * retried.
    */
   private replaceClient(): void {
-    if (this.renewal !== undefined) return;
+    if (this.replacement !== undefined) return;
     this.calls.failAll(new Error('EventStoreDB did not respond for 3 s; the connection was dropped'));
-    this.renewal = this.client.discard().then(() => {
+    this.replacement = this.client.discard().then(() => {
       this.client = this.connect();
-      this.renewal = undefined;
-      this.loseFollowers('the connection was dropped');
+      this.replacement = undefined;
+      this.endSubscriptions('the connection was dropped');
     });
   }
 
   private connect(): StoreClient {
     return new StoreClient(this.url, () => {
-      // A subscription on the former connection may be on a node that no longer leads.
-      if (++this.connections > 1) this.loseFollowers('the client reconnected');
+      // Subscriptions of the previous connection may be on a node that is no longer the leader.
+      if (++this.connections > 1) this.endSubscriptions('the client reconnected');
     });
   }
 
-  private loseFollowers(reason: string): void {
-    for (const lose of this.followers) lose(reason);
+  private endSubscriptions(reason: string): void {
+    for (const lose of this.subscriptions) lose(reason);
   }
 }

@@ -1,8 +1,9 @@
 import messages from '@eventstore/db-client/generated/streams_pb.js';
 
 /*
- * The client makes base64 of an event's JSON, and its protobuf library decodes that twice, letter by letter: a tenth of
- * the cost of an append. The fields also accept bytes, so they get those, decoded once by Node.
+ * The client encodes the JSON of an event as base64, and its protobuf library decodes it twice, character by character,
+ * which takes a tenth of the processor time of an append. The setters also accept bytes, so this file decodes the
+ * base64 once, with Node.
  */
 const message = messages.BatchAppendReq.ProposedMessage.prototype;
 for (const setter of ['setData', 'setCustomMetadata'] as const) {
@@ -12,5 +13,5 @@ for (const setter of ['setData', 'setCustomMetadata'] as const) {
   };
 }
 
-/** Protobuf would copy a Buffer. */
+/** A plain `Uint8Array`, because protobuf would copy a Buffer. */
 const bytesOf = ({ buffer, byteOffset, length }: Buffer): Uint8Array => new Uint8Array(buffer, byteOffset, length);

@@ -1,24 +1,26 @@
 const MAX_ENDS = 64;
 /**
- * A node frozen during an election still believes it is leader until notified (3 s observed). So after a change or a
- * pause a node is trusted only once it has led for this long; the process's first node is trusted at once.
+ * A node that was frozen during an election still behaves as the leader until it is notified (3 s were observed). So
+ * after a new connection or a pause, a node is trusted only after this time. The first node of the process is trusted
+ * at once.
  */
 const PROBATION_MS = 5_000;
-/** A leader that answers within less has not been replaced: the shortest freeze with an election was 3.7 s. */
+/** A leader that responds within this time has not been replaced: the shortest freeze with an election took 3.7 s. */
 const MAX_PAUSE_MS = 2_000;
 
-interface Asked {
-  /** ms, by the database's clock; undefined if the database did not answer */
+/** The time and the connection of a request for the end of the log. */
+interface HeadRequest {
+  /** The time in ms by the database's clock; undefined if the database did not respond. */
   readonly at: number | undefined;
-  /** ms, by `performance.now()` */
+  /** The time in ms by `performance.now()`. */
   readonly now: number;
-  /** Connections made by then. */
+  /** Number of connections made by then. */
   readonly connections: number;
 }
 
-/** Where the log ended at which instant, and so up to which instant everything has been delivered. */
+/** Records where the log ended at which time, to know the time up to which everything has been delivered. */
 export class EndOfLog {
-  /** Everything answered before an instant is at or before its position. */
+  /** Every event acknowledged before `at` is at or before `position`. */
   private ends: { readonly at: number; readonly position: bigint }[] = [];
   private asOf: number | undefined;
   private connections: number | undefined;
@@ -26,11 +28,11 @@ export class EndOfLog {
   private trustedFrom = Number.NEGATIVE_INFINITY;
   private behindSince: number | undefined;
 
-  /** @param last where the log ended when it was last read */
+  /** @param last the end of the log when it was last read */
   constructor(public last: bigint) {}
 
-  /** @param asked when and on which connection; the answer has just arrived */
-  observe(position: bigint, { at, now, connections }: Asked): void {
+  /** Records a response that has just arrived. */
+  observe(position: bigint, { at, now, connections }: HeadRequest): void {
     this.last = position;
     const answered = performance.now();
     const hasPaused = answered - this.answeredAt > MAX_PAUSE_MS;
@@ -44,8 +46,8 @@ export class EndOfLog {
   }
 
   /**
-   * @returns the instant (ms) up to which everything acknowledged has been delivered, given the delivered position;
-   *   undefined if none is known. The newest observation decides, because the clock may have been set back.
+   * Uses the newest record at or before the delivered position, because the clock may have been set back.
+   * @returns the time (ms) before which every acknowledged event has been delivered; undefined if it is not known
    */
   deliveredUntil(delivered: bigint): number | undefined {
     const newest = this.ends.findLastIndex(({ position }) => position <= delivered);
@@ -55,7 +57,7 @@ export class EndOfLog {
     return this.asOf;
   }
 
-  /** Whether the log has ended before a position for this long. */
+  /** Returns whether the log has ended before a position for at least this time. */
   isBefore(position: bigint, ms: number): boolean {
     const now = performance.now();
     this.behindSince = this.last < position ? (this.behindSince ?? now) : undefined;

@@ -1,10 +1,10 @@
 import { Invalid, Unavailable } from '../../errors.js';
 import { type ExpectedRevision, WrongExpectedRevision } from '../event-log.js';
 
-/** The store denied access; retrying does not help. */
-export class RefusedByStore extends Error {}
+/** The store denied access, so the call is not retried. */
+export class DeniedByStore extends Error {}
 
-/** An error of the client. Some kinds have a name and no code, some a code and no name. */
+/** An error of the client package. Some kinds have a type and no code, others a code and no type. */
 interface FailedCall {
   readonly type?: string;
   readonly code?: number;
@@ -17,7 +17,7 @@ interface FailedCall {
 const PERMISSION_DENIED = 7;
 const UNAUTHENTICATED = 16;
 
-/** The server's own descriptions of its state, which the client reports as "Could not recognize …". */
+/** Messages of the server about its state, which the client reports as "Could not recognize …", and their meaning. */
 const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
   [/Server Is Not Ready/i, 'EventStoreDB is not ready: it is starting, or its cluster has no leader'],
   [/Server Is (Too )?Busy/i, 'EventStoreDB is too busy to take more'],
@@ -26,7 +26,7 @@ const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
   [/Failed to discover/i, 'No node of EventStoreDB that EVENTSTORE_URL names answered, or none of them leads'],
 ];
 
-/** What gRPC puts in front of the server's message. */
+/** The prefix that gRPC adds to the server's message. */
 const GRPC_PREFIX = /^\d+ [A-Z_]+: /;
 
 export const reasonOf = (error: unknown): string => {
@@ -35,17 +35,17 @@ export const reasonOf = (error: unknown): string => {
   return STATES.find(([pattern]) => pattern.test(said))?.[1] ?? said;
 };
 
-const isRefusal = (error: unknown): boolean => {
+const isAccessDenied = (error: unknown): boolean => {
   const { type, code } = error as FailedCall;
   return type === 'access-denied' || code === PERMISSION_DENIED || code === UNAUTHENTICATED;
 };
 
 export const isMissingStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-not-found';
 
-/** Whether no event begins at the position that was asked for. */
+/** Returns whether no event begins at the requested position. */
 export const isInvalidPosition = (error: unknown): boolean => /invalid ?position/i.test(reasonOf(error));
 
-const ANSWERS: ReadonlySet<string | undefined> = new Set([
+const RESPONSES: ReadonlySet<string | undefined> = new Set([
   'stream-not-found',
   'wrong-expected-version',
   'maximum-append-size-exceeded',
@@ -53,8 +53,8 @@ const ANSWERS: ReadonlySet<string | undefined> = new Set([
   'access-denied',
 ]);
 
-/** Whether the store answered, so that the failure is its answer. */
-export const isAnswer = (error: unknown): boolean => ANSWERS.has((error as FailedCall).type);
+/** Returns whether the error is a response of the store, so that the outcome is known. */
+export const isResponse = (error: unknown): boolean => RESPONSES.has((error as FailedCall).type);
 
 export const timedOut = (afterMs: number): Error =>
   new Error(`EventStoreDB did not answer within ${Math.round(afterMs)} ms`);
@@ -66,13 +66,13 @@ export const unavailable = (error: unknown): Unavailable =>
         'The event store did not respond, so the outcome is unknown; it is safe to repeat the request',
         1,
         {
-          cause: isRefusal(error)
-            ? new RefusedByStore(reasonOf(error), { cause: error })
+          cause: isAccessDenied(error)
+            ? new DeniedByStore(reasonOf(error), { cause: error })
             : new Error(reasonOf(error), { cause: error }),
         },
       );
 
-/** A caller's mistake as itself, everything else as `Unavailable`. */
+/** Translates an error of an append: a wrong call into its own error, every other error into `Unavailable`. */
 export const appendFailure = (stream: string, expected: ExpectedRevision, error: unknown): Error => {
   const { type, actualVersion } = error as FailedCall;
   switch (type) {
@@ -92,25 +92,25 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
 };
 
 /**
- * The client leaves promises unawaited and settles pending calls by other means; rejections of the former are expected
- * and ignored. So are its late replies to calls that it has already given up.
+ * Returns whether an unhandled rejection is one of the client's. The client does not await some promises and settles
+ * the pending calls in another way, and it may receive responses to calls that it has already given up.
  */
 const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code, type } = error as FailedCall;
-  // Discovery of a cluster without a leader also runs beside the call that needed it.
+  // The client also discovers the leader in the background.
   if (/db-client.*(batchAppend|backpressuredWrite|discover)|grpc-js/i.test(error.stack ?? '')) return true;
   return typeof type === 'string' && typeof code === 'number';
 };
 
 let isGuarded = false;
 
-/** Prevents the client's unhandled rejections from crashing the process. */
+/** Prevents unhandled rejections of the client from ending the process. */
 export const swallowClientRejections = (): void => {
   if (isGuarded) return;
   isGuarded = true;
   process.on('unhandledRejection', (reason) => {
-    // All others still end the process, as they would without this listener.
+    // Other unhandled rejections still end the process, as they would without this listener.
     if (!isStrayClientRejection(reason) && process.listenerCount('unhandledRejection') === 1) throw reason;
   });
 };

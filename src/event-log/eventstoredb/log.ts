@@ -1,36 +1,37 @@
+import { Unavailable } from '../../errors.js';
 import { appendLogOpened } from '../new-event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import {
   type Appended,
   type AppendedEvent,
   type Batch,
+  BEGINNING,
   EventLog,
-  type EventPlace,
+  type EventKey,
   type ExpectedRevision,
   type FoundEvent,
   type NewEvent,
   type RecordedEvent,
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
-import { HeadTracker } from './head-tracker.js';
 import { CatchUpSubscription } from './catch-up-subscription.js';
-import { openInTime } from './opening.js';
+import { openWithRetries } from './opening.js';
 import { OurStreams, readStreamPrefix } from './streams.js';
 import { Writer } from './writer.js';
 
-/** Events of a stream that are searched for an id, the last ones. */
-const SEARCHED = 100;
-/** Streams that are searched at once, for one caller. */
-const SEARCHED_AT_ONCE = 8;
+/** How many of the last events of a stream are searched for an id. */
+const SEARCHED_EVENTS = 100;
+/** Maximum streams that one call searches concurrently. */
+const MAX_CONCURRENT_SEARCHES = 8;
 
-/** The time by the clock of the database that has the read models. */
+/** The clock of the database that has the read models. */
 export interface DatabaseTime {
-  /** ms. @throws if the database is unavailable */
+  /** Returns the time in ms. @throws if the database is unavailable */
   read(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** For a log that nobody follows. */
+/** The clock of a log without subscriptions. */
 const NO_TIME: DatabaseTime = {
   read: () => Promise.reject(new Error('This log was opened without a clock')),
   close: async () => {},
@@ -39,8 +40,9 @@ const NO_TIME: DatabaseTime = {
 /** The log in EventStoreDB. A position is the commit position in its transaction file. */
 export class EventStoreDbLog extends EventLog {
   readonly positionUnit = 'bytes';
-  private readonly headTracker: HeadTracker;
   private readonly writer: Writer;
+  /** The furthest position that this process has seen in the store. */
+  private furthest = BEGINNING;
   private logId: string | undefined;
   private isClosed = false;
 
@@ -50,16 +52,19 @@ export class EventStoreDbLog extends EventLog {
     private readonly clock: DatabaseTime,
   ) {
     super();
-    this.headTracker = new HeadTracker(connection);
-    this.writer = new Writer(connection, streams, this.headTracker);
+    this.writer = new Writer(connection, streams);
   }
 
-  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
-    return this.writer.append(stream, expected, events);
+  async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+    const appended = await this.writer.append(stream, expected, events);
+    this.observe(appended.position);
+    return appended;
   }
 
-  appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
-    return this.writer.appendAll(entries);
+  async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
+    const appended = await this.writer.appendAll(entries);
+    for (const { position } of appended) this.observe(position);
+    return appended;
   }
 
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
@@ -67,7 +72,7 @@ export class EventStoreDbLog extends EventLog {
     return events.map((event) => ({ ...event, stream }));
   }
 
-  async find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]> {
+  async find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     const found = new Map<string, FoundEvent>();
     const wanted = new Set(places.map(({ id }) => id));
     const streams = new Set(places.map(({ stream }) => stream)).values();
@@ -75,7 +80,7 @@ export class EventStoreDbLog extends EventLog {
       for (const stream of streams)
         for (const event of await this.readEnd(stream)) if (wanted.has(event.id)) found.set(event.id, event);
     };
-    await Promise.all(Array.from({ length: SEARCHED_AT_ONCE }, searchNext));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_SEARCHES }, searchNext));
     return places.map(({ id }) => found.get(id));
   }
 
@@ -93,19 +98,40 @@ export class EventStoreDbLog extends EventLog {
         const ours = this.streams.pick(event);
         if (ours !== undefined) events.push(ours);
       }
-      // The server also returns streams of other applications whose names begin like ours.
+      // The server also returns streams of other applications whose names have the same prefixes.
       if (events.length === limit || page.length < asked) return events;
       from = page.at(-1)!.position;
     }
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { connection, streams, headTracker, clock } = this;
-    return new CatchUpSubscription(connection, streams, headTracker, onBatch, signal, after, () => clock.read()).run();
+    return new CatchUpSubscription(
+      this.connection,
+      this.streams,
+      () => this.head(),
+      onBatch,
+      signal,
+      after,
+      () => this.clock.read(),
+    ).run();
   }
 
-  head(): Promise<bigint> {
-    return this.headTracker.read();
+  /**
+   * The head does not go back while the store holds the furthest event that this process has seen: a node that was the
+   * leader may lag. If the store has no event there, its log was replaced or restored from an older copy.
+   * @throws Unavailable also if the store names an earlier head although it holds that event
+   */
+  async head(): Promise<bigint> {
+    const known = this.furthest;
+    const head = (await this.connection.readEnd()) ?? BEGINNING;
+    if (head < known) {
+      if ((await this.connection.readAt(known)) !== undefined)
+        throw new Unavailable('EventStoreDB reported an end of its log that is before an event that it holds');
+      // A position that was observed in the meantime is newer than this response.
+      if (this.furthest === known) this.furthest = head;
+    }
+    this.observe(head);
+    return head;
   }
 
   async id(): Promise<string> {
@@ -126,16 +152,20 @@ export class EventStoreDbLog extends EventLog {
 
   /** Writes the log's first event if it is missing. */
   async begin(): Promise<void> {
-    // A user may lack permission to read `$all`: better to fail now than with a projector that never advances.
-    await this.headTracker.read();
+    // Fails now if the user may not read `$all`. Otherwise the projector would never advance.
+    await this.head();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
     await appendLogOpened(this);
     await this.id();
   }
 
+  private observe(position: bigint): void {
+    if (position > this.furthest) this.furthest = position;
+  }
+
   private readEnd(stream: string): Promise<RecordedEvent[]> {
-    return this.connection.readStream(this.streams.nameInStore(stream), 'end', SEARCHED, 'backwards');
+    return this.connection.readStream(this.streams.nameInStore(stream), 'end', SEARCHED_EVENTS, 'backwards');
   }
 
   private async readId(): Promise<string | undefined> {
@@ -147,15 +177,15 @@ export class EventStoreDbLog extends EventLog {
 /**
  * Opens the log in an EventStoreDB and writes its first event if it is missing.
  * @param url a connection string, scheme `esdb`; the option `streamPrefix` keeps several logs apart in one store
- * @param clock by which a follower is told up to when it has everything
+ * @param clock the clock that `asOf` of subscriptions is based on
  * @throws ConfigError if the string is unusable, or the store denies access
- * @throws Unavailable if no store answers within 20 s
+ * @throws Unavailable if no store responds within 20 s
  */
 export const createEventStoreDbLog = async (url: string, clock = NO_TIME): Promise<EventLog> => {
   const { url: storeUrl, prefix } = readStreamPrefix(url);
   const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock);
   try {
-    await openInTime(() => log.begin());
+    await openWithRetries(() => log.begin());
   } catch (error) {
     await log.close();
     throw error;

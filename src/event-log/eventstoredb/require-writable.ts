@@ -2,15 +2,15 @@ import { Invalid } from '../../errors.js';
 import type { NewEvent } from '../event-log.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** The server's limit of one append; it counts generously. */
+/** The server's limit for one append. The sizes below are upper estimates of what the server counts. */
 const MAX_BYTES = 1_048_576;
 const EVENT_OVERHEAD_BYTES = 256;
-/** The most JSON takes for one UTF-16 unit (`\u0000`), and for a number. */
+/** The maximum length in JSON of one UTF-16 unit (`\u0000`), and of a number. */
 const MAX_UNIT_BYTES = 6;
 const MAX_NUMBER_BYTES = 25;
 const MAX_DEPTH = 8;
 
-/** An upper bound of the JSON's size in bytes, without making it; Infinity if there is no cheap bound. */
+/** Returns an upper bound of the size of the JSON, in bytes, without encoding it; Infinity if the value is too deep. */
 const jsonBytesAtMost = (value: unknown, depth = 0): number => {
   if (typeof value === 'string') return MAX_UNIT_BYTES * value.length + 2;
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return MAX_NUMBER_BYTES;
@@ -31,7 +31,7 @@ const bytesOf = (events: readonly NewEvent[], sizeOf: (value: object) => number)
 };
 
 /**
- * Checks events before the client sees them: one that it cannot write would break everyone's appends.
+ * Checks events before they are passed to the client: an event that the client cannot encode would fail all appends.
  * @throws Invalid, or TypeError for data that is not JSON
  */
 export const requireWritable = (stream: string, events: readonly NewEvent[]): void => {

@@ -6,18 +6,18 @@ const IN_CATEGORIES: ReadonlySet<string> = new Set(CATEGORIES);
 const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
 
 /**
- * Which streams of an event store belong to this log: those named by `src/events/streams.ts`, with a prefix if several
- * logs share the store.
+ * Decides which streams of an event store belong to this log: streams with the names of `src/events/streams.ts`, and a
+ * prefix if several logs share the store.
  */
 export class OurStreams {
-  /** The server's filter. It also matches `operations-of-others`, so `pick` decides. */
+  /** Prefixes for the server's filter. They also match names such as `operations-of-others`, which `pick` removes. */
   readonly prefixes: readonly string[];
 
   constructor(private readonly prefix: string) {
     this.prefixes = STREAM_PREFIXES.map((name) => prefix + name);
   }
 
-  /** The name that a stream of this service has in the store. */
+  /** Returns the name in the store of a stream of this log. */
   nameInStore(stream: string): string {
     return this.prefix + stream;
   }
@@ -28,7 +28,7 @@ export class OurStreams {
     return stream === API_KEYS_STREAM || stream === OPERATIONS_STREAM;
   }
 
-  /** A stored event as the log has it; undefined for other applications' events. */
+  /** Returns a stored event under the log's name of its stream; undefined for events of other applications. */
   pick(event: RecordedEvent): RecordedEvent | undefined {
     if (!event.stream.startsWith(this.prefix)) return undefined;
     const stream = event.stream.slice(this.prefix.length);
@@ -38,7 +38,7 @@ export class OurStreams {
 }
 
 /**
- * Removes the option `streamPrefix` from a connection string: the client does not know it.
+ * Removes the option `streamPrefix`, which the client does not know, from a connection string.
  * @throws ConfigError if it is not 1 to 32 of A-Z a-z 0-9 . _
  */
 export const readStreamPrefix = (url: string): { url: string; prefix: string } => {

@@ -8,7 +8,7 @@ import {
   type Batch,
   BEGINNING,
   EventLog,
-  type EventPlace,
+  type EventKey,
   type ExpectedRevision,
   type FoundEvent,
   type NewEvent,
@@ -23,7 +23,7 @@ import { Backoff, pause } from '../../flow/retry.js';
 
 /** Events per batch. */
 const PAGE = 3_000;
-/** Polling interval; there are no wake-ups that could be lost. */
+/** Polling interval. */
 const POLL_MS = 20;
 const HEARTBEAT_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
@@ -40,8 +40,8 @@ const recorded = (row: EventRow): RecordedEvent => ({
 });
 
 /**
- * The log in PostgreSQL. Positions are consecutive and in commit order (see `schema.ts`), so readers simply ask for
- * events after the last one they have.
+ * The log in PostgreSQL. Positions are consecutive and in commit order (see `schema.ts`), so a subscription reads the
+ * events after the last position that it has.
  */
 export class PostgresLog extends EventLog {
   readonly positionUnit = 'events';
@@ -51,7 +51,7 @@ export class PostgresLog extends EventLog {
 
   constructor(
     private readonly pool: Pool,
-    /** For followers alone. */
+    /** The connections of subscriptions and monitoring. */
     private readonly followers = pool,
   ) {
     super();
@@ -79,8 +79,8 @@ export class PostgresLog extends EventLog {
 
   async appendAll(entries: readonly { stream: string; event: NewEvent }[]): Promise<AppendedEvent[]> {
     if (entries.length === 0) return [];
-    const answers = await this.writer.append({ entries, expected: undefined });
-    return answers.map(({ outcome, position }) => ({
+    const results = await this.writer.append({ entries, expected: undefined });
+    return results.map(({ outcome, position }) => ({
       position: BigInt(position!),
       duplicate: outcome === 'duplicate',
     }));
@@ -90,7 +90,7 @@ export class PostgresLog extends EventLog {
     return (await available(READ_STREAM.run(this.pool, { stream, from, limit }))).map(recorded);
   }
 
-  async find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]> {
+  async find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     if (places.length === 0) return [];
     const rows = await available(FIND.run(this.pool, { ids: places.map(({ id }) => id) }));
     const found = new Map(
@@ -158,14 +158,14 @@ export class PostgresLog extends EventLog {
     const rows = await available(READ_NEXT.run(this.pool, { after, limit: PAGE }));
     const events = rows.flatMap((row) => (row.position === null ? [] : [recorded(row as EventRow)]));
     const last = events.at(-1);
-    // A page that is not full reached the end of the log in the statement's snapshot. After a full page there is more,
-    // which was recorded later than the page's last event.
+    // A page that is not full ends at the end of the log in the statement's snapshot. Events after a full page were
+    // recorded later than its last event.
     const asOf = last && events.length === PAGE ? last.recordedAt : rows[0]!.as_of;
     return { events, position: last?.position ?? after, asOf };
   }
 }
 
-/** @throws Unavailable instead of what the driver said */
+/** @throws Unavailable instead of the driver's error if the database is unavailable */
 const available = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
   try {
     return await rows;
@@ -176,10 +176,10 @@ const available = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
 
 /**
  * Opens the log in a database and creates its schema and first event if they are missing.
- * @param pool the log's own; `close` ends it
- * @param followers a pool for followers, so that no request delays them
- * @param migrates whether it may make or change the tables
- * @throws ConfigError if it may not, and would have to
+ * @param pool the pool for requests; `close` ends it
+ * @param followers a pool for subscriptions, so that requests do not delay them
+ * @param migrates whether to create or change the tables if necessary
+ * @throws ConfigError if `migrates` is false and a migration is missing
  */
 export const createPostgresLog = async (pool: Pool, followers = pool, migrates = true): Promise<EventLog> => {
   if (migrates) await migrate(pool, 'log', LOG_MIGRATIONS);

@@ -1,11 +1,11 @@
 import { sql, type Kysely, type Migration } from 'kysely';
 
 /**
- * The log's own schema, apart from the read models, which may be dropped.
+ * The schema of the log. It is separate from the schema of the read models, which may be dropped.
  *
- * `log.append` is one statement for its caller and several for PostgreSQL: the lock comes first, so every later one
- * sees everything committed under it. So position order is commit order, and a reader that asks for "position > last"
- * misses nothing. Plans are generic and by index, whatever the statistics said when they were made.
+ * `log.append` takes the lock first, so each of its later statements sees every event that was committed under the
+ * lock. Therefore the order of positions is the order of commits, and a reader that asks for "position > last" misses
+ * no event. Plans are generic and use indexes, independent of the statistics at planning time.
  */
 const firstTables: Migration = {
   up: async (db: Kysely<unknown>): Promise<void> => {
@@ -82,8 +82,8 @@ const firstTables: Migration = {
 };
 
 /**
- * Collects the ids of a conditional request from its own place in the arrays. The first version searched all requests
- * of the statement for them, which took quadratic time under the log's one lock.
+ * Collects the ids of a conditional request from its own part of the arrays. The first version searched the whole
+ * arrays for each request, which took quadratic time under the lock of the log.
  */
 const ownIdsOnly: Migration = {
   up: async (db: Kysely<unknown>): Promise<void> => {

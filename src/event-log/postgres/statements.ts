@@ -12,7 +12,7 @@ const EVENT = {
 } as const;
 const COLUMNS = Object.keys(EVENT).join(', ');
 
-/** An event as stored. */
+/** A row of `log.events`. */
 export type EventRow = RowOf<typeof READ_ALL>;
 
 export const READ_ALL = statement(
@@ -22,8 +22,9 @@ export const READ_ALL = statement(
   `select ${COLUMNS} from log.events where position > $1 order by position limit $2`,
 );
 /**
- * The next events, and the database's clock when the statement's transaction began: before its snapshot was taken, so
- * everything acknowledged before that instant is in the snapshot. One row without an event at the end of the log.
+ * Reads the next events and `as_of`, the start of the transaction in ms by the database's clock. The transaction starts
+ * before its snapshot is taken, so every event acknowledged before `as_of` is in the snapshot. If there are no events,
+ * the result is one row without an event.
  */
 export const READ_NEXT = statement(
   'log-read-next',
@@ -75,7 +76,7 @@ export const HEAD = statement(
   'select max(position) as position from log.events',
 );
 
-/** `schema.ts` says what it does. */
+/** Appends events; `schema.ts` explains the function. */
 export const APPEND = statement(
   'log-append',
   {
@@ -89,8 +90,9 @@ export const APPEND = statement(
   },
   {
     outcome: textOf<'appended' | 'duplicate' | 'conflict'>(),
-    /** Null: a conflict. So is the next one. */
+    /** Null if the outcome is `conflict`. */
     position: nullable('bigint'),
+    /** Null if the outcome is `conflict`. */
     revision: nullable('bigint'),
     /** The stream's last revision before the append; -1 if it did not exist. */
     stream_revision: 'bigint',
@@ -98,5 +100,5 @@ export const APPEND = statement(
   'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',
 );
 
-/** What became of one event. */
+/** The outcome for one event. */
 export type AppendedEntry = RowOf<typeof APPEND>;

@@ -9,24 +9,24 @@ import { APPEND, type AppendedEntry } from './statements.js';
 /** Events that are appended together. */
 export interface AppendRequest {
   readonly entries: readonly { readonly stream: string; readonly event: NewEvent }[];
-  /** The expected revision of the one stream; -1n: it must not exist; undefined: any. */
+  /** The expected revision of the single stream; -1n: the stream must not exist; undefined: any revision. */
   readonly expected: bigint | undefined;
 }
 
 interface Waiting {
   readonly request: AppendRequest;
-  /** On whose behalf, if that is traced. */
+  /** The active trace spans of the caller; undefined if the process does not trace. */
   readonly spans: readonly Span[] | undefined;
   readonly resolve: (entries: AppendedEntry[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Events per statement, unless a single request is larger. */
+/** Maximum events per statement, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
 
 /**
- * The single writer of a process. Appends are serialised by a lock in the database, so while one statement runs, all
- * further appends wait and become the next one: they share lock and fsync, and nobody waits for a timer.
+ * The single writer of a process. A lock in the database serialises appends. While one statement runs, further appends
+ * wait and are sent together in the next statement, so they share the lock and the fsync. No append waits for a timer.
  */
 export class PostgresWriter {
   private waiting: Waiting[] = [];
@@ -34,8 +34,8 @@ export class PostgresWriter {
 
   constructor(
     private readonly pool: Pool,
-    /** Milliseconds after which an append's outcome counts as unknown. */
-    private readonly timeLimit = 4_000,
+    /** After this time the outcome of an append counts as unknown. */
+    private readonly timeoutMs = 4_000,
   ) {}
 
   /** @throws Unavailable if the outcome is unknown */
@@ -49,7 +49,7 @@ export class PostgresWriter {
   private async write(): Promise<void> {
     this.writing = true;
     while (this.waiting.length > 0) {
-      // Lets callers that were just answered, or arrived in the same turn, join.
+      // Callers of the same turn of the event loop, and those whose append just ended, join the batch.
       await nextTurn();
       const batch = this.takeBatch();
       try {
@@ -57,17 +57,17 @@ export class PostgresWriter {
       } catch (error) {
         for (const { reject } of batch) reject(error);
         if (error instanceof Unavailable) {
-          // If the database is unavailable, the appends behind have waited long enough too.
-          const behind = this.waiting;
+          // The appends in the queue would only wait longer for a database that is unavailable.
+          const queued = this.waiting;
           this.waiting = [];
-          for (const { reject } of behind) reject(error);
+          for (const { reject } of queued) reject(error);
         }
       }
     }
     this.writing = false;
   }
 
-  /** The longest prefix of the queue that fits one statement. */
+  /** Removes from the queue as many requests as fit into one statement, but at least one. */
   private takeBatch(): Waiting[] {
     let events = 0;
     let length = 0;
@@ -80,23 +80,23 @@ export class PostgresWriter {
   }
 
   private async store(batch: readonly Waiting[]): Promise<void> {
-    let answers: AppendedEntry[];
+    let results: AppendedEntry[];
     try {
-      answers = await withSpansOf(batch, () => this.execute(batch.map(({ request }) => request)));
+      results = await withSpansOf(batch, () => this.execute(batch.map(({ request }) => request)));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
-      // One of them cannot be stored; the others must not fail because of it.
+      // One request cannot be stored. The others are stored one by one, so that they do not fail with it.
       for (const one of batch)
         await this.store([one]).catch((error: unknown) => {
           one.reject(error);
-          // What the database did not answer to one, it will not answer to the next.
+          // The database is unavailable, so the remaining requests would fail too.
           if (error instanceof Unavailable) throw error;
         });
       return;
     }
     let from = 0;
     for (const { request, resolve } of batch) {
-      resolve(answers.slice(from, from + request.entries.length));
+      resolve(results.slice(from, from + request.entries.length));
       from += request.entries.length;
     }
   }
@@ -113,6 +113,6 @@ export class PostgresWriter {
       data: events.map(({ data }) => JSON.stringify(data)),
       metadata: events.map(({ metadata }) => JSON.stringify(metadata)),
     };
-    return APPEND.run(this.pool, values, this.timeLimit);
+    return APPEND.run(this.pool, values, this.timeoutMs);
   }
 }

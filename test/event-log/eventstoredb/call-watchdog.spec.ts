@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { CallWatchdog } from '../../../src/event-log/eventstoredb/call-watchdog.js';
 
 const never = (): Promise<never> => new Promise(() => {});
-const READ = { limitMs: 1_700, repeatMs: Number.POSITIVE_INFINITY };
-const APPEND = { limitMs: 1_700, repeatMs: 400 };
+const READ = { timeoutMs: 1_700, retryAfterMs: Number.POSITIVE_INFINITY };
+const APPEND = { timeoutMs: 1_700, retryAfterMs: 400 };
 
 describe('A call to the event store', () => {
   let deaths: number;
@@ -15,7 +15,7 @@ describe('A call to the event store', () => {
   });
   afterEach(() => void jest.useRealTimers());
 
-  /** What has become of a promise so far. */
+  /** The outcome of a promise so far. */
   const watch = (promise: Promise<unknown>): { readonly outcome: unknown } => {
     const watched: { outcome: unknown } = { outcome: 'pending' };
     promise.then(
@@ -25,7 +25,7 @@ describe('A call to the event store', () => {
     return watched;
   };
 
-  it('may take as long as it likes while something of it is heard', async () => {
+  it('has no time limit while it receives responses', async () => {
     let finish = (_result: string): void => {};
     let heartbeat = (): void => {};
     const read = watch(
@@ -48,7 +48,7 @@ describe('A call to the event store', () => {
     expect(deaths).toBe(0);
   });
 
-  it('is given up when nothing of it is heard, or for longer if others of its kind are answered', async () => {
+  it('fails after 1.7 s of silence, or after 5 s if other calls of its kind are answered', async () => {
     const alone = watch(calls.make('read', never, READ));
     await jest.advanceTimersByTimeAsync(1_800);
     expect(alone.outcome).toMatch(/did not answer within 17\d\d ms/);
@@ -63,7 +63,7 @@ describe('A call to the event store', () => {
     expect(beside.outcome).toMatch(/did not answer within 50\d\d ms/);
   });
 
-  it('that is one of many unanswered ones is made again by itself, so that a node that does not lead can say so', async () => {
+  it('is repeated alone if many are unanswered, so that a node that is not the leader can say so', async () => {
     const made = Array.from({ length: 64 }, () => 0);
     for (const at of made.keys())
       watch(
@@ -82,7 +82,7 @@ describe('A call to the event store', () => {
     expect(made.reduce((sum, times) => sum + times, 0)).toBe(64 + 2);
   });
 
-  it('shows a dead connection, whatever is pending, when nothing of its kind is heard for three seconds', async () => {
+  it('reports a dead connection after 3 s without a response to any call of its kind', async () => {
     for (let n = 0; n < 5; n++) {
       watch(calls.make('append', never, APPEND));
       await calls.make('read', () => Promise.resolve(), READ);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EndOfLog } from '../../../src/event-log/eventstoredb/end-of-log.js';
 
-describe('The instant up to which everything has been handed over', () => {
+describe('The instant up to which every event has been delivered', () => {
   let end: EndOfLog;
   beforeEach(() => {
     jest.useFakeTimers();
@@ -9,7 +9,7 @@ describe('The instant up to which everything has been handed over', () => {
   });
   afterEach(() => void jest.useRealTimers());
 
-  /** Asks where the log ends, of the node of a connection; everything up to there has been handed over. */
+  /** Observes the end of the log on a connection; everything up to it has been delivered. */
   const ask = (connections: number, tookMs = 1): { readonly asked: number; readonly asOf: number | undefined } => {
     const asked = { at: Date.now(), now: performance.now(), connections };
     jest.advanceTimersByTime(tookMs);
@@ -17,7 +17,7 @@ describe('The instant up to which everything has been handed over', () => {
     return { asked: asked.at, asOf: end.deliveredUntil(7n) };
   };
 
-  it('is when the end was asked for, once that has been handed over', () => {
+  it('is the time of the request for the end of the log, once everything up to that end has been delivered', () => {
     const asked = { at: Date.now(), now: performance.now(), connections: 1 };
     end.observe(7n, asked);
     expect(end.deliveredUntil(6n)).toBeUndefined();
@@ -28,7 +28,7 @@ describe('The instant up to which everything has been handed over', () => {
     ['another node', 2, 100],
     ['a node that was silent', 1, 2_500],
   ] as const)
-    it(`stays where it is until ${what} has led for a while: one that was frozen takes itself for the leader`, () => {
+    it(`does not advance until ${what} has led for 5 s, because a node that was frozen may wrongly believe it is the leader`, () => {
       const { asOf } = ask(1);
       jest.advanceTimersByTime(pauseMs);
       for (let waited = 0; waited < 4_900; waited += 700) {

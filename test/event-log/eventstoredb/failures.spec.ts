@@ -3,16 +3,16 @@ import { ConfigError } from '../../../src/runtime/config.js';
 import { Unavailable } from '../../../src/errors.js';
 import { connectBy } from '../../../src/event-log/eventstoredb/connection-string.js';
 import { EventStoreConnection } from '../../../src/event-log/eventstoredb/connection.js';
-import { appendFailure, RefusedByStore } from '../../../src/event-log/eventstoredb/failures.js';
+import { appendFailure, DeniedByStore } from '../../../src/event-log/eventstoredb/failures.js';
 
-/** What the log line of a 503 says. */
+/** The reason in the log line of a 503. */
 const reasonOf = (error: unknown): string => {
   const failure = appendFailure('threat-a:1', 'any', error);
   expect(failure).toBeInstanceOf(Unavailable);
   return (failure.cause as Error).message;
 };
 
-describe('What EventStoreDB says of itself', () => {
+describe('The reason of a failure', () => {
   for (const [said, meaning] of [
     ['Server Is Not Ready', 'EventStoreDB is not ready: it is starting, or its cluster has no leader'],
     ['Server Is Busy', 'EventStoreDB is too busy to take more'],
@@ -20,29 +20,29 @@ describe('What EventStoreDB says of itself', () => {
     ['No leader info available', 'This node of EventStoreDB is not the leader, and does not know it yet'],
     ['Leader info available', 'This node of EventStoreDB is not the leader'],
   ] as const)
-    it(`is known and named: ${said}`, () => {
+    it(`is translated: ${said}`, () => {
       // In an answer to an append, and as the status of a call.
       expect(reasonOf(new Error(`Could not recognize ${said}`))).toBe(meaning);
       expect(reasonOf(Object.assign(new Error(`14 UNAVAILABLE: ${said}`), { code: 14, details: said }))).toBe(meaning);
     });
 
-  it('is passed on if it is unknown, without the words gRPC puts before it', () => {
+  it('is the message of the server without the prefix of gRPC if the message is unknown', () => {
     expect(reasonOf(new Error('13 INTERNAL: Something\n new'))).toBe('Something new');
   });
 
-  it('is a refusal, which no retry helps, if it does not know the user or the user lacks a right', () => {
+  it('is denied access, which is not retried, for an unknown user or a missing right', () => {
     for (const error of [{ type: 'access-denied', message: '7 PERMISSION_DENIED: Access Denied' }, { code: 16 }])
-      expect(appendFailure('threat-a:1', 'any', error).cause).toBeInstanceOf(RefusedByStore);
+      expect(appendFailure('threat-a:1', 'any', error).cause).toBeInstanceOf(DeniedByStore);
   });
 });
 
-describe('A cluster of which no node is found', () => {
+describe('A cluster without a reachable node', () => {
   const connection = EventStoreConnection.to(
     'esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2&discoveryInterval=10',
   );
   afterAll(() => connection.close());
 
-  it('is unavailable, and named as that', async () => {
+  it('is reported as unavailable', async () => {
     const failure = await connection.readEnd().catch((error: Error) => error);
     expect(failure).toBeInstanceOf(Unavailable);
     expect(((failure as Error).cause as Error).message).toBe(
@@ -56,7 +56,7 @@ describe('A node preference', () => {
   const at = 'esdb://127.0.0.1:1?tls=false';
 
   for (const preference of ['follower', 'random', 'read_only_replica', 'leaders'])
-    it(`stops the start if it is ${preference}`, () => {
+    it(`is rejected if it is ${preference}`, () => {
       expect(() => connectBy(`${at}&nodePreference=${preference}`, connect)).toThrow(
         new ConfigError(
           'EVENTSTORE_URL has a nodePreference that is not leader; the service reads and writes at the leader only',
@@ -65,7 +65,7 @@ describe('A node preference', () => {
       expect(connect).not.toHaveBeenCalled();
     });
 
-  it('is the leader, given or not', () => {
+  it('is the leader, whether or not the address names it', () => {
     for (const url of [at, `${at}&nodePreference=leader`])
       expect(connectBy(url, connect)).toContain('nodePreference=leader');
   });

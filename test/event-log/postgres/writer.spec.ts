@@ -5,8 +5,8 @@ import { Unavailable } from '../../../src/errors.js';
 import { PostgresWriter } from '../../../src/event-log/postgres/writer.js';
 
 const errorWith = (code: string): DatabaseError => Object.assign(new DatabaseError(code, 0, 'error'), { code });
-const REFUSED = errorWith('22P05');
-const AWAY = errorWith('57P01');
+const REJECTED = errorWith('22P05');
+const UNAVAILABLE = errorWith('57P01');
 
 /** A database that fails each statement with the next of these errors, and then with the last. */
 const failingWith = (...errors: DatabaseError[]) => {
@@ -15,8 +15,8 @@ const failingWith = (...errors: DatabaseError[]) => {
   return { pool: { query } as unknown as Pool, sent: () => sent };
 };
 
-it('an append that the database refuses is told apart from the others, until the database goes away', async () => {
-  const { pool, sent } = failingWith(REFUSED, REFUSED, AWAY);
+it('rejects only the append that the database rejects, and all remaining appends once the database is unavailable', async () => {
+  const { pool, sent } = failingWith(REJECTED, REJECTED, UNAVAILABLE);
   const writer = new PostgresWriter(pool);
   const appends = Array.from({ length: 50 }, (_, n) =>
     writer.append({
@@ -25,8 +25,8 @@ it('an append that the database refuses is told apart from the others, until the
     }),
   );
   const [first, ...others] = await Promise.allSettled(appends);
-  expect(first).toEqual({ status: 'rejected', reason: REFUSED });
+  expect(first).toEqual({ status: 'rejected', reason: REJECTED });
   for (const each of others) expect(each).toMatchObject({ status: 'rejected', reason: expect.any(Unavailable) });
-  // All together, the first alone, the second alone. Each that is not answered takes a request's whole patience.
+  // One statement for all, one for the first append, and one for the second, which finds the database unavailable.
   expect(sent()).toBe(3);
 });

@@ -128,7 +128,7 @@ describe('The tables of a projection', () => {
     expect(await verify(source, ALL)).toEqual([]);
     expect(said.slice(0, 2)).toEqual([
       'The log is unavailable (The log is away); waiting for at most 60 s',
-      'The log answers again; the work continues',
+      'The log is available again; the work continues',
     ]);
   });
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import messages from '@eventstore/db-client/generated/streams_pb.js';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../../../src/runtime/config.js';
 import { Invalid, Unavailable } from '../../../../src/errors.js';
 import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../../../src/event-log/event-log.js';
@@ -25,7 +25,7 @@ const failureOf = (promise: Promise<unknown>): Promise<Error> =>
     (error: unknown) => error as Error,
   );
 
-/** Follows a log from its beginning: `seen` gets the stream of each event. */
+/** Follows a log from its beginning; `seen` holds the stream name of each event. */
 const followStreams = (log: EventLog): { readonly seen: string[]; readonly stop: () => Promise<void> } => {
   const seen: string[] = [];
   const abort = new AbortController();
@@ -53,35 +53,35 @@ describe('The log in EventStoreDB', () => {
     await double.stop();
   });
 
-  describe('what it refuses before the client sees it', () => {
+  describe('rejects before it calls the client', () => {
     const large = { text: 'x'.repeat(1_048_576) };
     for (const [what, event] of [
-      ['an id that is no UUID', { ...someEvent(), id: 'not-a-uuid' }],
-      ['an empty type', { ...someEvent(), type: '' }],
-      ['an event over the server’s limit', someEvent(large)],
-      ['metadata over the server’s limit', { ...someEvent(), metadata: large }],
+      ['an event whose id is not a UUID', { ...someEvent(), id: 'not-a-uuid' }],
+      ['an event with an empty type', { ...someEvent(), type: '' }],
+      ['an event that is larger than the limit of the server', someEvent(large)],
+      ['an event whose metadata is larger than the limit of the server', { ...someEvent(), metadata: large }],
     ] as const)
-      it(`is ${what}`, async () => {
+      it(`${what}`, async () => {
         expect(await failureOf(log.append('threat-a:1', 'any', [event]))).toBeInstanceOf(Invalid);
         expect(await failureOf(log.appendAll([{ stream: 'threat-a:1', event }]))).toBeInstanceOf(Invalid);
         expect(double.calls.append).toBe(1);
         await log.append('threat-a:1', 'no-stream', [someEvent()]);
       });
 
-    it('is what is no JSON', async () => {
+    it('an event whose data is not JSON', async () => {
       const event = someEvent({ n: 1n });
       expect(await failureOf(log.append('threat-a:1', 'any', [event]))).toBeInstanceOf(TypeError);
       expect(double.calls.append).toBe(1);
     });
 
-    it('is several events that are too large only together', async () => {
+    it('events that are too large together, unless they are appended one by one', async () => {
       const halves = [someEvent({ text: 'x'.repeat(600_000) }), someEvent({ text: 'x'.repeat(600_000) })];
       expect(await failureOf(log.append('threat-a:1', 'any', halves))).toBeInstanceOf(Invalid);
       const appended = await log.appendAll(halves.map((event) => ({ stream: 'threat-a:1', event })));
       expect(appended.map(({ duplicate }) => duplicate)).toEqual([false, false]);
     });
 
-    it('is not what only might have been too large', async () => {
+    it('no event whose size is below the limit although its estimate is above it', async () => {
       const nested = Array.from({ length: 20 }).reduce<object>((inner) => ({ inner }), {});
       const events = [
         someEvent({ text: 'x'.repeat(1_000_000) }),
@@ -92,13 +92,13 @@ describe('The log in EventStoreDB', () => {
       expect(appended.map(({ duplicate }) => duplicate)).toEqual([false, false, false]);
     });
 
-    it('is a stream that is none of ours', async () => {
+    it('a stream that does not belong to the service', async () => {
       for (const stream of ['$all', 'order-1', 'operations-1', 'threat', ''])
         expect(await failureOf(log.append(stream, 'any', [someEvent()]))).toBeInstanceOf(Invalid);
     });
   });
 
-  it('stores JSON as JSON, byte for byte', async () => {
+  it('marks events as JSON and stores every character unchanged', async () => {
     const text = 'ä€😀\u0000"\\\n';
     const event = { ...someEvent({ text, list: [1, null, { a: true }] }), metadata: { text } };
     await log.append('threat-a:1', 'any', [event]);
@@ -108,14 +108,14 @@ describe('The log in EventStoreDB', () => {
     await client.dispose();
   });
 
-  it('gives protobuf the bytes of an event, not base64 that it would decode twice', () => {
+  it('passes events to protobuf as bytes instead of base64', () => {
     const message = new messages.BatchAppendReq.ProposedMessage();
     expect(message.setData('e30=').getData()).toEqual(new Uint8Array(Buffer.from('{}')));
     expect(message.setCustomMetadata('e30=').getCustomMetadata()).toEqual(new Uint8Array(Buffer.from('{}')));
   });
 
-  describe('beside other streams in the store', () => {
-    it('reads, follows and counts its own alone', async () => {
+  describe('in a store with streams of other applications', () => {
+    it('reads and follows only its own streams', async () => {
       const client = EventStoreDBClient.connectionString(double.url);
       const { seen, stop } = followStreams(log);
       const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
@@ -132,7 +132,7 @@ describe('The log in EventStoreDB', () => {
       expect(seen).toEqual([...ours, 'threat-a:2']);
     });
 
-    it('keeps two logs apart by a prefix', async () => {
+    it('separates two logs in one store by their prefixes', async () => {
       const one = await createEventStoreDbLog(`${double.url}&streamPrefix=one.`, thisClock);
       const two = await createEventStoreDbLog(double.url.replace('?', '?streamPrefix=two.&'), thisClock);
       const event = someEvent();
@@ -148,8 +148,8 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
-  describe('when an answer is lost', () => {
-    it('says that the outcome is unknown, and the same again with a revision is exact', async () => {
+  describe('when the store does not answer an append', () => {
+    it('rejects the append as unavailable, and stores the event once if the append is repeated with a revision', async () => {
       await log.append('threat-a:1', 'no-stream', [someEvent()]);
       double.unansweredAppends = Infinity;
       const event = someEvent();
@@ -160,18 +160,35 @@ describe('The log in EventStoreDB', () => {
       expect(double.store.stream('threat-a:1')).toHaveLength(2);
     });
 
-    it('finds what it stored even if the repetition expects another revision, or any', async () => {
+    it('reports a repeated event as a duplicate while the store recognises it, and as new once the store stores it again', async () => {
       const event = someEvent();
-      double.unansweredAppends = Infinity;
-      expect(await failureOf(log.append('threat-a:1', 'no-stream', [event]))).toBeInstanceOf(Unavailable);
-      double.unansweredAppends = 0;
+      const first = await log.append('threat-a:1', 'any', [event]);
+      expect(await log.append('threat-a:1', 'any', [event])).toEqual({ ...first, duplicate: true });
       double.store.forgetRecentWrites();
-      for (const expected of [0n, 'any', 7n] as const)
-        expect(await log.append('threat-a:1', expected, [event])).toMatchObject({ revision: 0n, duplicate: true });
+      expect(await log.append('threat-a:1', 'any', [event])).toMatchObject({ revision: 1n, duplicate: false });
+      expect(double.store.stream('threat-a:1')).toHaveLength(2);
+    });
+
+    it('reports an event as new that another process stored before, and stores it once', async () => {
+      const event = someEvent();
+      const first = await log.append('threat-a:1', 'any', [event]);
+      const other = await createEventStoreDbLog(double.url);
+      expect(await other.append('threat-a:1', 'any', [event])).toEqual({ ...first, duplicate: false });
+      expect(double.store.stream('threat-a:1')).toHaveLength(1);
+      await other.close();
+    });
+
+    it('rejects events of which the store knows only some, with any expected revision', async () => {
+      const known = someEvent();
+      await log.append('threat-a:1', 'any', [known]);
+      expect(await failureOf(log.append('threat-a:1', 'any', [known, someEvent()]))).toMatchObject({
+        expected: 'any',
+        actual: 0n,
+      });
       expect(double.store.stream('threat-a:1')).toHaveLength(1);
     });
 
-    it('does not let one lost answer keep the others waiting', async () => {
+    it('answers other appends while one append is unanswered', async () => {
       double.unansweredAppends = 1;
       const lost = log.append('threat-a:lost', 'any', [someEvent()]);
       let isSettled = false;
@@ -182,7 +199,7 @@ describe('The log in EventStoreDB', () => {
       await lost;
     });
 
-    it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
+    it('rejects an append in time even if the connection is replaced meanwhile and the next one is silent too', async () => {
       double.freeze();
       const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
       // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before
@@ -195,7 +212,7 @@ describe('The log in EventStoreDB', () => {
       double.unfreeze();
     });
 
-    it('asks again by itself, and gets the answer', async () => {
+    it('retries the append by itself and stores the event once', async () => {
       double.unansweredAppends = 1;
       const event = someEvent();
       const appended = await log.append('threat-a:1', 'no-stream', [event]);
@@ -205,29 +222,19 @@ describe('The log in EventStoreDB', () => {
   });
 
   describe('when the store is not ready', () => {
-    it('tries the whole of an append again, the look at its end included', async () => {
-      // The end that was read at the start is not fresh any more.
-      const now = performance.now.bind(performance);
-      const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 1_000);
-      double.unreadableEnds = 2;
-      expect(await log.append('threat-a:1', 'no-stream', [someEvent()])).toMatchObject({ revision: 0n });
-      expect(double.unreadableEnds).toBeLessThanOrEqual(0);
-      clock.mockRestore();
-    });
-
-    it('reads again what failed at once', async () => {
+    it('retries a read that failed', async () => {
       double.unreadableEnds = 2;
       expect(await log.head()).toBe(double.store.records.at(-1)!.position);
     });
 
-    it('says which state the store is in', async () => {
+    it('names the state of the store in the error', async () => {
       double.busyAppends = Infinity;
       const { cause } = await failureOf(log.append('threat-a:1', 'any', [someEvent()]));
       expect((cause as Error).message).toBe('EventStoreDB is too busy to take more');
     });
   });
 
-  describe('when the client reconnects while a read is under way', () => {
+  describe('when the client reconnects during a read', () => {
     const stored = someEvent();
     let position: bigint;
     beforeEach(async () => {
@@ -247,7 +254,7 @@ describe('The log in EventStoreDB', () => {
       ['the whole log', () => log.readAll(BEGINNING, 10)],
       ['the head', () => log.head()],
     ] as const)
-      it(`repeats a read of ${what}, which the client ends as if nothing had been found`, async () => {
+      it(`repeats the read of ${what}, which the client ends without an error and without events`, async () => {
         const whole = await read();
         double.unansweredReads = 1;
         const repeated = read();
@@ -257,7 +264,7 @@ describe('The log in EventStoreDB', () => {
         expect(whole).not.toEqual([]);
       });
 
-    it('rejects a read that is cut off again and again, instead of finding nothing', async () => {
+    it('rejects a read that is cut off repeatedly, instead of returning no events', async () => {
       double.unansweredReads = Infinity;
       const reads = [log.readStream('threat-a:1', 0n, 10), log.head()].map(failureOf);
       double.leader = double.address;
@@ -266,7 +273,7 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
-  it('moves to the new leader when the old one resigns and drops what it was sent', async () => {
+  it('sends pending appends to the new leader if the old leader resigns and drops them', async () => {
     const other = await EventStoreDouble.start(double.store);
     try {
       double.unansweredAppends = 64;
@@ -283,7 +290,7 @@ describe('The log in EventStoreDB', () => {
     }
   });
 
-  it('keeps no connection that it does not use', async () => {
+  it('closes connections that it no longer uses', async () => {
     for (let n = 0; n < 6; n++) {
       await log.append('threat-a:1', 'any', [someEvent()]);
       // The client connects again, though the stream for appends is well.
@@ -309,7 +316,7 @@ describe('The log in EventStoreDB', () => {
       await other.stop();
     });
 
-    it('leaves a frozen leader for the next one, though everything it asked is still pending', async () => {
+    it('leaves a frozen leader for the new one although all of its calls are pending', async () => {
       const asOf: number[] = [];
       const abort = new AbortController();
       const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
@@ -328,7 +335,7 @@ describe('The log in EventStoreDB', () => {
       double.unfreeze();
     });
 
-    it('claims nothing from a follower to which replication is slow', async () => {
+    it('reports no `asOf` from a follower whose replication is behind', async () => {
       other.replicatedTo = double.store.records.at(-1)!.position;
       const followers = await createEventStoreDbLog(other.url, thisClock);
       const handed = new Set<string>();
@@ -363,15 +370,15 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
-  describe('when the same is sent by several at once', () => {
-    it('waits within the process, so that the server is not asked what it does not answer', async () => {
+  describe('when several callers send the same event at the same time', () => {
+    it('sends the repeated event only after the first response, because the server would not answer it', async () => {
       const entries = Array.from({ length: 20 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
       const answers = await Promise.all(Array.from({ length: 5 }, () => log.appendAll(entries)));
       for (const at of entries.keys()) expect(answers.filter((appended) => !appended[at]!.duplicate)).toHaveLength(1);
       expect(double.droppedRepetitions).toBe(0);
     });
 
-    it('asks again if another process is storing it, for the server drops what it is just storing', async () => {
+    it('retries if another process is storing the event, because the server drops the repeated event meanwhile', async () => {
       double.store.indexAfterMs = 150;
       const client = EventStoreDBClient.connectionString(double.url);
       const event = someEvent();
@@ -384,7 +391,7 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
-  it('still reads and appends beside many followers and more reads than a connection carries', async () => {
+  it('reads and appends while there are many followers and more reads than a connection carries', async () => {
     const aborts = Array.from({ length: 20 }, () => new AbortController());
     const followers = aborts.map(({ signal }) => log.subscribe(BEGINNING, async () => {}, signal));
     await log.append('threat-a:1', 'any', [someEvent()]);
@@ -395,7 +402,7 @@ describe('The log in EventStoreDB', () => {
     await Promise.all(followers);
   });
 
-  it('tells its receiver nothing new of the time while the store is away', async () => {
+  it('does not advance `asOf` while the store is unavailable', async () => {
     const asOf: number[] = [];
     const abort = new AbortController();
     const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
@@ -417,7 +424,7 @@ describe('The log in EventStoreDB', () => {
     expect(appended).toMatchObject({ revision: 0n, duplicate: false });
   });
 
-  describe('in a store where others write much more', () => {
+  describe('in a store where other applications write much more', () => {
     const FOREIGN = 6_000;
     const follow = (after: bigint) => {
       const batches: Batch[] = [];
@@ -432,7 +439,7 @@ describe('The log in EventStoreDB', () => {
       };
     };
 
-    it('is told of nothing of theirs but the last event', async () => {
+    it('receives at most the last event of other applications', async () => {
       double.store.appendForeign(FOREIGN);
       const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
       double.store.appendForeign(FOREIGN);
@@ -448,7 +455,7 @@ describe('The log in EventStoreDB', () => {
       expect(double.sentForeign - before).toBeLessThan(100);
     });
 
-    it('says how far it has come in what is theirs, so that the next start need not pass over it again', async () => {
+    it('reports its position among events of other applications, so that the next start skips them', async () => {
       const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
       for (const count of [5_000, 10]) {
         double.store.appendForeign(count);
@@ -460,7 +467,7 @@ describe('The log in EventStoreDB', () => {
       }
     });
 
-    it('is of the moment although they write all the time', async () => {
+    it('keeps `asOf` current while other applications write all the time', async () => {
       const { batches, stop } = follow(await log.head());
       const writing = setInterval(() => double.store.appendForeign(7), 5);
       try {
@@ -477,14 +484,14 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
-  it('does not accept an earlier head from a store that still holds the furthest event', async () => {
+  it('rejects an earlier head if the store still holds the furthest event that the process has seen', async () => {
     const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
     double.emptyEnds = 1;
     expect(await failureOf(log.head())).toBeInstanceOf(Unavailable);
     expect(await log.head()).toBe(position);
   });
 
-  it('finds the end again in a store that was put back to an older copy', async () => {
+  it('returns the earlier head of a store that was restored from an older copy', async () => {
     const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
     await log.append('threat-a:1', 'any', [someEvent()]);
     await log.head();
@@ -493,11 +500,11 @@ describe('The log in EventStoreDB', () => {
   });
 });
 
-describe('A start against an EventStoreDB', () => {
+describe('Opening the log in EventStoreDB', () => {
   const opening = (url: string): Promise<Error> =>
     failureOf(createEventStoreDbLog(url, thisClock).then((log) => log.close().then(() => Promise.resolve(log))));
 
-  it('stops if the store refuses the caller, and says so without the password', async () => {
+  it('fails if the store denies access, without the password in the message', async () => {
     const double = await EventStoreDouble.start();
     double.refusesCallers = true;
     const refusal = await opening(double.url.replace('://', '://reader:geheim@'));
@@ -509,7 +516,7 @@ describe('A start against an EventStoreDB', () => {
     await double.stop();
   });
 
-  describe('that asks for user and password, over TLS', () => {
+  describe('that requires user and password, over TLS', () => {
     const known = { name: 'tp', password: 'geheim' };
     let double: EventStoreDouble;
     beforeAll(async () => {
@@ -520,7 +527,7 @@ describe('A start against an EventStoreDB', () => {
     });
     afterAll(() => double.stop());
 
-    it('is open to the user it knows: appends, reads and follows', async () => {
+    it('appends, reads and follows as the known user', async () => {
       const log = await createEventStoreDbLog(double.url, thisClock);
       await log.append('threat-a:2', 'no-stream', [someEvent()]);
       const { seen, stop } = followStreams(log);
@@ -532,11 +539,11 @@ describe('A start against an EventStoreDB', () => {
 
     for (const [what, user, mayReadAll, reason] of [
       ['a wrong password', { ...known, password: 'falsch' }, true, 'Unauthenticated'],
-      ['a user it does not know', { ...known, name: 'somebody' }, true, 'Unauthenticated'],
+      ['an unknown user', { ...known, name: 'somebody' }, true, 'Unauthenticated'],
       ['no user', undefined, true, 'Access Denied'],
       ['a user who may not read $all', known, false, 'Access Denied'],
     ] as const)
-      it(`stops with ${what}, and says so without the password`, async () => {
+      it(`fails with ${what}, without the password in the message`, async () => {
         double.mayReadAll = mayReadAll;
         const refusal = await opening(double.urlFor(user));
         double.mayReadAll = true;
@@ -545,7 +552,7 @@ describe('A start against an EventStoreDB', () => {
       });
   });
 
-  it('stops if TLS is asked of a store that has none, and says so', async () => {
+  it('fails if the address requires TLS and the store does not use it', async () => {
     const double = await EventStoreDouble.start();
     const refusal = await opening(`esdb://${double.address.host}:${double.address.port}`);
     expect(refusal).toBeInstanceOf(ConfigError);
@@ -563,14 +570,14 @@ describe('A start against an EventStoreDB', () => {
     ['esdb://user:geheim@127.0.0.1:1?tlsCAFile=/nowhere.crt', /certificate file/],
     ['esdb://user:geheim@127.0.0.1:1?tls=false&streamPrefix=a-b', /streamPrefix that is not/],
   ] as const)
-    it(`stops at ${url}, and says why without the password`, async () => {
+    it(`fails for ${url} with a reason and without the password in the message`, async () => {
       const refusal = await opening(url);
       expect(refusal).toBeInstanceOf(ConfigError);
       expect(refusal.message).toMatch(sentence);
       expect(refusal.message).not.toContain('geheim');
     });
 
-  it('waits for a store that is late', async () => {
+  it('waits for a store that is still starting', async () => {
     const double = await EventStoreDouble.start();
     await double.kill();
     let refused = 0;
@@ -588,7 +595,7 @@ describe('A start against an EventStoreDB', () => {
     await double.stop();
   });
 
-  it('continues even if the client keeps failing for good', async () => {
+  it('replaces a client that has cached a failure', async () => {
     const double = await EventStoreDouble.start();
     double.failingFeatureCalls = 1;
     const log = await createEventStoreDbLog(double.url, thisClock);

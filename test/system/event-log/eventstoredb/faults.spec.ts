@@ -13,7 +13,7 @@ import { Load, TIMEOUT_MS } from '../../../event-log/load.js';
 /** Two seconds are promised, by a process that runs. */
 const MAX_CALL_MS = 3_500;
 
-describe('The log in an EventStoreDB that misbehaves', () => {
+describe('The log in an EventStoreDB with faults', () => {
   let double: EventStoreDouble;
   let log: EventLog;
   let load: Load;
@@ -41,7 +41,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS + pauses.max / 1e6);
   };
 
-  it('survives kills that close the port: appends fail in time, and everything continues after the restart', async () => {
+  it('survives kills that close the port: appends fail in time and succeed after the restart', async () => {
     await survives(async () => {
       const failures = load.failures;
       await double.kill();
@@ -51,7 +51,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
   });
 
-  it('survives silences: appends fail in time, and everything continues when it answers again', async () => {
+  it('survives a server that does not respond: appends fail in time and succeed once it responds again', async () => {
     await survives(async () => {
       const failures = load.failures;
       double.freeze();
@@ -61,11 +61,11 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
   });
 
-  it('survives drops in mid-stream', async () => {
+  it('survives dropped connections', async () => {
     await survives(async () => double.dropConnections());
   });
 
-  it('survives being called too slow', async () => {
+  it('survives subscriptions that the server ends because the client is too slow', async () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.callConsumersTooSlow();
@@ -73,7 +73,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     });
   });
 
-  it('survives subscriptions that end as if all were well', async () => {
+  it('survives subscriptions that end without an error', async () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.endSubscriptions();
@@ -81,7 +81,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     });
   });
 
-  it('survives a subscription that stays open and brings nothing more', async () => {
+  it('survives a subscription that stays open and delivers nothing more', async () => {
     await load.goOn();
     double.forgetSubscriptions();
     await eventually('it is followed anew', () => double.calls.subscribe >= 2, TIMEOUT_MS);
@@ -89,7 +89,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await load.recount();
   });
 
-  it('survives moves of the leader', async () => {
+  it('survives changes of the leader', async () => {
     const other = await EventStoreDouble.start(double.store);
     try {
       let [leading, following] = [double, other];
@@ -105,7 +105,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     }
   });
 
-  it('survives a server that is too busy for a moment', async () => {
+  it('survives a server that is briefly too busy', async () => {
     await survives(async () => {
       double.busyAppends = 20;
     });
@@ -113,7 +113,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
   });
 });
 
-describe('Without what the adapter does about it', () => {
+describe('The client without the adapter', () => {
   let double: EventStoreDouble;
   let client: EventStoreDBClient;
   const append = (stream: string) =>
@@ -141,11 +141,11 @@ describe('Without what the adapter does about it', () => {
   for (const [fault, commit] of [
     ['a drop', async () => double.dropConnections()],
     ['a kill and restart', async () => double.kill().then(() => double.restart())],
-    ['a call that it is too slow', async () => double.callConsumersTooSlow()],
-    ['an end as if all were well', async () => double.endSubscriptions()],
-    ['being forgotten', async () => double.forgetSubscriptions()],
+    ['the server ends it because the client is too slow', async () => double.callConsumersTooSlow()],
+    ['an end without an error', async () => double.endSubscriptions()],
+    ['the server stops sending', async () => double.forgetSubscriptions()],
   ] as const)
-    it(`a subscription never sees what comes after ${fault}`, async () => {
+    it(`never delivers later events to a subscription after ${fault}`, async () => {
       const { seen } = follow();
       await append('threat-a:before');
       await eventually('the first event is there', () => seen.length === 1, TIMEOUT_MS);
@@ -162,7 +162,7 @@ describe('Without what the adapter does about it', () => {
       expect(seen).toEqual(['threat-a:before']);
     });
 
-  it('an append to a silent server is still pending when the adapter has given its own up', async () => {
+  it('leaves an append to a silent server pending after the adapter has rejected its own', async () => {
     await append('threat-a:before');
     const log = await createEventStoreDbLog(double.url);
     double.freeze();
@@ -177,7 +177,7 @@ describe('Without what the adapter does about it', () => {
     await log.close();
   });
 
-  it('an append is refused when the leader has moved', async () => {
+  it('rejects an append after the leader has changed', async () => {
     await append('threat-a:before');
     const other = await EventStoreDouble.start(double.store);
     double.leader = other.address;
@@ -186,7 +186,7 @@ describe('Without what the adapter does about it', () => {
     await other.stop();
   });
 
-  it('an append with any revision is stored twice if its answer was lost and the server has forgotten it', async () => {
+  it('stores an event twice if it is appended with any revision and the server has forgotten its id', async () => {
     const event = jsonEvent({ id: randomUUID(), type: 'T', data: {} });
     await client.appendToStream('threat-a:twice', [event]);
     await client.appendToStream('threat-a:twice', [event]);

@@ -90,7 +90,7 @@ const victims = [
 ];
 
 for (const { name, open } of victims)
-  describe(`The log in ${name} that is killed and frozen`, () => {
+  describe(`The log in ${name}`, () => {
     let victim: Victim;
     let running: number;
     let log: EventLog;
@@ -121,7 +121,7 @@ for (const { name, open } of victims)
       expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS);
     };
 
-    it('survives kills', async () => {
+    it('survives kills of the server', async () => {
       const port = portOf(victim.url);
       await survives(
         async () => {
@@ -137,7 +137,7 @@ for (const { name, open } of victims)
       );
     }, 300_000);
 
-    it('survives freezes', async () => {
+    it('survives freezes of the server', async () => {
       await survives(
         async () => void process.kill(running, 'SIGSTOP'),
         async () => {
