@@ -5,7 +5,7 @@ import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
 import { type Lane, LANES } from './registry.js';
-import { runWorker } from '../src/worker.js';
+import { runWorker } from '../src/ops/worker.js';
 import type { WriteLog } from '../src/runtime/log-line.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';

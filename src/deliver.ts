@@ -3,4 +3,4 @@ import { requireNode } from './runtime/node-version.js';
 requireNode();
 const { requireDescriptors } = await import('./runtime/descriptors.js');
 requireDescriptors();
-await import('./deliver-webhooks.js');
+await import('./webhooks/delivery/deliver-webhooks.js');

@@ -15,7 +15,7 @@ import { prepareTables } from './read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
 import { Pool } from 'pg';
 import { logStandbys } from './postgres/standbys.js';
-import { closeTracing, openTracing } from './tracing/open-tracing.js';
+import { closeTracing, openTracing } from './runtime/tracing/open-tracing.js';
 import { asConfigError } from './postgres/unusable-database.js';
 
 interface Start {

@@ -10,7 +10,7 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/runtime/log-line.ts': [1, 'the time of a log line, for people'],
   'src/http/ops/access-log.ts': [1, 'the time of a line of the access log, for people'],
   'src/http/errors/client-error.ts': [1, 'the Date header of a raw HTTP response'],
-  'src/tracing/opentelemetry.ts': [1, 'the start of a span, which a collector shows to people'],
+  'src/runtime/tracing/opentelemetry.ts': [1, 'the start of a span, which a collector shows to people'],
   'src/metrics/metrics-queries.ts': [1, '"now" of a request, compared with times that people typed'],
   'src/records/list-records.ts': [1, '"now" of a request, compared with times that people typed'],
   'src/records/export-records.ts': [1, '"now" of a request, compared with times that people typed'],

@@ -1,7 +1,7 @@
 import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { cloudEventAttributes, logAttributes } from '../../src/event-log/traced-appends.js';
-import type { Span, Tracing } from '../../src/tracing/tracing.js';
-import { isSampled, traceparentOf } from '../../src/tracing/traceparent.js';
+import type { Span, Tracing } from '../../src/runtime/tracing/tracing.js';
+import { isSampled, traceparentOf } from '../../src/runtime/tracing/traceparent.js';
 import type { Projection } from './projection.js';
 
 /** Maximum number of links of a span. OpenTelemetry keeps as many by default. */

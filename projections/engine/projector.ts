@@ -16,7 +16,7 @@ import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
 import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
-import { inSpan, tracing } from '../../src/tracing/tracing.js';
+import { inSpan, tracing } from '../../src/runtime/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
 /** The part of a batch for one projection. */

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
-import { OpsModule } from '../http/ops/ops.module.js';
+import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { KeyRing } from './key-ring.js';
 import { KeyUses } from './key-uses.js';

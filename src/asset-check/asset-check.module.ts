@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../http/ops/ops.module.js';
+import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';

@@ -4,7 +4,7 @@ import type { AtPosition } from '../event-log/command-queue.js';
 import { SourceRefresh } from './sources/source-refresh.js';
 import { AssetChecker } from './asset-checker.js';
 import { contentIssue } from '../assets/content-issue.js';
-import { arrayJson } from '../json/array-json.js';
+import { arrayJson } from '../http/json/array-json.js';
 import { cut } from './message.js';
 import { TimeSlices, type Work } from '../flow/time-slices.js';
 

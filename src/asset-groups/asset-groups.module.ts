@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../http/ops/ops.module.js';
+import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetGroupsController } from './groups/asset-groups.controller.js';
 import { ChangeMembershipHandler } from './members/change-membership.js';

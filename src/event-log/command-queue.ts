@@ -2,7 +2,7 @@ import { TooManyRequests, Unavailable } from '../errors.js';
 import type { DomainEvent } from '../events/event.js';
 import { OrganizationQueues } from '../flow/organization-queues.js';
 import { Backoff, pause } from '../flow/retry.js';
-import { withSpansOf, type Span, tracing } from '../tracing/tracing.js';
+import { withSpansOf, type Span, tracing } from '../runtime/tracing/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { newEvent } from './new-event.js';
 

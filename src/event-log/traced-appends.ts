@@ -1,4 +1,4 @@
-import { inSpan, type Attributes, type SpanOptions, type Span, tracing } from '../tracing/tracing.js';
+import { inSpan, type Attributes, type SpanOptions, type Span, tracing } from '../runtime/tracing/tracing.js';
 import type { EventLog, NewEvent, RecordedEvent } from './event-log.js';
 
 /** Attributes of the log by OpenTelemetry's conventions for messaging. */

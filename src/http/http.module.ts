@@ -24,13 +24,13 @@ import { ProjectionLags } from '../ops/projection-lag.js';
 import { PrometheusController } from './ops/prometheus.controller.js';
 import { Prometheus } from './ops/prometheus.js';
 import { RateLimit } from '../flow/rate-limit.js';
-import { OpsModule } from './ops/ops.module.js';
+import { OpsModule } from '../ops/ops.module.js';
 import { Readiness } from '../ops/readiness.js';
 import { AddressRateLimit } from './access/address-rate-limit.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { whenEnded } from './request-end.js';
 import { beginSpan, endSpan, withinSpan } from './request-span.js';
-import { tracing } from '../tracing/tracing.js';
+import { tracing } from '../runtime/tracing/tracing.js';
 import { pathOf } from './request-line.js';
 
 const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;

@@ -1,6 +1,6 @@
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify';
-import { traceparentOf } from '../tracing/traceparent.js';
-import type { Span, Tracing } from '../tracing/tracing.js';
+import { traceparentOf } from '../runtime/tracing/traceparent.js';
+import type { Span, Tracing } from '../runtime/tracing/tracing.js';
 import { pathOf } from './request-line.js';
 
 declare module 'fastify' {

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { type Attributes, type SpanOptions, errorTypeOf, type Tracing, tracing } from '../tracing/tracing.js';
+import { type Attributes, type SpanOptions, errorTypeOf, type Tracing, tracing } from '../runtime/tracing/tracing.js';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { OpsModule } from '../http/ops/ops.module.js';
+import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { DailyQuota } from './daily-quota.js';
 

@@ -7,10 +7,10 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Command } from 'commander';
-import { EventLines } from '../../src/sending/event-lines.js';
+import { EventLines } from '../../src/cli/sending/event-lines.js';
 import { addEvents } from '../../src/cli/events.js';
-import type { Sendable } from '../../src/sending/post-events.js';
-import { sendEvents, type SendOptions, SendingStopped } from '../../src/sending/send-events.js';
+import type { Sendable } from '../../src/cli/sending/post-events.js';
+import { sendEvents, type SendOptions, SendingStopped } from '../../src/cli/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 const AT = '2026-03-01T12:00:00.000Z';

@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { type Config, environmentOf, readConfig } from '../../runtime/config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from '../../demo/chart.js';
 import { Invalid } from '../../errors.js';
-import { processedCount, sendEvents } from '../../sending/send-events.js';
+import { processedCount, sendEvents } from '../sending/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from '../../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../demo/shipped-rows.js';
 import { print, say } from '../../runtime/terminal.js';

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
-import { withSpansOf, type Span, tracing } from '../../tracing/tracing.js';
+import { withSpansOf, type Span, tracing } from '../../runtime/tracing/tracing.js';
 import type { NewEvent } from '../event-log.js';
 import { APPEND, type AppendedEntry } from './statements.js';
 

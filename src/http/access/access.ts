@@ -5,7 +5,7 @@ import { ApiHeader, ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from '../../events/types/api-keys.js';
 import { ApiFailure } from '../errors/api-failure.js';
 import type { ProjectionName } from '../../read-models/checkpoints/checkpoints.js';
-import type { JsonBounds } from '../../json/bounds.js';
+import type { JsonBounds } from '../json/bounds.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 
 /** The requirements of a route, checked before the body is read. */

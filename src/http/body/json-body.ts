@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { JsonBoundsChecker } from '../../json/bounds.js';
+import { JsonBoundsChecker } from '../json/bounds.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 import { ownerOf } from '../access/caller.js';
 import type { TimeSlices } from '../../flow/time-slices.js';

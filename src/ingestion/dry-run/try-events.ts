@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
-import { arrayJson } from '../../json/array-json.js';
+import { arrayJson } from '../../http/json/array-json.js';
 import { columnsOf } from '../../postgres/columns.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { READ_RECORD_STATES } from '../record-states-sql.js';

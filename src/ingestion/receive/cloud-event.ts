@@ -5,9 +5,9 @@ import { parseInstant } from '../../events/instant.js';
 import { isJsonMediaType } from '../../events/declaring/json-media-type.js';
 import { isUnstorable } from '../../events/declaring/text.js';
 import { isUriReference } from '../../events/declaring/uri-reference.js';
-import { parserOf, sliceJson } from '../../json/slices.js';
+import { parserOf, sliceJson } from '../../http/json/slices.js';
 import { finish } from '../../flow/time-slices.js';
-import { traceparentOf } from '../../tracing/traceparent.js';
+import { traceparentOf } from '../../runtime/tracing/traceparent.js';
 
 /**
  * A parsed CloudEvent 1.0. If `issues` is empty, every attribute is present and valid; otherwise only `id` may be used,

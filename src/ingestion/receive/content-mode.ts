@@ -1,7 +1,7 @@
 import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
 import { Invalid } from '../../errors.js';
 import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
-import { firstCharacter, parserOf, sliceJson } from '../../json/slices.js';
+import { firstCharacter, parserOf, sliceJson } from '../../http/json/slices.js';
 import { EVENTS_OF_A_BATCH, MAX_BODY } from './event-limits.js';
 
 export const STRUCTURED = 'application/cloudevents+json';

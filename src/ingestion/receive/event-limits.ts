@@ -1,5 +1,5 @@
 import { PayloadTooLargeException } from '@nestjs/common';
-import type { ListLimit } from '../../json/slices.js';
+import type { ListLimit } from '../../http/json/slices.js';
 import { MS_PER_DAY } from '../../events/instant.js';
 
 /** Maximum number of events per request. */

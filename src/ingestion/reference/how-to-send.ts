@@ -2,7 +2,7 @@ import { ASSET_TYPES } from '../../events/asset-types.js';
 import { UPSTREAM_TYPES } from '../../events/event.js';
 import { MAX_ID_LENGTH } from '../../events/event-id.js';
 import { MAX_LIST } from '../../events/declaring/validation.js';
-import { MAX_DEPTH, MAX_TOKENS } from '../../json/slices.js';
+import { MAX_DEPTH, MAX_TOKENS } from '../../http/json/slices.js';
 import { MAX_BODY, MAX_EVENTS } from '../receive/event-limits.js';
 import { OWN_KEY_TYPES } from '../receive/permission.js';
 

@@ -1,5 +1,5 @@
 import type { Work } from '../../flow/time-slices.js';
-import { arrayJson } from '../../json/array-json.js';
+import { arrayJson } from '../../http/json/array-json.js';
 import type { Timeline } from './timeline.dto.js';
 
 /** Returns the same text as `JSON.stringify`, but yields after each point. */

@@ -1,4 +1,4 @@
-import type { SpanOptions, Span } from '../../tracing/tracing.js';
+import type { SpanOptions, Span } from '../../runtime/tracing/tracing.js';
 import type { EndpointResponse } from './requests/response.js';
 
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };

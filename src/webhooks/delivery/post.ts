@@ -4,7 +4,7 @@ import type { DeliveryContext } from './context.js';
 import type { Content, Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
 import { signedHeaders, webhookIdOf } from './requests/sign.js';
-import { tracing } from '../../tracing/tracing.js';
+import { tracing } from '../../runtime/tracing/tracing.js';
 import { deliverySpan, endDeliverySpan } from './delivery-span.js';
 
 const USER_AGENT = 'threat-protection/2.0';

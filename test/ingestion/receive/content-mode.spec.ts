@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Invalid } from '../../../src/errors.js';
 import type { CloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
 import { BATCH, BINARY, readEvents, STRUCTURED } from '../../../src/ingestion/receive/content-mode.js';
-import { parserOf, sliceJson } from '../../../src/json/slices.js';
+import { parserOf, sliceJson } from '../../../src/http/json/slices.js';
 import { EVENTS_OF_A_BATCH, MAX_BODY } from '../../../src/ingestion/receive/event-limits.js';
 import { finish } from '../../../src/flow/time-slices.js';
 

@@ -13,7 +13,7 @@ import { legacyEventIdOf } from '../../../src/events/event-id.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
-import { type Span, setTracing } from '../../../src/tracing/tracing.js';
+import { type Span, setTracing } from '../../../src/runtime/tracing/tracing.js';
 import { type Interceptor, interceptQueries } from '../../../reliability/rig/query-interceptor.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';

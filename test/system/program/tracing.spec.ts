@@ -8,8 +8,8 @@ import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { cloudEvent, sentThreat } from '../../support/upstream.js';
-import { Collector } from '../../tracing/collector.js';
-import type { ReceivedSpan } from '../../tracing/otlp.js';
+import { Collector } from '../../runtime/tracing/collector.js';
+import type { ReceivedSpan } from '../../runtime/tracing/otlp.js';
 
 const TIMEOUT_MS = 120_000;
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];

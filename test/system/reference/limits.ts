@@ -151,7 +151,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'One event',
       limit: (of) =>
-        `${of.count('src/json/slices.ts', 'MAX_DEPTH')} levels; ${of.count('src/json/slices.ts', 'MAX_TOKENS')} parts; ${of.count('src/events/declaring/validation.ts', 'MAX_LIST')} brands or reviews`,
+        `${of.count('src/http/json/slices.ts', 'MAX_DEPTH')} levels; ${of.count('src/http/json/slices.ts', 'MAX_TOKENS')} parts; ${of.count('src/events/declaring/validation.ts', 'MAX_LIST')} brands or reviews`,
       beyond: 'event rejected',
     },
     {

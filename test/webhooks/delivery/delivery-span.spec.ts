@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../../src/runtime/config.js';
-import { startOpenTelemetry } from '../../../src/tracing/opentelemetry.js';
-import { setTracing } from '../../../src/tracing/tracing.js';
+import { startOpenTelemetry } from '../../../src/runtime/tracing/opentelemetry.js';
+import { setTracing } from '../../../src/runtime/tracing/tracing.js';
 import { eventually } from '../../support/eventually.js';
-import { Collector } from '../../tracing/collector.js';
+import { Collector } from '../../runtime/tracing/collector.js';
 import { Receiver } from './receiver.js';
 import { Rig } from './rig.js';
 

@@ -26,8 +26,8 @@ import {
   type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
-import type { Config } from '../runtime/config.js';
-import type { WriteLog } from '../runtime/log-line.js';
+import type { Config } from '../config.js';
+import type { WriteLog } from '../log-line.js';
 import type { Attributes, SpanOptions, Span, Tracing } from './tracing.js';
 
 type Sampling = NonNullable<Config['sampling']>;

@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util';
-import type { EventLog } from './event-log/event-log.js';
-import { openEventLog } from './event-log/open-event-log.js';
-import { WorkerOps } from './ops/worker-ops.js';
-import { openDatabase } from './postgres/embedded/embedded-postgres.js';
-import { asConfigError } from './postgres/unusable-database.js';
-import { prepareTables } from './read-models/prepare-tables.js';
-import { type Config, readConfig } from './runtime/config.js';
-import { exitWith } from './runtime/exit.js';
-import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
-import type { WriteLog } from './runtime/log-line.js';
-import { createLogger, logThrough } from './runtime/logger.js';
-import { closeTracing, openTracing } from './tracing/open-tracing.js';
+import type { EventLog } from '../event-log/event-log.js';
+import { openEventLog } from '../event-log/open-event-log.js';
+import { WorkerOps } from './worker-ops.js';
+import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
+import { asConfigError } from '../postgres/unusable-database.js';
+import { prepareTables } from '../read-models/prepare-tables.js';
+import { type Config, readConfig } from '../runtime/config.js';
+import { exitWith } from '../runtime/exit.js';
+import { notifySupervisor, shutdownSignal } from '../runtime/lifecycle.js';
+import type { WriteLog } from '../runtime/log-line.js';
+import { createLogger, logThrough } from '../runtime/logger.js';
+import { closeTracing, openTracing } from '../runtime/tracing/open-tracing.js';
 
 /** What a worker works with. The tables have been migrated to this version. */
 export interface WorkerResources {

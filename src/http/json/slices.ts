@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { Invalid } from '../errors.js';
-import type { Work } from '../flow/time-slices.js';
+import { Invalid } from '../../errors.js';
+import type { Work } from '../../flow/time-slices.js';
 
 /** The byte range of one JSON value in a body. The value is not parsed yet. */
 export interface JsonSlice {

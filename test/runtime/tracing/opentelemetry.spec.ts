@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { diag } from '@opentelemetry/api';
-import { startOpenTelemetry } from '../../src/tracing/opentelemetry.js';
-import { readConfig } from '../../src/runtime/config.js';
-import type { SpanOptions, Span, Tracing } from '../../src/tracing/tracing.js';
-import { eventually } from '../support/eventually.js';
+import { startOpenTelemetry } from '../../../src/runtime/tracing/opentelemetry.js';
+import { readConfig } from '../../../src/runtime/config.js';
+import type { SpanOptions, Span, Tracing } from '../../../src/runtime/tracing/tracing.js';
+import { eventually } from '../../support/eventually.js';
 import { Collector } from './collector.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

@@ -1,4 +1,4 @@
-import { Backoff, pause } from '../flow/retry.js';
+import { Backoff, pause } from '../../flow/retry.js';
 import {
   type IngestionEndpoint,
   withPlaces,

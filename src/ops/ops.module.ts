@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { TimeSlices } from '../../flow/time-slices.js';
-import { Readiness } from '../../ops/readiness.js';
+import { TimeSlices } from '../flow/time-slices.js';
+import { Readiness } from './readiness.js';
 
 /** Readiness, metrics and time slices of the event loop, which all features share. */
 @Module({

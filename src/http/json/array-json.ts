@@ -1,4 +1,4 @@
-import type { Work } from '../flow/time-slices.js';
+import type { Work } from '../../flow/time-slices.js';
 
 /** Returns the same text as `JSON.stringify`, but yields after each item. */
 export function* arrayJson(items: readonly unknown[]): Work<string> {

@@ -1,5 +1,5 @@
-import type { Config } from '../runtime/config.js';
-import type { WriteLog } from '../runtime/log-line.js';
+import type { Config } from '../config.js';
+import type { WriteLog } from '../log-line.js';
 import { setTracing, tracing } from './tracing.js';
 
 /**

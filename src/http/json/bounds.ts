@@ -1,4 +1,4 @@
-import { Invalid } from '../errors.js';
+import { Invalid } from '../../errors.js';
 
 /** Limits on the structure of a JSON text. */
 export interface JsonBounds {
