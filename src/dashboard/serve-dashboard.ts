@@ -11,13 +11,13 @@ import { pageHeaders } from '../http/reference/page-headers.js';
 const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';
 
-/** Own files only, no text becomes markup, no framing, no form submission. */
+/** The page loads only files of this service, cannot turn text into markup, be framed or submit forms. */
 const HEADERS = pageHeaders(
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
-/** Versioned files never change, so reopening the page is one request. */
-const UNCHANGING = 'public, max-age=31536000, immutable';
+/** The URL of a file contains the version, so a browser that has the file does not request it again. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -55,8 +55,8 @@ const readDashboard = async (): Promise<Dashboard> => {
 };
 
 /**
- * `GET /dashboard`: an organization's figures for people. The page contains no data; its scripts call the API with the
- * key that the reader enters.
+ * Serves the dashboard of an organization at `GET /dashboard`. The page contains no data; its scripts call the API with
+ * the key that the user enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
   const dashboard = onceMade(readDashboard);
@@ -72,8 +72,8 @@ export const serveDashboard = (instance: FastifyInstance): void => {
       sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
       return reply;
     }
-    // During a rolling upgrade a page may ask an instance of the other version.
-    const caching = request.params.version === version ? UNCHANGING : undefined;
+    // During a rolling upgrade, a page may request its files from an instance of another version.
+    const caching = request.params.version === version ? IMMUTABLE : undefined;
     return sendKept(file, request, reply.headers(HEADERS), caching);
   });
 };

@@ -36,10 +36,13 @@ export type Next =
   /** No records follow: the position in the log that the read models have reached. */
   | { readonly upTo: number };
 
-/** How many of the next records to send: fewer after a rejection, and the same ones after any other failure. */
+/**
+ * The limits of the next batch. After the endpoint has rejected a batch, a smaller batch is sent. After any other failure,
+ * the same records are sent again.
+ */
 export interface BatchLimits {
   readonly size: number;
-  /** The highest position to send, if a batch is retried. */
+  /** The position of the last record of the batch that is retried. */
   readonly upTo?: number | undefined;
 }
 
@@ -103,7 +106,8 @@ export const readNext = async (
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };
-    // No move is needed: the event is about a verdict that only a later event made visible to the organization.
+    // The cursor need not move: the parked event belongs to a verdict that only a later event made visible to the
+    // organization, so the record appears after the cursor.
     return {
       cursor: {
         position,
