@@ -5,7 +5,12 @@ import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { NotFound } from '../errors.js';
 import { ROUTE_NOT_FOUND, sendError } from '../http/errors/error-response.js';
-import { type KeptAnswer, keepAnswer, onceMade, sendKept } from '../http/reference/kept-answer.js';
+import {
+  type StaticResponse,
+  createStaticResponse,
+  memoizeAsync,
+  sendStaticResponse,
+} from '../http/reference/static-response.js';
 import { pageHeaders } from '../http/reference/page-headers.js';
 
 const FOLDER = join(import.meta.dirname, 'page');
@@ -26,16 +31,17 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-const keepFile = async (path: string): Promise<KeptAnswer> => keepAnswer(TYPES[extname(path)]!, await readFile(path));
+const readStaticFile = async (path: string): Promise<StaticResponse> =>
+  createStaticResponse(TYPES[extname(path)]!, await readFile(path));
 
 /** Chart.js's browser build, next to the file that its package exports. */
 const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
 interface Dashboard {
-  readonly page: KeptAnswer;
+  readonly page: StaticResponse;
   /** A hash of the files, part of their URLs. */
   readonly version: string;
-  readonly files: ReadonlyMap<string, KeptAnswer>;
+  readonly files: ReadonlyMap<string, StaticResponse>;
 }
 
 /** Links are relative, so that the page also works under a proxy's path. */
@@ -45,13 +51,19 @@ const readDashboard = async (): Promise<Dashboard> => {
     .map(({ parentPath, name }) => relative(FOLDER, join(parentPath, name)).replaceAll(sep, '/'))
     .sort();
   const paths = [['chart.js', chartJs()] as const, ...names.map((name) => [name, join(FOLDER, name)] as const)];
-  const files = new Map(await Promise.all(paths.map(async ([name, path]) => [name, await keepFile(path)] as const)));
+  const files = new Map(
+    await Promise.all(paths.map(async ([name, path]) => [name, await readStaticFile(path)] as const)),
+  );
   const version = createHash('sha256')
     .update([...files.values()].map(({ tag }) => tag).join())
     .digest('hex')
     .slice(0, 16);
   const page = await readFile(join(FOLDER, PAGE), 'utf8');
-  return { page: await keepAnswer(TYPES['.html']!, page.replaceAll('"./', `"dashboard/${version}/`)), version, files };
+  return {
+    page: await createStaticResponse(TYPES['.html']!, page.replaceAll('"./', `"dashboard/${version}/`)),
+    version,
+    files,
+  };
 };
 
 /**
@@ -59,10 +71,10 @@ const readDashboard = async (): Promise<Dashboard> => {
  * the key that the user enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
-  const dashboard = onceMade(readDashboard);
+  const dashboard = memoizeAsync(readDashboard);
   instance.get('/dashboard', async (request, reply) => {
     const { page } = await dashboard();
-    return sendKept(page, request, reply.headers(HEADERS));
+    return sendStaticResponse(page, request, reply.headers(HEADERS));
   });
   instance.get('/dashboard/', (_request, reply) => reply.redirect('../dashboard', 308));
   instance.get<{ Params: { version: string; '*': string } }>('/dashboard/:version/*', async (request, reply) => {
@@ -74,6 +86,6 @@ export const serveDashboard = (instance: FastifyInstance): void => {
     }
     // During a rolling upgrade, a page may request its files from an instance of another version.
     const caching = request.params.version === version ? IMMUTABLE : undefined;
-    return sendKept(file, request, reply.headers(HEADERS), caching);
+    return sendStaticResponse(file, request, reply.headers(HEADERS), caching);
   });
 };
