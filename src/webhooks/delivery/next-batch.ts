@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { elementJson, type ElementRow } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
-import { type Placed, placed } from '../../records/feed/placed.js';
+import { type PlacedElement, placedElements } from '../../records/feed/placed-elements.js';
 import { type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
@@ -62,8 +62,8 @@ const passesFilter = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow):
 const batchOf = (
   endpoint: Endpoint,
   ids: FeedIds,
-  chosen: readonly Placed[],
-  endOf: (last: Placed) => Cursor,
+  chosen: readonly PlacedElement[],
+  endOf: (last: PlacedElement) => Cursor,
 ): Batch => {
   const texts: string[] = [];
   let bytes = 2;
@@ -117,9 +117,9 @@ export const readNext = async (
       },
     };
   }
-  const elements = placed(page);
+  const elements = placedElements(page);
   if (elements.length === 0) return { upTo: reached };
-  const endOf = ({ position, event, parked }: Placed): Cursor => {
+  const endOf = ({ position, event, parked }: PlacedElement): Cursor => {
     const [next] = page.parked?.[0] ?? [];
     const parkedFrom = earliest(from.parkedFrom, firstParked, next !== undefined && next <= position ? next : null);
     return { position, event, parked, parkedFrom: parked === 0 ? null : parkedFrom };
