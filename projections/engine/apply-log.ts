@@ -139,8 +139,8 @@ export const applyLog = async (
 };
 
 /**
- * Applies the log up to the checkpoint of the live tables, and again up to the new checkpoint, until one repetition takes
- * less than `MAX_CATCH_UP_MS`.
+ * Applies the log up to the checkpoint of the live tables, and again up to the new checkpoint, until one repetition
+ * takes less than `MAX_CATCH_UP_MS`.
  * @returns the position reached, at most the position of the live tables
  */
 export const applyUpToLive = async (

@@ -31,8 +31,8 @@ const MAX_BACKOFF_MS = 5_000;
 /** The statement timeout while a poison event is isolated. Shorter, because all other events wait. */
 export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
 /**
- * How long a transaction may wait for its next statement: as long as a lease is valid. A projector that stalls holds the
- * locks of the checkpoints, and the projector that takes over the lane has to wait for them.
+ * How long a transaction may wait for its next statement: as long as a lease is valid. A projector that stalls holds
+ * the locks of the checkpoints, and the projector that takes over the lane has to wait for them.
  */
 const IDLE_TIMEOUT_MS = 3_000;
 

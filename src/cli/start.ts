@@ -17,10 +17,10 @@ const KILL_TIMEOUT_MS = 500;
 
 /**
  * Returns Node's flags for the API. Node accepts them only on the command line, so this file, the Dockerfile and
- * `docs/operations/deployment.md` all pass them. The flag limits the size of a semi-space, in MB. The default of Node 24
- * uses more memory than 16 MB and is not faster; with 8 MB, routes that query the database are 10 % slower. If the log
- * is in EventStoreDB, the default is kept: the client makes about 50 KB of garbage per append, and ingestion is a sixth
- * faster with the default.
+ * `docs/operations/deployment.md` all pass them. The flag limits the size of a semi-space, in MB. The default of Node
+ * 24 uses more memory than 16 MB and is not faster; with 8 MB, routes that query the database are 10 % slower. If the
+ * log is in EventStoreDB, the default is kept: the client makes about 50 KB of garbage per append, and ingestion is a
+ * sixth faster with the default.
  */
 export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =>
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
@@ -74,8 +74,8 @@ export class Service {
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
     const delivers = openMasterKeys(this.config) !== undefined;
-    // The projector starts first: it migrates the tables or reports why it cannot. Events are then counted as soon as the
-    // API accepts them.
+    // The projector starts first: it migrates the tables or reports why it cannot. Events are then counted as soon as
+    // the API accepts them.
     await this.#projector.start();
     const [{ url }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');

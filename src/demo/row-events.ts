@@ -6,8 +6,8 @@ import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
- * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Event ids are derived from
- * file and line, so that events that are sent a second time are recognised as duplicates.
+ * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Event ids are derived
+ * from file and line, so that events that are sent a second time are recognised as duplicates.
  */
 
 export const ORGANIZATION = 'acme';

@@ -87,8 +87,8 @@ const startErrorOf = ({ postgres }: Binaries, owner: Owner | undefined): string 
 
 /**
  * Finds binaries that the server's user can run: the binaries of the npm package or, if they do not run, a copy next to
- * the cluster. The binaries of the package do not run if the package was installed without its postinstall script, which
- * creates links to libraries, or if the user cannot read the package.
+ * the cluster. The binaries of the package do not run if the package was installed without its postinstall script,
+ * which creates links to libraries, or if the user cannot read the package.
  * @throws Error if this machine cannot run the binaries; the message says what to do instead
  */
 export const findBinaries = async ({ cluster, owner }: ClusterLayout): Promise<Binaries> => {

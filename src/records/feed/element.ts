@@ -17,7 +17,9 @@ export interface ElementRow {
 /** Maximum size in bytes of an element without its `subject` and `data`. */
 export const MAX_ATTRIBUTE_BYTES = 320;
 
-/** Writes an element of the feed as JSON. Concatenated by hand for speed, because a response has up to 1,000 elements. */
+/**
+ * Writes an element of the feed as JSON. Concatenated by hand for speed, because a response has up to 1,000 elements.
+ */
 export const elementJson = (elementId: string, { kind, id, storedAt, item }: ElementRow): string => {
   const attributes =
     `"specversion":"1.0","id":"${elementId}","source":"${FEED_SOURCE}","type":"${FEED_TYPE_PREFIX}${kindOf(kind)}",` +

@@ -76,8 +76,8 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         requireReached(isReplica, found[0]!.upTo, hasWaited ? Infinity : last.position);
         requireUnchanged(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
         const isSameParked = found[0]!.parkedBefore === last.parked;
-        // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is behind.
-        // The primary decides.
+        // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
+        // behind. The primary decides.
         if (isReplica && !isSameParked)
           throw new TooOld('The parked events of the replica differ from those of lastEventId');
         requireUnchanged(isSameParked);

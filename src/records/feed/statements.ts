@@ -5,20 +5,22 @@ import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 /** Maximum size of a response, as JSON. It holds at least one element. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 /**
- * The maximum size of an element in bytes: its item, its attributes and the id of the record, which doubles if JSON escapes
- * each character.
+ * The maximum size of an element in bytes: its item, its attributes and the id of the record, which doubles if JSON
+ * escapes each character.
  */
 const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
-/** Maximum number of parked events listed in a page. If there are more, the response ends before the first unlisted one. */
+/**
+ * Maximum number of parked events listed in a page. If there are more, the response ends before the first unlisted one.
+ */
 export const MAX_PARKED = 1_000;
 
 /** The condition of the index `parked_events_of_entries`. */
 const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
 /**
- * Selects the parked events that would change the feed of the organization if they were applied. An event about an entry
- * of the asset status history concerns the organizations that it names, and the organizations with a verdict from that
- * entry, which the event may remove. If the organizations of such an event are unknown, it concerns every organization.
- * The `order by` clauses make PostgreSQL use the indexes that begin with the compared columns.
+ * Selects the parked events that would change the feed of the organization if they were applied. An event about an
+ * entry of the asset status history concerns the organizations that it names, and the organizations with a verdict from
+ * that entry, which the event may remove. If the organizations of such an event are unknown, it concerns every
+ * organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared columns.
  */
 const parkedWhere = (condition: string): string => `
           (
@@ -95,8 +97,8 @@ export const rowsOf = (page: FeedPage): ElementRow[] => {
 };
 
 /**
- * Creates the statement that reads the next elements of an organization's feed. It merges one index range for each kind,
- * in one snapshot.
+ * Creates the statement that reads the next elements of an organization's feed. It merges one index range for each
+ * kind, in one snapshot.
  * @param kinds as in `kinds.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {

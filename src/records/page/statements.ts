@@ -15,7 +15,10 @@ const MAX_PREPARED_BRANCHES = 12;
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
-  /** The last examined key, from which the next page continues. Null: it continues from the last row, or no page follows. */
+  /**
+   * The last examined key, from which the next page continues. Null: it continues from the last row, or no page
+   * follows.
+   */
   readonly lastExamined: readonly [newest: number, id: string] | null;
 }
 

@@ -37,8 +37,8 @@ export type Next =
   | { readonly upTo: number };
 
 /**
- * The limits of the next batch. After the endpoint has rejected a batch, a smaller batch is sent. After any other failure,
- * the same records are sent again.
+ * The limits of the next batch. After the endpoint has rejected a batch, a smaller batch is sent. After any other
+ * failure, the same records are sent again.
  */
 export interface BatchLimits {
   readonly size: number;
