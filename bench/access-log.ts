@@ -1,13 +1,13 @@
-import { CONNECTIONS, ECHO, openDoors, watchGenerator } from './route-overhead.js';
+import { CONNECTIONS, ECHO, startServers, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
 import { wire } from './load.js';
 import { issueKeys, startApi } from './services.js';
 
-/** The route of G1 with its access log, whose reader is the bench, beside the same service without one. */
+/** Compares the route of G1 with and without the access log. The bench reads the log. */
 export const accessLog: Goal = {
   name: 'G1b',
   run: async (bench) => {
-    const { load } = await openDoors(bench);
+    const { load } = await startServers(bench);
     const database = await bench.database();
     const start = (setting: string) => startApi(bench, database, 'bench/bench-app.js', { ACCESS_LOG: setting });
     const [off, on] = [await start('off'), await start('on')];

@@ -8,9 +8,9 @@ import { openLog } from './services.js';
 
 const INSERT = { name: 'bench-insert', text: 'insert into bench.plain (n) values ($1)' };
 
-/** Appends one event after another, each to a stream of its own, as the door does with events that come singly. */
+/** Appends single events, each to a new stream, as the ingestion endpoint does with requests of one event. */
 const appendOne = (log: EventLog): (() => Promise<unknown>) => {
-  // Made before the clock runs; each append makes a new one of them by its number.
+  // Created before the measurement; each append turns one of them into a new event by inserting a number.
   const made = storedEvents(upstreamEvents(1_000, 998));
   let n = 0;
   return () => {
@@ -25,7 +25,7 @@ const insertOne = (pool: Pool): (() => Promise<unknown>) => {
   return () => pool.query({ ...INSERT, values: [n++] });
 };
 
-/** One durable event, beside the least that PostgreSQL can keep durably: one number in a table without an index. */
+/** Compares a durable append of one event with the smallest durable write: one number into a table without an index. */
 export const appendSingle: Goal = {
   name: 'G5',
   run: async (bench) => {
@@ -53,7 +53,7 @@ export const appendSingle: Goal = {
         measured: paired.ratio,
         must: 0.6,
         aim: 0.74,
-        note: rates(paired, 'a second'),
+        note: rates(paired, 'per second'),
       });
     }
     const rows: Growth['rows'][number][] = [];
@@ -67,7 +67,7 @@ export const appendSingle: Goal = {
       }
       rows.push([size, Math.round((done * 1000) / (performance.now() - from)).toLocaleString('en-US')]);
     }
-    bench.keepGrowth({ what: 'Appends by size of a batch', columns: ['events', 'events a second'], rows });
+    bench.keepGrowth({ what: 'Appends by size of a batch', columns: ['events', 'events per second'], rows });
     return lines;
   },
 };

@@ -1,6 +1,6 @@
 /**
- * Appends with the adapter, or with the client package as it is: each in a process of its own, because the adapter
- * changes the package in its, and so that both have the same room.
+ * Appends with the adapter or with the unchanged client package. Each runs in a separate process, because the adapter
+ * patches the package in its process, and so that both have the same resources.
  */
 import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
@@ -10,14 +10,16 @@ import { answerParent } from './process.js';
 import { withPrefix } from '../test/support/event-store.js';
 import { untilTaken } from './until-taken.js';
 
-/** Appends for `ms`: `lots` at a time, each of `lot` appends sent together. Answered with lots a second. */
+/**
+ * Appends for `ms` milliseconds: `lots` concurrent batches of `lot` appends. The response is the batches per second.
+ */
 export interface Appending {
   readonly lot: number;
   readonly lots: number;
   readonly ms: number;
 }
 
-/** Writes this number of events as another service in the same store would. */
+/** Writes `foreign` events of another application to the same store. */
 export interface Filling {
   readonly foreign: number;
 }

@@ -9,7 +9,7 @@ import { issueKeys, sourcesFile, startApi, temporaryFolder } from './services.js
 
 const check = (content: string): Request => ({ method: 'POST', path: '/v2/asset/check', body: { content } });
 
-/** Five sources as shipped, four of them lists from files, beside the route of G1 in the same process. */
+/** Compares the asset check, with the five shipped sources of which four are lists from files, with the route of G1. */
 export const assetCheckRoute: Goal = {
   name: 'G6c',
   run: async (bench) => {

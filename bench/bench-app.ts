@@ -1,6 +1,6 @@
 /**
- * The whole API with three routes more, which need no table of the service: so that what every route costs (key, rate,
- * validation, headers, counting) is measured apart from what a route does. Run as a process of its own.
+ * The whole API with three more routes, which need no table of the service. They measure the overhead of every route
+ * (key, rate limit, validation, headers, counting) without the work of a real route. It runs in a separate process.
  */
 import { Body, Controller, Get, HttpCode, Module, Post, Query } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -57,7 +57,7 @@ export const catchUpAgainstIdleConsumer: Goal = {
         unit: '×',
         must: 10,
         aim: 20,
-        note: rates(paired, 'events a second'),
+        note: rates(paired, 'events per second'),
       },
     ];
   },

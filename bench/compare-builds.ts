@@ -10,7 +10,7 @@ import { short, table } from './table.js';
 const ROUNDS = 3;
 const run = promisify(execFile);
 
-/** A commit that was checked out and built in a folder of its own. */
+/** A commit that was checked out and built in a temporary folder. */
 interface Build {
   readonly folder: string;
   /** The compiled bench, relative to the folder. */

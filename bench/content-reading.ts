@@ -4,7 +4,7 @@ import type { Goal } from './goal.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 const LENGTHS = [1_024, 2_048, 4_096] as const;
-/** The median of many readings, in ms, so that what else the machine does does not count. */
+/** Returns the median duration of many readings in ms, so that other load of the machine has little effect. */
 const timeOf = (content: string, sliceMs: number): number => {
   const times: number[] = [];
   const end = performance.now() + sliceMs;
@@ -25,7 +25,7 @@ const slowestOf = (length: number, sliceMs: number): Slowest =>
     .map(([shape, content]) => ({ shape, ms: timeOf(content, sliceMs) }))
     .reduce((one, other) => (other.ms > one.ms ? other : one));
 
-/** The slowest of many shapes of content, at lengths that double: reading grows no faster than what is read. */
+/** Reads the slowest of many shapes of content at doubling lengths: the duration must grow at most linearly. */
 export const contentReading: Goal = {
   name: 'G15',
   run: async (bench) => {

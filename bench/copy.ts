@@ -4,10 +4,10 @@ import type { Pool } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Slice } from './paired.js';
 
-/** Of one COPY and its commit. */
+/** Rows per COPY. Each COPY is one transaction. */
 const ROWS = 10_000;
 
-/** Sends rows by PostgreSQL's bulk load. */
+/** Inserts rows with `COPY`. */
 export const copyRows = async (pool: Pool, into: string, lines: string): Promise<void> => {
   const connection = await pool.connect();
   try {
@@ -20,7 +20,9 @@ export const copyRows = async (pool: Pool, into: string, lines: string): Promise
   }
 };
 
-/** A slice of sending lines, a commit for each 10,000 of them; empties the table where their end is near. */
+/**
+ * A slice that copies lines in transactions of 10,000. It empties the table and starts over when few lines are left.
+ */
 export const copying = (pool: Pool, into: string, lines: readonly string[]): Slice => {
   let next = 0;
   return async (ms) => {

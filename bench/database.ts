@@ -16,7 +16,7 @@ export interface Database {
 }
 
 export interface Server {
-  /** Its version, in words. */
+  /** The version of the server, as text. */
   readonly version: string;
   createDatabase(): Promise<Database>;
   stop(): Promise<void>;
@@ -24,10 +24,10 @@ export interface Server {
 
 const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
-/** The PostgreSQL of the run: the one that is named, or an embedded one in a temporary folder. */
+/** Opens the PostgreSQL of the run: the configured one, or an embedded one in a temporary folder. */
 export const openServer = async (url: string | undefined, say: (line: string) => void): Promise<Server> => {
   const folder = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
-  // Where we are root the server is another user, who has to pass.
+  // If this process is root, the server runs as another user, who needs access to the folder.
   if (process.getuid?.() === 0) await chmod(folder, 0o711);
   const server = await openDatabase({ databaseUrl: url, dataDir: folder }, say);
   const superuser = url ?? (await superuserOf(folder));

@@ -3,8 +3,8 @@ import { storedEvents, upstreamEvents } from './events.js';
 type Entry = ReturnType<typeof storedEvents>[number];
 
 /**
- * Gives one event after another, each of another id and to another stream.
- * @param run eight hexadecimal digits that no other run on the same store has
+ * Returns a function that creates events with distinct ids and distinct streams.
+ * @param run eight hexadecimal digits, different for each run on the same store
  */
 export const distinctEvents = (run: string): (() => Entry) => {
   const made = storedEvents(upstreamEvents(1_000, 997));

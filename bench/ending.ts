@@ -8,7 +8,7 @@ export class Ending {
   private readonly ends: (() => Promise<unknown>)[] = [];
   private running: Promise<void> | undefined;
 
-  /** @param maxMs how long one of them may take */
+  /** @param maxMs the timeout of each function, in ms */
   constructor(
     private readonly say: (line: string) => void,
     private readonly maxMs = MAX_END_MS,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** Nothing is timed before all variants have given the same result. */
+/** Checks that two variants give the same result, before either is timed. */
 export const requireEqual = (what: string, base: unknown, target: unknown): void => {
   if (isDeepStrictEqual(base, target)) return;
   const show = (value: unknown): string => JSON.stringify(value).slice(0, 400);

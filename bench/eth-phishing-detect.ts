@@ -17,7 +17,7 @@ interface Detector {
 
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+$/;
 
-/** Half listed or below it, a tenth allowed, the rest hosts that nobody lists, as a person's day of browsing has them. */
+/** Hosts to check: half are on the list or below a listed host, a tenth are allowed, the others are not on the list. */
 const askedHosts = ({ blacklist, whitelist }: Config, random: Random): string[] =>
   Array.from({ length: 2_000 }, (_, n) => {
     const drawn = random.int(10);
@@ -26,7 +26,9 @@ const askedHosts = ({ blacklist, whitelist }: Config, random: Random): string[] 
     return `${random.pick(['', 'www.', 'shop.', 'a.b.'])}unlisted-address-${n}.${random.pick(['com', 'org', 'de'])}`;
   }).filter((host) => HOST.test(host));
 
-/** The verdicts of eth-phishing-detect on its own list, look-alikes included, beside its own detector. */
+/**
+ * Compares checks against the list of eth-phishing-detect, including look-alikes, with the detector of that package.
+ */
 export const ethPhishingDetect: Goal = {
   name: 'G6b',
   run: async (bench) => {

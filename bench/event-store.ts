@@ -21,7 +21,7 @@ import { startApi } from './services.js';
 import { startAppender } from './start-appender.js';
 import { untilTaken } from './until-taken.js';
 
-/** The server the run is told of, or the double in a process of its own. */
+/** Returns the URL of the configured server, or starts the double in a separate process. */
 const openStore = async (bench: Bench): Promise<string> => {
   const given = process.env['TEST_EVENTSTORE_URL'];
   if (given) return given;
@@ -33,7 +33,7 @@ const openStore = async (bench: Bench): Promise<string> => {
 
 const INGESTED_AT_ONCE = 1_000;
 
-/** Batches through the endpoint of an API, without a projector. Each event is another threat's, so another stream's. */
+/** A slice of batches to `POST /v2/events`, without a projector. Each event has a different threat and stream. */
 const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise<Slice> => {
   const { url } = await startApi(bench, await bench.database(), undefined, { EVENTSTORE_URL: storeUrl });
   const { key } = await issueApiKey(log, { scopes: ['ingest'] });
@@ -46,17 +46,17 @@ const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise
     const body = Buffer.from(JSON.stringify(events));
     await untilTaken(() => post(agent, url, key, body));
   };
-  // Twice, so that one is read while the other is stored.
+  // Two senders, so that the API parses one batch while it stores the other.
   const slice = inParallel(2, one);
   return async (ms) => (await slice(ms)) * INGESTED_AT_ONCE;
 };
 
-/** The adapter beside the bare client, on the same server: appending, following, projecting. */
+/** Compares the adapter with the bare client on the same server: appending, following and projecting. */
 export const eventStore: Goal = {
   name: 'ES',
   run: async (bench) => {
     const url = await openStore(bench);
-    // A server may be kept; what this run writes is apart from what others wrote.
+    // The server may contain events of earlier runs, so each run uses a prefix of its own.
     const run = Date.now().toString(16).slice(-8);
     const openLog = async (prefix: string): Promise<EventLog> => {
       const log = await createEventStoreDbLog(withPrefix(url, prefix));
@@ -75,14 +75,14 @@ export const eventStore: Goal = {
         against,
         measured: paired.ratio,
         must,
-        note: rates(paired, 'a second'),
+        note: rates(paired, 'per second'),
       });
     };
 
-    const once1 = [next(), next()];
+    const pair = [next(), next()];
     requireEqual(
-      'new, then known',
-      [await log.appendAll(once1), await log.appendAll(once1)],
+      'first append, then repeated append',
+      [await log.appendAll(pair), await log.appendAll(pair)],
       [
         [false, false],
         [true, true],
@@ -96,7 +96,7 @@ export const eventStore: Goal = {
       line(`EventStoreDB: append, ${inFlight} in flight`, 'the bare client', 0.9, paired);
     }
     line(
-      'EventStoreDB: append, batches of 200 over as many streams',
+      'EventStoreDB: append, batches of 200 events for 200 streams',
       'the bare client',
       0.9,
       await measure(bench, 'ES batches', {
@@ -116,7 +116,7 @@ export const eventStore: Goal = {
           base: bareClient.appending(256),
           target: await ingesting(bench, withPrefix(url, `bench.${run}.`), log),
         },
-        // A batch takes half a second, and a slice should be of many.
+        // A batch takes half a second, and a slice should contain many batches.
         bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 4_000 },
       ),
     );
@@ -171,7 +171,7 @@ export const eventStore: Goal = {
     const alone = await begin(`full.${run}.`);
     await fill(alone.log, 0, events);
     await follow('alone', alone);
-    bench.say(`The same, with ${foreign.toLocaleString('en-US')} events of others before, between and after`);
+    bench.say(`Fills it again, with ${foreign.toLocaleString('en-US')} events of another application in between`);
     const shared = await begin(`shared.${run}.`);
     await bareClient.fill(foreign / 3);
     await fill(shared.log, 0, events / 2);

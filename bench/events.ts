@@ -14,8 +14,9 @@ const types = zipfBounds(TYPES.length);
 const SETTLED = ['APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'BLOCKED', 'WATCHLISTED', 'REJECTED'];
 
 /**
- * What upstream reports, in the order of time: of 100 events 68 are new threats, 12 reports, 8 takedowns, and 12 change
- * or delete a record that came before. Organizations and types by Zipf, the same with every run.
+ * Returns upstream events in chronological order: of 100 events, 68 are new threats, 12 reports, 8 takedowns, and 12
+ * change or delete an earlier record. Organizations and types follow a Zipf distribution. Every run gets the same
+ * events.
  */
 export const upstreamEvents = (count: number, seed = 1): Sent[] => {
   const random = new Random(seed);
@@ -62,5 +63,5 @@ export const upstreamEvents = (count: number, seed = 1): Sent[] => {
   return events;
 };
 
-/** As the door stores them. */
+/** Converts events to the form in which the ingestion endpoint stores them. */
 export const storedEvents = (events: readonly Sent[]) => events.map(stored);

@@ -6,7 +6,7 @@ export const ORGANIZATIONS = 100;
 export const DAYS = 1_000;
 /** The first of the days: 2024-01-01. */
 export const FIRST_DAY = 19_723;
-/** Zipf gives the first one some fifth of everything. */
+/** The largest organization has about a fifth of all facts (Zipf distribution). */
 export const LARGEST = 'org-1';
 export const TYPES = (
   'URL PAGE ADDRESS TWITTER TELEGRAM DISCORD DISCORD_USER EMAIL FACEBOOK INSTAGRAM ' +
@@ -16,7 +16,7 @@ export const TYPES = (
 )
   .trim()
   .split(' ');
-/** Of 100 facts. */
+/** The measures of 100 facts. */
 const MEASURES = [
   ...Array<number>(70).fill(MEASURE.threat),
   ...Array<number>(12).fill(MEASURE.report),
@@ -25,21 +25,24 @@ const MEASURES = [
   ...Array<number>(4).fill(MEASURE.takedownCompleted),
 ];
 
-/** The upper bounds by which an even number from 0 to 1 picks one of `n`, the first most often (Zipf, s = 1). */
+/**
+ * Returns the bounds that map a uniform random number from 0 to 1 to one of `n` values with a Zipf distribution
+ * (s = 1).
+ */
 export const zipfBounds = (n: number): number[] => {
   const weights = Array.from({ length: n }, (_, i) => 1 / (i + 1));
   const whole = weights.reduce((sum, weight) => sum + weight, 0);
   let sum = 0;
-  // The last bound, 1, is left out: what is above the one before it is the last.
+  // The last bound is omitted, because it is always 1.
   return weights.slice(0, -1).map((weight) => (sum += weight) / whole);
 };
 
-/** How a plain service keeps them: the same facts in a table with one covering index, and no rollup. */
+/** The table of the peer: the same facts with one covering index and no rollup. */
 export const PLAIN_FACTS = 'bench.facts';
 
 /**
- * Fills the read model of the metrics as the projection would have, in statements over all of it, and the plain table
- * beside it. The facts are evenly strewn over the days, in the order of time, and the same with every run.
+ * Fills the tables of the metrics as the projection would, but with a few large statements, and the table of the peer.
+ * The facts are spread evenly over the days, in chronological order. Every run gets the same facts.
  */
 export const fillFacts = async (pool: Pool, facts: number, organizations = ORGANIZATIONS): Promise<void> => {
   const connection = await pool.connect();

@@ -6,17 +6,17 @@ import { listedRecords, PAGE } from './listed-records.js';
 import { issueKeys, startApi } from './services.js';
 import type { Slice } from './paired.js';
 
-/** The same rows in the same order, as one who has the database would read them. */
+/** Reads the same rows in the same order directly from the database. */
 const RAW = {
   name: 'bench-feed',
   text: `select position, id, stored_at, item from read.listed_records
     where organization = $1 and kind = ${LISTED_KIND.threat} and position > $2 order by position limit ${PAGE}`,
 };
 
-/** The id of an element; an item's has another form. */
+/** Matches ids of elements. The ids inside their data have another form. */
 const ELEMENT_ID = /"id":"([\w-]{8}\.[\w-]{22})"/g;
 
-/** A slice of reading page after page, from the beginning and again where the end was. */
+/** A slice that reads page after page, and starts over at the end. */
 const paging = <Place>(
   next: (after: Place | undefined) => Promise<{ read: number; last: Place | undefined }>,
 ): Slice => {
@@ -33,18 +33,18 @@ const paging = <Place>(
   };
 };
 
-/** A full copy by the feed over HTTP, beside reading the rows and writing them as JSON in one process. */
+/** Compares a full copy from the feed over HTTP with reading the rows and writing them as JSON in one process. */
 export const feedCopy: Goal = {
   name: 'G18b',
   run: async (bench) => {
     const { database } = await listedRecords(bench);
     const { url } = await startApi(bench, database);
     const [key] = await issueKeys(database, ['read'], [LARGEST]);
-    /** As text: what a client makes of it is not the service's work. */
+    /** Returns the page as text, because parsing it is the work of the client. */
     const ask = async (last: string | undefined): Promise<string> => {
       const query = last === undefined ? '' : `?lastEventId=${last}`;
       const answer = await fetch(`${url}/v2/organization/feed${query}`, {
-        // The rows beside it are not compressed either.
+        // The peer does not compress the rows either.
         headers: { 'x-api-key': key!, 'accept-encoding': 'identity' },
       });
       if (!answer.ok) throw new Error(`The feed answered ${answer.status}: ${await answer.text()}`);
@@ -75,7 +75,7 @@ export const feedCopy: Goal = {
         measured: paired.ratio,
         must: 0.4,
         aim: 0.6,
-        note: rates(paired, 'records a second'),
+        note: rates(paired, 'records per second'),
       },
     ];
   },

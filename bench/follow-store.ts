@@ -5,7 +5,7 @@ import type { Database } from './database.js';
 import { forget, project } from './log-work.js';
 import type { Slice } from './paired.js';
 
-/** A log in the store: nothing of it is at or before `origin`, so what the store held before is not passed over. */
+/** A log in the store. All its events are after `origin`, so that reading can skip what the store contained before. */
 export interface Stored {
   readonly log: EventLog;
   readonly prefix: string;
@@ -15,7 +15,7 @@ export interface Stored {
 /** Follows a log from its origin until `isEnough`. */
 type Follow = (isEnough: (count: number) => boolean) => Promise<void>;
 
-/** Follows a whole log, and again until the slice's time has passed. */
+/** A slice that follows the whole log, and repeats this until its time has passed. */
 export const following =
   (total: number, follow: Follow): Slice =>
   async (ms) => {
@@ -37,7 +37,7 @@ export const withClient =
         fromPosition: { commit: origin, prepare: origin },
         filter: streamNameFilter({
           prefixes: STREAM_PREFIXES.map((name) => prefix + name),
-          // As the adapter asks, so that neither is told more of what lies between.
+          // The same options as the adapter, so that both get the same number of checkpoints.
           maxSearchWindow: 2_048,
           checkpointInterval: 1,
         }),
@@ -70,7 +70,7 @@ export const withAdapter =
     );
   };
 
-/** The projector over the same log, begun anew where it ends. */
+/** A slice that projects the log from its beginning, again and again until its time has passed. */
 export const projecting = async ({ log, origin }: Stored, database: Database): Promise<Slice> => {
   const positions: bigint[] = [];
   for (let page; page === undefined || page.length > 0; positions.push(...page.map(({ position }) => position)))
@@ -88,7 +88,7 @@ export const projecting = async ({ log, origin }: Stored, database: Database): P
         (at) => tookMs + performance.now() - from >= ms || at >= positions.at(-1)!,
       );
       tookMs += performance.now() - from;
-      // It may be past them, in what others wrote.
+      // The position may be beyond the last event of this log, among the events of other applications.
       done += positions.findLastIndex((position) => position <= reached) + 1;
     }
     return (done * 1_000) / tookMs;

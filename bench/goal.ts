@@ -2,14 +2,17 @@ import type { Database } from './database.js';
 import { type SliceSchedule, measurePaired, type Pair, type Paired } from './paired.js';
 import type { Quartiles } from './statistics.js';
 
-/** One line of the table at the end. */
+/** One line of the table at the end. `compare-builds.ts` matches the lines of two builds by `goal` and `what`. */
 export interface Line {
   readonly goal: string;
+  /** What was measured. */
   readonly what: string;
+  /** What it was compared with; `-` if nothing. */
   readonly against: string;
   readonly measured: Quartiles;
   /** `×`, `ms`, `s`, `MB` … */
   readonly unit: string;
+  /** The required value: a minimum, or a maximum if `more` is false. */
   readonly must: number;
   /** The aim beyond the required value, if there is one. */
   readonly aim?: number;
@@ -32,11 +35,11 @@ export interface Measured extends Omit<Line, 'goal' | 'unit'>, Partial<Pick<Line
 export interface Sizes {
   /** A smoke run: every goal runs, but the figures are meaningless. */
   readonly quick: boolean;
-  /** Facts of the large data set. */
+  /** The number of facts in the large data set. */
   readonly facts: number;
-  /** Events in the log that is caught up with. */
+  /** The number of events in the log that is projected. */
   readonly events: number;
-  /** Whether growth is measured up to four times that many. */
+  /** Whether growth is measured up to 20 million events, and up to four times `facts`. */
   readonly twenty: boolean;
   readonly schedule: SliceSchedule;
 }
@@ -48,11 +51,11 @@ export interface Bench {
   database(): Promise<Database>;
   /** Created once per run and shared between goals. */
   shared<T>(name: string, make: () => Promise<T>): Promise<T>;
-  /** A line that is in the table even if its goal fails later. */
+  /** Adds a line to the table, even if the goal fails later. */
   keep(line: Measured): void;
-  /** A table beside the lines. */
+  /** Prints an additional table. */
   keepGrowth(growth: Growth): void;
-  /** Registers a clean-up function; they run in reverse order at the end of the run. */
+  /** Registers a clean-up function. Clean-up functions run in reverse order at the end of the run. */
   onEnd(end: () => Promise<unknown>): void;
   say(line: string): void;
 }

@@ -22,12 +22,12 @@ const LARGE = 'large';
 const LISTED = 'listed';
 const PATH = '/v2/organization/asset-groups';
 const GET = { method: 'GET', path: PATH } as const;
-/** The peer has no keys. */
+/** The peer checks no key. */
 const PEER_GET = { method: 'GET', path: `${PATH}?organization=${LISTED}` } as const;
 const PAGE = 1_000;
 const CONNECTIONS = 16;
 
-/** A quota that nothing uses up. */
+/** A quota that the bench cannot use up. */
 const unlimited = (pool: Pool): DailyQuota =>
   new DailyQuota(pool, readConfig({ INGEST_EVENTS_PER_DAY: '0', INGEST_BYTES_PER_DAY: '0' }), new Registry());
 
@@ -66,7 +66,7 @@ const follow = async (bench: Bench, { pool }: Database, log: EventLog): Promise<
   await pool.query('vacuum analyze read.asset_groups');
 };
 
-/** A create among many groups, beside one in an organization that has none, and the list beside a plain SELECT. */
+/** Compares creating a group among many groups with creating one without other groups, and the list with a `SELECT`. */
 export const groups: Goal = {
   name: 'groups',
   run: async (bench) => {
@@ -103,14 +103,14 @@ export const groups: Goal = {
         against: 'create in an empty one',
         measured: cost.ratio,
         must: 0.667,
-        note: rates(cost, 'a second'),
+        note: rates(cost, 'per second'),
       },
       {
         what: `list of ${some.toLocaleString('en-US')} groups over HTTP, ${CONNECTIONS} connections`,
         against: 'node:http selecting the same rows',
         measured: listed.ratio,
         must: 0.4,
-        note: rates(listed, 'requests a second'),
+        note: rates(listed, 'requests per second'),
       },
     ];
   },

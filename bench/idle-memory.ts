@@ -11,13 +11,13 @@ import { quartilesOf } from './statistics.js';
 
 const SETTLED_MS = 5_000;
 
-/** What the machine has given to a process, in MB. */
+/** Returns the resident memory of a process, in MB. */
 export const residentMegabytes = async (pid: number): Promise<number> => {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)]);
   return Number(stdout.trim()) / 1024;
 };
 
-/** An API as it is some seconds after its start, once `isLoaded`. */
+/** Measures an API some seconds after its start, or after it has loaded the list with the host `listed`. */
 const measureOnce = async (bench: Bench, sources: string, listed: string | undefined): Promise<number> => {
   const database = await bench.database();
   const { url, child } = await startApi(bench, database, 'src/main.js', { SOURCES_FILE: sources });

@@ -9,9 +9,9 @@ import { post } from './post.js';
 import { issueKeys, startApi } from './services.js';
 
 const BATCH = 1_000;
-/** A sender that wants to get on has a few requests under way. */
+/** A fast sender keeps a few requests in flight. */
 const SENDERS = 4;
-/** The door with full batches, beside a COPY of the rows that it stores into a table with the same indexes. */
+/** Compares ingesting full batches with a COPY of the stored rows into a table with the same indexes. */
 export const ingestAgainstCopy: Goal = {
   name: 'G5b',
   run: async (bench) => {
@@ -22,7 +22,7 @@ export const ingestAgainstCopy: Goal = {
     const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
     await pool.query('create schema bench; create table bench.events (like log.events including all)');
 
-    // Each batch is the same events of other records: made before the clock runs.
+    // Every batch has the same events for other records. The text to fill in is created before the measurement.
     let batches = 0;
     const events = upstreamEvents(BATCH, 6);
     const text = JSON.stringify(events.map((event) => cloudEvent({ ...event, id: `@@${event.id}` }))).replaceAll(
@@ -109,7 +109,7 @@ export const ingestAgainstCopy: Goal = {
         measured: paired.ratio,
         must: 0.15,
         aim: 0.3,
-        note: rates(paired, 'events a second'),
+        note: rates(paired, 'events per second'),
       },
     ];
   },

@@ -4,13 +4,13 @@ import type { Goal } from './goal.js';
 import { type Follow, measureDelays, PER_SECOND } from './single-events.js';
 
 const followFeed: Follow = async ({ url, key, count }) => {
-  /** When each came out of the feed, by its id. */
+  /** When the feed returned each event, by event id. */
   const seen = new Map<string, number>();
   const read = async (): Promise<void> => {
     for (let last = ''; seen.size < count;) {
       const answer = await fetch(`${url}/v2/organization/feed?timeout=20000${last}`, { headers: { 'x-api-key': key } });
       if (answer.status === 503) {
-        // The lists are not filled yet.
+        // The initial backfill is not complete yet.
         await sleep(100);
         continue;
       }
@@ -24,12 +24,12 @@ const followFeed: Follow = async ({ url, key, count }) => {
   await sleep(500);
   return async (answered) => {
     await reading;
-    requireEqual('came out of the feed', [...answered.keys()].sort(), [...seen.keys()].sort());
+    requireEqual('events returned by the feed', [...answered.keys()].sort(), [...seen.keys()].sort());
     return [...answered].map(([id, at]) => Math.max(0, seen.get(id)! - at));
   };
 };
 
-/** From the answer to an event to the answer of a request that waited for it at the feed, events coming singly. */
+/** Measures the time from the acknowledgement of a single event to the response of a long poll of the feed. */
 export const ingestToFeed: Goal = {
   name: 'G18a',
   run: async (bench) => [

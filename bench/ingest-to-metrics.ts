@@ -4,7 +4,7 @@ import type { Goal } from './goal.js';
 import { type Follow, measureDelays, PER_SECOND } from './single-events.js';
 
 const followMetrics: Follow = async ({ url, key, count }) => {
-  /** When n were counted. */
+  /** When the metrics first counted n events. */
   const counted: number[] = [];
   const ask = async (): Promise<number> => {
     const response = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key } });
@@ -26,7 +26,7 @@ const followMetrics: Follow = async ({ url, key, count }) => {
   };
 };
 
-/** From the answer to an event to the metrics that count it, over HTTP at both ends, events coming singly. */
+/** Measures the time from the acknowledgement of a single event to a response of the metrics that counts it. */
 export const ingestToMetrics: Goal = {
   name: 'G8',
   run: async (bench) => [

@@ -3,7 +3,7 @@ import { requireEqual } from './equal.js';
 import type { Goal } from './goal.js';
 import { type Follow, measureDelays, PER_SECOND } from './single-events.js';
 
-/** One acknowledgement of so many is followed by a read: 50 reads a second. */
+/** One of this many acknowledgements is followed by a read, which results in 50 reads per second. */
 const READ_EVERY = 10;
 
 const readWithTokens: Follow = async (reader) => {
@@ -11,7 +11,7 @@ const readWithTokens: Follow = async (reader) => {
   const organization = `${url}/v2/organization`;
   const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(organization + path, { headers: { 'x-api-key': key, ...headers } });
-  // The lists answer once they have been filled for the first time.
+  // Lists are rejected until the initial backfill is complete.
   while ((await ask('/threats')).status !== 200) await sleep(100);
   const reading: Promise<number>[] = [];
   const read = async (path: string, token: string): Promise<number> => {
@@ -26,9 +26,9 @@ const readWithTokens: Follow = async (reader) => {
   reader.onAnswered = (id, token) => {
     acknowledged += 1;
     if (acknowledged % READ_EVERY !== 0) return;
-    // The record of the event, which is 404 if the answer does not include it, and the metrics in turn.
+    // Alternates between the record of the event, which is a 404 if the response does not include it, and the metrics.
     const answered = read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token);
-    // Thrown at the end, when all are awaited.
+    // The error is thrown at the end, when all reads are awaited.
     answered.catch(() => {});
     reading.push(answered);
   };
@@ -39,7 +39,7 @@ const readWithTokens: Follow = async (reader) => {
   };
 };
 
-/** From the acknowledgement of an event to the answer of a read with its token, events coming singly. */
+/** Measures the response time of reads that send the `Consistency-Token` of an event acknowledged just before. */
 export const ingestToToken: Goal = {
   name: 'G21',
   run: async (bench) => [

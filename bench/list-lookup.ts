@@ -6,7 +6,7 @@ import { inMemory, oneAfterAnother } from './paired.js';
 
 const FIND = { name: 'bench-find-host', text: 'select host from bench.hosts where host = any($1::text[])' };
 
-/** What one list says of a host: content read, hashes made, the table asked, beside an index in PostgreSQL. */
+/** Compares looking up a host in one list (parsing, hashing and the table) with an index in PostgreSQL. */
 export const listLookup: Goal = {
   name: 'G6a',
   run: async (bench) => {
@@ -42,7 +42,7 @@ export const listLookup: Goal = {
     if (kept === 0) throw new Error('Nothing was found');
     return [
       {
-        what: `look-up of a host and all above it, ${hosts.length.toLocaleString('en-US')} entries in memory`,
+        what: `look-up of a host and its parent domains, ${hosts.length.toLocaleString('en-US')} entries in memory`,
         against: 'PostgreSQL = any',
         measured: paired.ratio,
         unit: '×',

@@ -12,14 +12,14 @@ export interface Listed {
   readonly records: number;
 }
 
-/** Elements of a full answer of the feed; the log has the events at which one ends. */
+/** Elements in a full page of the feed. The log contains only the last event of each page. */
 export const PAGE = 1_000;
 const FIRST = FIRST_DAY * MS_PER_DAY;
 
-/** When the n-th of so many was created. ms */
+/** Returns when the n-th of `records` records was created, in ms since 1970. */
 export const createdAt = (n: number, records: number): number => FIRST + Math.floor((n * DAYS * MS_PER_DAY) / records);
 
-/** Threats of one organization, as lists and the feed find them; made once a run. */
+/** Creates the listed threats of one organization, once per run. */
 export const listedRecords = (bench: Bench): Promise<Listed> =>
   bench.shared('listed records', async () => {
     const from = performance.now();
@@ -34,7 +34,7 @@ export const listedRecords = (bench: Bench): Promise<Listed> =>
     return { database, records };
   });
 
-/** In one statement, and indexed afterwards. */
+/** Inserts the records in one statement, and creates the indexes afterwards. */
 const fill = async (pool: Pool, records: number, logId: string): Promise<void> => {
   const connection = await pool.connect();
   try {

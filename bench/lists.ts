@@ -15,17 +15,17 @@ const WORDS = [
 ];
 const ENDINGS = ['com', 'xyz', 'io', 'net', 'top', 'app', 'co.uk', 'org', 'site'];
 
-/** A host as phishers name theirs; the number makes it another one. */
+/** Returns a host name typical of phishing. Hosts with different numbers are distinct. */
 export const phishingHost = (random: Random, n: number): string =>
   `${random.pick(WORDS)}-${random.pick(WORDS)}${n.toString(36)}.${random.pick(ENDINGS)}`;
 
-/** So many distinct hosts, the same with every run. */
+/** Returns `count` distinct hosts. Every run gets the same hosts. */
 export const phishingHosts = (count: number): string[] => {
   const random = new Random(61);
   return Array.from({ length: count }, (_, n) => phishingHost(random, n));
 };
 
-/** What is asked for: half of it listed or below what is listed, with up to three labels in front. */
+/** Returns hosts to check: half are listed or below a listed host, all with up to three more labels. */
 export const askedHosts = (listed: readonly string[], count: number): string[] => {
   const random = new Random(62);
   return Array.from({ length: count }, (_, n) => {
@@ -35,7 +35,7 @@ export const askedHosts = (listed: readonly string[], count: number): string[] =
   });
 };
 
-/** The host and every domain above it of at least two labels. */
+/** Returns the host and its parent domains of at least two labels. */
 export const candidates = (host: string): string[] => {
   const labels = host.split('.');
   return labels.slice(0, -1).map((_, from) => labels.slice(from).join('.'));

@@ -9,7 +9,7 @@ import { quantile } from './statistics.js';
 export interface Volley {
   readonly host: string;
   readonly port: number;
-  /** Whole requests, headers and body, asked in turn. */
+  /** Complete requests, headers and body, sent in turn. */
   readonly requests: readonly string[];
   readonly connections: number;
   readonly ms: number;
@@ -22,7 +22,7 @@ export interface Volley {
 
 export interface Answers {
   readonly perSecond: number;
-  /** Milliseconds. */
+  /** Latencies in ms. */
   readonly p50: number;
   readonly p99: number;
   /** The share of time in which this process was busy. Near 1, the generator is measured instead of the server. */
@@ -32,13 +32,13 @@ export interface Answers {
 const HEADERS_END = Buffer.from('\r\n\r\n');
 const CONTENT_LENGTH = /\r\ncontent-length: (\d+)/i;
 
-/** Cuts what comes on a connection into answers. */
+/** Counts the responses in the bytes that arrive on a connection. */
 class AnswerReader {
   private rest: Buffer = Buffer.alloc(0);
-  /** Bytes of the body under way that are still to come. */
+  /** Bytes of the current body that have not arrived yet. */
   private open = 0;
 
-  /** @returns how many answers ended in this chunk */
+  /** @returns the number of responses that ended in this chunk */
   read(chunk: Buffer): number {
     let ended = 0;
     let from = 0;
@@ -65,7 +65,7 @@ class AnswerReader {
   }
 }
 
-/** Keeps this process from sleeping until it is ended. */
+/** Keeps this process busy until the returned function is called. */
 const stayAwake = (answers: readonly unknown[]) => {
   let [worked, looked, known, isOver] = [0, performance.now(), 0, false];
   const look = (): void => {
@@ -75,7 +75,7 @@ const stayAwake = (answers: readonly unknown[]) => {
     if (!isOver) setImmediate(look);
   };
   look();
-  /** @returns the ms in which answers came */
+  /** Stops. @returns the time in which responses arrived, in ms */
   return (): number => {
     isOver = true;
     return worked;

@@ -3,7 +3,7 @@ import type { Answers, Volley } from './load-generator.js';
 import type { Slice } from './paired.js';
 import { askChild, startChild } from './process.js';
 
-/** The load generator's process. */
+/** The process of the load generator. */
 export interface Load {
   fire(volley: Volley): Promise<Answers>;
 }
@@ -21,7 +21,7 @@ export interface Request {
   readonly type?: string;
 }
 
-/** A request as it goes over the wire. */
+/** Returns a request as the text of HTTP/1.1. */
 export const wire = (url: string, key: string, { method, path, body, type = 'application/json' }: Request): string => {
   const text = body === undefined ? '' : JSON.stringify(body);
   const head = [`${method} ${path} HTTP/1.1`, `Host: ${new URL(url).host}`, `X-API-KEY: ${key}`];
@@ -29,7 +29,7 @@ export const wire = (url: string, key: string, { method, path, body, type = 'app
   return `${head.join('\r\n')}\r\n\r\n${text}`;
 };
 
-/** A slice of requests; every answer is handed on as well. */
+/** A slice of requests. `onAnswers` gets the figures of each slice. */
 export const volleys =
   (
     load: Load,
@@ -46,7 +46,7 @@ export const volleys =
     return answers.perSecond;
   };
 
-/** Asks once, and gives the answer's JSON. */
+/** Sends one request and returns the JSON of the response. */
 export const askOnce = async (url: string, key: string, { method, path, body, type = 'application/json' }: Request) => {
   const headers: Record<string, string> = { 'x-api-key': key };
   if (body !== undefined) headers['content-type'] = type;

@@ -12,20 +12,20 @@ import type { Slice } from './paired.js';
 import { openLog } from './services.js';
 
 const laneOf = (name: string): Lane => LANES.find((lane) => lane.name === name)!;
-/** What a number waits for. */
+/** The lane of the metrics. */
 export const COUNTS = laneOf('counts');
-/** What lists and the feed wait for. */
+/** The lane of the lists and the feed. */
 export const RECORDS = laneOf('records');
 
 export interface FilledLog {
   readonly database: Database;
   readonly log: EventLog;
-  /** Where it begins; absent where the store holds nothing else. */
+  /** The position before the first event of the log; absent if the store contains nothing else. */
   readonly origin?: bigint;
   readonly events: number;
 }
 
-/** A log with many events of upstream that nothing has projected; made once a run. */
+/** Creates a log with many upstream events that have not been projected, once per run. */
 export const filledLog = (bench: Bench): Promise<FilledLog> =>
   bench.shared('log', () => fillLog(bench, bench.sizes.events));
 
@@ -39,8 +39,8 @@ const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
   return { database, log, events };
 };
 
-/** The log from its origin on. Tells of each batch once its follower is done with it. */
-class Stretch extends EventLog {
+/** The part of a log after `origin`. Calls `onBatchDone` after each batch has been processed. */
+class LogAfterOrigin extends EventLog {
   readonly positionUnit = 'events';
 
   constructor(
@@ -87,7 +87,7 @@ export const project = async (
 ): Promise<bigint> => {
   const stop = new AbortController();
   let reached = BEGINNING;
-  const stretch = new Stretch(log, origin, (batch) => {
+  const stretch = new LogAfterOrigin(log, origin, (batch) => {
     reached = batch.position;
     if (isEnough(reached)) stop.abort();
   });
@@ -97,13 +97,13 @@ export const project = async (
   return reached;
 };
 
-/** What the read models are before anything is projected. */
+/** Empties the read models. */
 export const forget = async (pool: Pool): Promise<void> => {
   const tables = ['checkpoints', ...PROJECTIONS.flatMap((projection) => projection.tables)];
   await pool.query(`truncate ${tables.map((table) => `read.${table}`).join(', ')}`);
 };
 
-/** A slice of catching up; begins anew where the end of the log is near. */
+/** A slice that projects the log. It empties the read models and starts over when few events are left. */
 export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Slice => {
   let reached = BEGINNING;
   return async (ms) => {
@@ -119,7 +119,7 @@ export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Sli
   };
 };
 
-/** The facts that these events say, each with a record of its own so that none repeats another. */
+/** Returns the facts of these events. The record of a fact is the id of its event, so that no two events repeat a fact. */
 export const factsOfAll = (events: readonly Sent[]): { readonly fact: Fact; readonly record: string }[] =>
   events.flatMap(({ id, type, data }) => {
     const { event } = parseEvent(type, data);

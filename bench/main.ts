@@ -19,7 +19,7 @@ const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json] [--a
   --against COMMIT  builds that commit, runs both builds in turn, and prints the ratio of their figures
 BENCH_DATABASE_URL names a PostgreSQL to use instead of an embedded one.`;
 
-/** The goal of this name, or every goal whose name begins with it. */
+/** Returns the goal with this name, or all goals whose name begins with it. */
 const goalsNamed = (wanted: string): readonly Goal[] => {
   const beginning = wanted.toLowerCase();
   const exact = GOALS.filter(({ name }) => name.toLowerCase() === beginning);
@@ -92,7 +92,7 @@ const bench: Omit<Bench, 'keep'> = {
 
 const failed: { goal: string; error: string }[] = [];
 
-/** Everything that was measured. */
+/** All lines that were measured. */
 const print = (): void => {
   lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));
   if (args.json) process.stdout.write(`${JSON.stringify({ machine, lines, growths, failed })}\n`);
@@ -108,7 +108,7 @@ const print = (): void => {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
-    say('Stops');
+    say('Stopping');
     print();
     void ending.run().finally(() => process.exit(1));
   });
@@ -130,5 +130,5 @@ try {
 }
 
 print();
-// Once what was written has left the process, which may be slower than the process.
+// The process exits only after its output has been written, because the reader of a pipe may be slow.
 process.stdout.write('', () => process.exit(failed.length > 0 ? 1 : 0));

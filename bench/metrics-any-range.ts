@@ -24,7 +24,10 @@ const readSent = async (log: EventLog): Promise<Sent[]> => {
   }
 };
 
-/** Ranges that begin and end anywhere, every other end on an event's very millisecond or one beside it. */
+/**
+ * Compares the metrics of random ranges with a naive count of the log. Half of the bounds are within a millisecond of
+ * an event.
+ */
 export const metricsAnyRange: Goal = {
   name: 'G3d',
   run: async (bench) => {
@@ -32,7 +35,7 @@ export const metricsAnyRange: Goal = {
     const database = await bench.database();
     const log = await openLog(bench, database);
     const events = upstreamEvents(quick ? 2_000 : 50_000, 5);
-    // Late and repeated, as upstream delivers them.
+    // Upstream may deliver events out of order and more than once.
     const random = new Random(5);
     const delivered = random.shuffled([...events, ...events.filter(() => random.chance(0.2))], 1_000);
     const entries = storedEvents(delivered);

@@ -13,12 +13,15 @@ const REQUESTS = 400;
 const CONNECTIONS = 16;
 
 interface Asked {
-  /** 0 is the largest. */
+  /** The index of the organization; 0 is the largest. */
   readonly organization: number;
   readonly path: string;
 }
 
-/** Of 100 requests 40 are for 7 days, 30 for 30, 25 for a year and 5 for all time; organizations by Zipf. */
+/**
+ * Returns random requests: of 100 requests, 40 are for 7 days, 30 for 30 days, 25 for a year and 5 for all time.
+ * Organizations follow a Zipf distribution.
+ */
 const askedFor = (random: Random): Asked[] => {
   const bounds = zipfBounds(ORGANIZATIONS);
   return Array.from({ length: REQUESTS }, () => {
@@ -35,7 +38,7 @@ const askedFor = (random: Random): Asked[] => {
   });
 };
 
-/** The metrics over HTTP, from the service as it runs, beside `node:http` with a GROUP BY. */
+/** Compares the metrics over HTTP with `node:http` and a GROUP BY. */
 export const metricsOverHttp: Goal = {
   name: 'G3c',
   run: async (bench) => {
@@ -73,7 +76,7 @@ export const metricsOverHttp: Goal = {
       },
       bench.sizes.quick ? bench.sizes.schedule : { rounds: 6, ms: 3_000 },
     );
-    // The first slice of each does not count, and each round's base has one slice before it and one after.
+    // The first slice of each is the warm-up. Each target slice is compared with the base slices before and after it.
     const p99 = latencies.target
       .slice(1)
       .map((target, round) => target.p99 / ((latencies.base[round + 1]!.p99 + latencies.base[round + 2]!.p99) / 2));
@@ -83,13 +86,13 @@ export const metricsOverHttp: Goal = {
     };
     return [
       {
-        what: 'metrics over HTTP, mixed organizations and ranges, requests a second',
+        what: 'metrics over HTTP, mixed organizations and ranges, requests per second',
         against: 'bare node:http + GROUP BY',
         measured: paired.ratio,
         unit: '×',
         must: 6,
         aim: 9,
-        note: rates(paired, 'a second'),
+        note: rates(paired, 'per second'),
       },
       {
         what: 'metrics over HTTP, p99',

@@ -6,14 +6,14 @@ import { askPlain, askService, filled, RANGES } from './metrics-work.js';
 import { measurePaired, oneAfterAnother } from './paired.js';
 import type { Quartiles } from './statistics.js';
 
-/** How many times as long it takes: the other side of how many times as fast it is. */
+/** Converts a ratio of speeds to a ratio of durations. */
 const slower = ({ lower, median, upper }: Quartiles): Quartiles => ({
   lower: 1 / upper,
   median: 1 / median,
   upper: 1 / lower,
 });
 
-/** What a query takes, and what it takes by GROUP BY. */
+/** Returns the duration of the query, the duration of the GROUP BY, and the ratio of their speeds. */
 const timed = async (bench: Bench, database: Database, range: Range): Promise<(string | number)[]> => {
   const { base, target, ratio } = await measurePaired(
     {
@@ -61,12 +61,12 @@ const byOrganizations = async (bench: Bench): Promise<Growth> => {
   }
   return {
     what: `Metrics of the largest organization, 1 year, by number of organizations that share ${amount(size)} facts`,
-    columns: ['organizations', 'facts of its own', ...COLUMNS],
+    columns: ['organizations', 'its facts', ...COLUMNS],
     rows,
   };
 };
 
-/** The same query of the largest organization where there are five times as many facts. */
+/** Compares the query of the largest organization with the same query on five times as many facts. */
 export const metricsQueryGrowth: Goal = {
   name: 'G3b',
   run: async (bench) => {

@@ -5,7 +5,9 @@ import { oneAfterAnother } from './paired.js';
 
 const MARKS = { '7 days': [2, 3], '1 year': [20, 30], 'all time': [30, 80] } as const;
 
-/** The metrics of the largest organization, beside a GROUP BY over a covering index that gives the same answer. */
+/**
+ * Compares the metrics of the largest organization with a GROUP BY over a covering index that gives the same result.
+ */
 export const metricsQuery: Goal = {
   name: 'G3a',
   run: async (bench) => {

@@ -8,7 +8,7 @@ import { MetricsQueries } from '../src/metrics/metrics-queries.js';
 import type { Range } from '../src/http/range.js';
 import { MEASURE } from '../src/events/measure.js';
 
-/** A range as a person asks for it: so many days back from some moment, so that it begins and ends within a day. */
+/** Returns a range of days that ends at an arbitrary time of day, so that its first and last day are partial. */
 const back = (days: number): Range => {
   const to = (FIRST_DAY + 0.83 * DAYS) * MS_PER_DAY + 45_296_789;
   return { from: to - days * MS_PER_DAY, to };
@@ -20,7 +20,7 @@ export const RANGES = {
   'all time': { from: -62_135_596_800_000, to: 253_402_300_799_999, open: 'both' },
 } as const;
 
-/** The facts of a size, made once a run. */
+/** Creates a database with this many facts, once per run. */
 export const filled = (bench: Bench, facts: number, organizations = ORGANIZATIONS): Promise<Database> =>
   bench.shared(`${facts} facts of ${organizations}`, async () => {
     const from = performance.now();
@@ -31,14 +31,14 @@ export const filled = (bench: Bench, facts: number, organizations = ORGANIZATION
     return database;
   });
 
-/** The service's own query, as its controller asks for it. */
+/** Runs the query of the service as its controller does. */
 export const askService = ({ pool }: Database) => {
   const handler = new GetMetricsHandler(new MetricsQueries(pool));
   return async (range: Range, organization = LARGEST): Promise<Metrics> =>
     (await handler.execute(new GetMetrics(organization, range, undefined))).result;
 };
 
-/** How it is done without a rollup: one pass over the covering index; what it finds is grouped again, twice. */
+/** The count without a rollup: one pass over the covering index, whose result is then grouped twice. */
 export const PLAIN_COUNT = {
   name: 'plain-count',
   text: `

@@ -82,7 +82,7 @@ export const inParallel =
     return (done * 1000) / (performance.now() - from);
   };
 
-/** A slice without a single await, for work of microseconds; the clock is read once in so many times. */
+/** A slice of synchronous work that takes microseconds. The clock is read only after many repetitions. */
 export const inMemory =
   (work: () => void, times = 256): Slice =>
   (ms) => {

@@ -1,4 +1,4 @@
-/** The one indexed query of G2, the same for both. */
+/** The indexed query of G2, which service and peer both run. */
 export const FIND_BRAND = {
   name: 'bench-find-brand',
   text: 'select name from read.brands where organization = $1 and brand = $2',

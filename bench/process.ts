@@ -2,17 +2,17 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** What a child of the bench answers: what it did, or why not. */
+/** The response of a child process: its result or its error. */
 type Answered<Done> = { readonly done: Done } | { readonly error: string };
 
 export interface Child {
   readonly process: ChildProcess;
-  /** The first thing that it said. */
-  readonly said: unknown;
+  /** The first message of the process. */
+  readonly firstMessage: unknown;
   readonly stop: () => Promise<void>;
 }
 
-/** @throws Error what the child says went wrong */
+/** Sends a request to a child process. @throws Error with the message of the child if the request fails */
 export const askChild = async <Done>({ process: child }: Child, asked: object): Promise<Done> => {
   child.send(asked);
   const [answered] = (await once(child, 'message')) as [Answered<Done>];
@@ -20,7 +20,7 @@ export const askChild = async <Done>({ process: child }: Child, asked: object): 
   return answered.done;
 };
 
-/** In the child: works on what it is asked for, one after the other. */
+/** Handles the requests of the parent, in a child process. */
 export const answerParent = <Asked>(work: (asked: Asked) => Promise<unknown>): void => {
   process.on('message', (asked: Asked) => {
     work(asked).then(
@@ -33,9 +33,9 @@ export const answerParent = <Asked>(work: (asked: Asked) => Promise<unknown>): v
 };
 
 /**
- * Starts a built program beside this one, and waits for the first message it sends.
+ * Starts another built program, and waits for its first message.
  * @param path from the folder of the build: `src/main.js`
- * @param flags of Node, beside this process's own
+ * @param flags flags of Node, in addition to the flags of this process
  */
 export const startChild = async (
   path: string,
@@ -49,7 +49,7 @@ export const startChild = async (
     execArgv: [...process.execArgv, ...flags],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  // Read, as whoever collects logs does.
+  // The output is read, as a log collector would, so that the pipe does not fill up.
   child.stdout!.resume();
   const errors: string[] = [];
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
@@ -64,7 +64,7 @@ export const startChild = async (
   ]);
   return {
     process: child,
-    said,
+    firstMessage: said,
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, 'exit');

@@ -6,7 +6,9 @@ import { catchUp, factsOfAll, filledLog, forget, project } from './log-work.js';
 import { verify } from '../projections/engine/verify.js';
 import { metrics } from '../projections/metrics/projection.js';
 
-/** From a log to facts, their counts and the checkpoint, beside a COPY of the same facts into the same table. */
+/**
+ * Compares projecting facts, counts and the checkpoint from a log with a COPY of the same facts into the same table.
+ */
 export const projectAgainstCopy: Goal = {
   name: 'G4a',
   run: async (bench) => {
@@ -33,7 +35,7 @@ export const projectAgainstCopy: Goal = {
         measured: paired.ratio,
         must: 0.12,
         aim: 0.2,
-        note: rates(paired, 'a second'),
+        note: rates(paired, 'per second'),
       },
     ];
   },

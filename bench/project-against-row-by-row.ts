@@ -47,7 +47,7 @@ type Fact = ReturnType<typeof factsOf>[number];
 const rows = (facts: readonly Fact[]): string =>
   JSON.stringify(facts.map(([organization, brand, at, measure, type]) => ({ organization, brand, at, measure, type })));
 
-/** How projections are usually written: what an event changes, at once, in a transaction of its own. */
+/** Projects in the usual way: each event is applied immediately, in a separate transaction. */
 const applyOne = async (connection: PoolClient, { event, id, position }: ProjectedEvent<UpstreamEvent>) => {
   const run = (one: { name: string; text: string }, ...values: unknown[]) => connection.query({ ...one, values });
   const record = recordOf(event);
@@ -74,7 +74,7 @@ const applyOne = async (connection: PoolClient, { event, id, position }: Project
   await connection.query('commit');
 };
 
-/** A slice of applying one event after another. */
+/** A slice that applies one event after another. */
 export const oneByOne = async (
   log: EventLog,
   { pool }: Database,
@@ -118,7 +118,7 @@ const counted = async ({ pool }: Database): Promise<unknown> =>
              (select json_agg(d order by d::text) from read.days d) as days`)
   ).rows;
 
-/** The projection beside one that writes what an event changes at once: one transaction and five statements each. */
+/** Compares the projection with one that applies each event in a separate transaction of five statements. */
 export const projectAgainstRowByRow: Goal = {
   name: 'G4b',
   run: async (bench) => {
@@ -138,7 +138,7 @@ export const projectAgainstRowByRow: Goal = {
         unit: '×',
         must: 25,
         aim: 50,
-        note: rates(paired, 'events a second'),
+        note: rates(paired, 'events per second'),
       },
     ];
   },

@@ -11,7 +11,7 @@ import { catchUp, filledLog, forget, project, RECORDS } from './log-work.js';
 
 const EVENT_ID = '00000000-0000-4000-8000-000000000000';
 
-/** The row that an event makes, as the columns of `listed_records` have it, with a key that none repeats. */
+/** Returns the row of an event as a line for `COPY` into `listed_records`. Each row gets a distinct key. */
 const lineOf = ({ id, type, data }: Sent, index: number): string => {
   const event = parseEvent(type, data).event as OwnedEvent;
   const row = rowOf({ event, id: EVENT_ID, position: BigInt(index), recordedAt: index } as Parameters<typeof rowOf>[0]);
@@ -20,7 +20,7 @@ const lineOf = ({ id, type, data }: Sent, index: number): string => {
   return `${[...cells, view?.status, view?.asset?.type, hash, view?.item].map((cell) => cell ?? '\\N').join('\t')}\n`;
 };
 
-/** From a log to records as lists and the feed show them, beside a COPY of as many rows into the same table. */
+/** Compares projecting the records of the lists and the feed with a COPY of the same number of rows. */
 export const projectRecordsAgainstCopy: Goal = {
   name: 'G4d',
   run: async (bench) => {
@@ -42,11 +42,11 @@ export const projectRecordsAgainstCopy: Goal = {
     );
     return [
       {
-        what: 'projection: the records of lists and the feed, in a lane of their own',
-        against: 'COPY of as many rows, with the same indexes',
+        what: 'projection: the records of the lists and the feed, in a separate lane',
+        against: 'COPY of the same number of rows, with the same indexes',
         measured: paired.ratio,
         must: 0.2,
-        note: rates(paired, 'a second'),
+        note: rates(paired, 'per second'),
       },
     ];
   },

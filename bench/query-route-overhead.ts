@@ -1,5 +1,5 @@
 import { requireEqual } from './equal.js';
-import { CONNECTIONS, openDoors, watchGenerator } from './route-overhead.js';
+import { CONNECTIONS, startServers, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
 import { askOnce, type Request, wire } from './load.js';
 
@@ -8,11 +8,13 @@ const requests = Array.from({ length: 500 }, (_, n): Request => ({
   path: `/v2/bench/brand?brand=brand-${n + 1}`,
 }));
 
-/** The same with one indexed query, beside `node:http` with the same named statement on a pool of the same size. */
+/**
+ * Compares a route with one indexed query with `node:http` that runs the same named statement on a pool of equal size.
+ */
 export const queryRouteOverhead: Goal = {
   name: 'G2',
   run: async (bench) => {
-    const { load, service, key, plain } = await openDoors(bench);
+    const { load, service, key, plain } = await startServers(bench);
     for (const request of requests.slice(0, 20))
       requireEqual('answers', await askOnce(plain, key, request), await askOnce(service, key, request));
     const { watched, note } = watchGenerator(bench);

@@ -11,7 +11,7 @@ interface Page {
   readonly nextCursor?: string;
 }
 
-/** A page of a list over HTTP, wherever in the list it stands. */
+/** Measures pages at different places of a list over HTTP. */
 export const recordPages: Goal = {
   name: 'G17',
   run: async (bench) => {
@@ -20,7 +20,7 @@ export const recordPages: Goal = {
     const [key] = await issueKeys(database, ['read'], [LARGEST]);
     const ask = async (path: string): Promise<Page> => (await askOnce(url, key!, { method: 'GET', path })) as Page;
     const load = await startLoad(bench);
-    /** The page after the first of those that are not newer than the n-th record. */
+    /** Returns the path of the second page of a list that begins at the n-th record. */
     const after = async (n: number, filter: string): Promise<string> => {
       const list = `/v2/organization/threats?limit=${PAGE}&endDate=${new Date(createdAt(n, records)).toISOString()}${filter}`;
       const { nextCursor } = await ask(list);

@@ -11,7 +11,7 @@ export const ECHO: Request = {
 };
 export const CONNECTIONS = 64;
 
-export interface Doors {
+export interface Servers {
   readonly load: Load;
   /** The API with the bench's routes. */
   readonly service: string;
@@ -20,9 +20,9 @@ export interface Doors {
   readonly plain: string;
 }
 
-/** The API with the bench's routes, and the plain server, each a process, on one database; made once a run. */
-export const openDoors = (bench: Bench): Promise<Doors> =>
-  bench.shared('doors', async () => {
+/** Starts the API with the bench's routes and the plain server on one database, each in a process, once per run. */
+export const startServers = (bench: Bench): Promise<Servers> =>
+  bench.shared('servers', async () => {
     const database = await bench.database();
     await database.pool.query(`
       insert into read.brands (organization, brand, name, registered, version, event_id)
@@ -33,23 +33,23 @@ export const openDoors = (bench: Bench): Promise<Doors> =>
     return { load: await startLoad(bench), service: url, key: key!, plain };
   });
 
-/** Whoever is measured must be the slower of the two: then the figure is the server's. */
+/** Records how busy the load generator is. If it is busier than the server, the figures are not those of the server. */
 export const watchGenerator = (bench: Bench, awake = false) => {
   let busiest = 0;
   const watched = (load: Load, url: string, requests: readonly string[], connections: number): Slice =>
     volleys(load, url, requests, connections, ({ busy }) => (busiest = Math.max(busiest, busy)), awake);
   const note = (paired: Paired): string => {
     if (busiest > 0.95) bench.say(`The load generator was busy for ${amount(busiest * 100)} % of a core`);
-    return `${rates(paired, 'a second')}; generator ${Math.round(busiest * 100)} % of a core`;
+    return `${rates(paired, 'per second')}; generator ${Math.round(busiest * 100)} % of a core`;
   };
   return { watched, note };
 };
 
-/** A route with its key, limit, validation and counting, beside `node:http` with the same work and answer. */
+/** Compares a route with key, rate limit, validation and counting with `node:http` with the same work and response. */
 export const routeOverhead: Goal = {
   name: 'G1',
   run: async (bench) => {
-    const { load, service, key, plain } = await openDoors(bench);
+    const { load, service, key, plain } = await startServers(bench);
     requireEqual('answers', await askOnce(plain, key, ECHO), await askOnce(service, key, ECHO));
     const { watched, note } = watchGenerator(bench, true);
     const paired = await measure(bench, 'G1', {
@@ -81,7 +81,7 @@ export const routeOverhead: Goal = {
       const ms = (value: number): string => value.toFixed(2);
       rows.push([connections, amount(target.perSecond), ms(target.p50), ms(target.p99), amount(base.perSecond)]);
     }
-    const columns = ['connections', 'requests a second', 'p50, ms', 'p99, ms', 'bare node:http a second'];
+    const columns = ['connections', 'requests per second', 'p50, ms', 'p99, ms', 'bare node:http per second'];
     bench.keepGrowth({ what: 'The route of G1 by number of connections', columns, rows });
     return [line];
   },

@@ -20,7 +20,7 @@ export interface Service {
   readonly child: Child;
 }
 
-/** A folder of the run's own. */
+/** Creates a folder that is deleted at the end of the run. */
 export const temporaryFolder = async (bench: Bench): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
   bench.onEnd(() => rm(folder, { recursive: true, force: true }));
@@ -28,9 +28,8 @@ export const temporaryFolder = async (bench: Bench): Promise<string> => {
 };
 
 /**
- * Starts an API as production does, but without its access log, and with limits that no machine can reach: they count
- * all the same.
- * @param program `src/main.js`, or one with routes more
+ * Starts an API as in production, but without the access log, and with limits that are checked but cannot be reached.
+ * @param program `src/main.js`, or a program with more routes
  */
 export const startApi = async (
   bench: Bench,
@@ -45,7 +44,7 @@ export const startApi = async (
     RATE_LIMIT_PER_MINUTE: '999999999',
     UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
     MAX_CONNECTIONS_PER_ADDRESS: '0',
-    // It has a row of its own, G1b.
+    // The access log is measured separately, by G1b.
     ACCESS_LOG: 'off',
     LOG_LEVEL: 'error',
     LOG_FORMAT: 'json',
@@ -54,7 +53,7 @@ export const startApi = async (
   };
   const child = await startChild(program, [], settings, apiFlags(env['EVENTSTORE_URL']));
   bench.onEnd(() => child.stop());
-  const { url } = child.said as { url: string };
+  const { url } = child.firstMessage as { url: string };
   await untilReady(url);
   return { url, child };
 };
@@ -74,21 +73,21 @@ const untilReady = async (url: string): Promise<void> => {
   throw new Error(`${url} did not become ready within 30 s`);
 };
 
-/** The log of a database, until the end of the run. */
+/** Opens the log of a database until the end of the run. */
 export const openLog = async (bench: Bench, { url }: Database): Promise<EventLog> => {
   const log = await createPostgresLog(createPool(url, () => {}));
   bench.onEnd(() => log.close());
   return log;
 };
 
-/** The plain server on a database. @returns its address */
+/** Starts the plain server on a database. @returns its URL */
 export const startPeer = async (bench: Bench, { url }: Database): Promise<string> => {
   const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: url });
   bench.onEnd(() => peer.stop());
-  return (peer.said as { url: string }).url;
+  return (peer.firstMessage as { url: string }).url;
 };
 
-/** Keys with these scopes, one for each organization; every instance has read them when this returns. */
+/** Issues a key with these scopes for each organization, and waits until every instance has read the keys. */
 export const issueKeys = async (
   database: Database,
   scopes: readonly Scope[],
@@ -98,7 +97,7 @@ export const issueKeys = async (
   try {
     const keys: string[] = [];
     for (const organization of organizations) keys.push((await issueApiKey(log, { scopes, organization })).key);
-    // An instance looks for new keys four times a second.
+    // An instance polls for new keys four times a second.
     await sleep(1_000);
     return keys;
   } finally {

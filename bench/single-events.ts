@@ -10,7 +10,7 @@ import { quantile, quartilesOf } from './statistics.js';
 export const PER_SECOND = 500;
 const SINGLE_TYPE = 'application/cloudevents+json';
 
-/** A threat of an organization, in the middle of the days. */
+/** Returns the event of a threat that was created within the range of the bench. */
 export const threatOf = (organization: string, id: string, n: number) => {
   const at = new Date(1_750_000_000_000 + n * 1_000).toISOString();
   const asset = { type: 'URL', content: `site-${n}.example` };
@@ -18,10 +18,10 @@ export const threatOf = (organization: string, id: string, n: number) => {
   return Buffer.from(JSON.stringify(cloudEvent(sent('ThreatStatusChanged', data, id))));
 };
 
-/** Told of each acknowledgement at once. */
+/** Called immediately for each acknowledgement. */
 export type OnAnswered = (id: string, token: string) => void;
 
-/** Sends events at an even rate. @returns when each was answered, by its id, in the order of the answers */
+/** Sends events at a constant rate. @returns the time of each acknowledgement by event id, in chronological order */
 export const sendSingly = async (
   { agent, url, key }: { readonly agent: Agent; readonly url: string; readonly key: string },
   { count, perSecond }: { readonly count: number; readonly perSecond: number },
@@ -46,7 +46,7 @@ export const sendSingly = async (
   return answered;
 };
 
-/** What a goal says of delays, window by window. */
+/** Collects the delays of a goal, window by window. */
 export class Delays {
   private readonly p50: number[] = [];
   private readonly p99: number[] = [];
@@ -68,24 +68,27 @@ export class Delays {
   }
 }
 
-/** Where the events of an organization are awaited. */
+/** A client that waits for the events of an organization. */
 export interface Reader {
   readonly url: string;
   readonly key: string;
-  /** Events that are sent. */
+  /** The number of events that are sent. */
   readonly count: number;
-  /** Set by those who act on acknowledgements. */
+  /** Set by a client that acts on acknowledgements. */
   onAnswered?: OnAnswered;
 }
 
 /**
- * Begins to look for events.
- * @returns waits for all, and says how long each took since its answer, in ms; when they were answered is by id, in the
- *   order of the answers
+ * Starts to wait for events.
+ * @returns a function that waits for all events and returns the delay of each after its acknowledgement, in ms. Its
+ *   parameter has the times of the acknowledgements by event id, in chronological order
  */
 export type Follow = (reader: Reader) => Promise<(answered: ReadonlyMap<string, number>) => Promise<number[]>>;
 
-/** From the answer to an event to where it is awaited, events coming singly, in windows of an organization each. */
+/**
+ * Measures the delays from the acknowledgement of single events until a client sees them. Each window is a series of
+ * events of one organization.
+ */
 export const measureDelays = async (
   bench: Bench,
   goal: string,

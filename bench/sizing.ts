@@ -12,11 +12,11 @@ const MB = 1024 * 1024;
 interface Sizes {
   readonly log: number;
   readonly readModels: number;
-  /** Write-ahead log since the cluster was made. */
+  /** Write-ahead log since the cluster was created. */
   readonly wal: number;
 }
 
-/** Bytes. */
+/** Returns the sizes in bytes. */
 const sizesOf = async (pool: Pool): Promise<Sizes> => {
   const of = (schema: string): string =>
     `(select sum(pg_total_relation_size(c.oid)) from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -26,7 +26,7 @@ const sizesOf = async (pool: Pool): Promise<Sizes> => {
   return rows[0]!;
 };
 
-/** The largest tables, indexes included, and how much of each is indexes. */
+/** Returns the largest tables with their bytes per event, indexes included, and the share of their indexes. */
 const tablesOf = async (pool: Pool, events: number): Promise<(string | number)[][]> => {
   const { rows } = await pool.query<{ name: string; bytes: number; indexes: number }>(`
     select n.nspname || '.' || c.relname as name, pg_total_relation_size(c.oid)::float8 as bytes,
@@ -42,7 +42,7 @@ const tablesOf = async (pool: Pool, events: number): Promise<(string | number)[]
 
 const perMillion = (ms: number, events: number): string => ((ms / events) * 1_000).toFixed(0);
 
-/** What a log and its read models take while they grow: up to 2 M events, with --20m to 20 M. */
+/** Measures size and duration while a log and its read models grow to 2 M events, or to 20 M with `--20m`. */
 export const sizing: Goal = {
   name: 'sizing',
   run: async (bench) => {
@@ -63,7 +63,7 @@ export const sizing: Goal = {
         took.append += performance.now() - from;
         events += entries.length;
         from = performance.now();
-        // In one process, as a projector of its own has them.
+        // All lanes are projected in one process, as by a single projector.
         const filled = { database, log, events };
         await Promise.all(LANES.map((lane) => project(filled, pool, (reached) => reached >= BigInt(events), lane)));
         took.project += performance.now() - from;
@@ -85,16 +85,16 @@ export const sizing: Goal = {
     const columns = [
       'events',
       'MB',
-      'log, bytes an event since',
-      'read models',
-      'write-ahead log',
-      's a million to append',
-      's a million to project',
+      'log, bytes per added event',
+      'read models, bytes per added event',
+      'write-ahead log, bytes per added event',
+      'append, s per million',
+      'project, s per million',
     ];
-    bench.keepGrowth({ what: 'A log and its read models while they grow', columns, rows });
+    bench.keepGrowth({ what: 'Growth of a log and its read models', columns, rows });
     bench.keepGrowth({
       what: 'The largest tables',
-      columns: ['table', 'bytes an event', 'indexes'],
+      columns: ['table', 'bytes per event', 'indexes'],
       rows: await tablesOf(pool, events),
     });
     return [];

@@ -4,11 +4,11 @@ import type { Bench } from './goal.js';
 import type { Slice } from './paired.js';
 import { askChild, startChild } from './process.js';
 
-/** What appends in a process of its own: the adapter, or the bare client. */
+/** A process that appends with the adapter or the bare client. */
 interface Appender {
-  /** Slices of `lots` at a time, each of `lot` appends sent together and waited for. */
+  /** Slices of `lots` concurrent batches of `lot` appends. */
   readonly appending: (lots: number, lot?: number) => Slice;
-  /** What another service writes to the same store. */
+  /** Writes events of another application to the same store. */
   readonly fill: (foreign: number) => Promise<unknown>;
 }
 

@@ -27,7 +27,7 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
   const env = { ...process.env, DATABASE_URL: '', DATA_DIR: dataDir, PORT: String(port), SOURCES_FILE: sources };
   const from = performance.now();
   const child = spawn(process.execPath, [CLI, 'start'], {
-    // Of a group of its own, so that all of it can be killed at once.
+    // A separate process group, so that all processes can be killed at once.
     detached: true,
     cwd: dataDir,
     env: { ...env, LOG_LEVEL: 'error', HOME: dataDir },

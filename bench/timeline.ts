@@ -47,7 +47,7 @@ const FIELDS = [
   [MEASURE.takedownCompleted, 'takedownsCompleted'],
 ] as const;
 
-/** What both count, as lines that can be compared. */
+/** Returns the counts of either variant as text, to compare them. */
 const lines = (counts: readonly (readonly [start: number, what: string, n: number])[]): string[] =>
   counts.map((count) => count.join(' ')).sort();
 
@@ -75,7 +75,7 @@ const ASKED = [
   ['all time', 'day'],
 ] as const;
 
-/** The timeline of the largest organization, beside a GROUP BY over a covering index that counts the same. */
+/** Compares the timeline of the largest organization with a GROUP BY over a covering index that counts the same. */
 export const timeline: Goal = {
   name: 'G3e',
   run: async (bench) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { CONNECTIONS, ECHO, openDoors, watchGenerator } from './route-overhead.js';
+import { CONNECTIONS, ECHO, startServers, watchGenerator } from './route-overhead.js';
 import { type Bench, type Goal, measure } from './goal.js';
 import { residentMegabytes } from './idle-memory.js';
 import { wire } from './load.js';
@@ -9,10 +9,10 @@ import type { Slice } from './paired.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 
-/** Of the requests; in a smoke run there are too few of them. */
+/** Returns the share of requests that are traced: all in a smoke run, which has too few requests. */
 const shareOf = ({ sizes }: Bench): number => (sizes.quick ? 1 : 0.01);
 
-/** Something that takes spans and looks at none. */
+/** Starts a collector that accepts spans and discards them. */
 const startCollector = async (bench: Bench) => {
   const taken = { bytes: 0 };
   const server = createServer((request, response) => {
@@ -27,16 +27,16 @@ const startCollector = async (bench: Bench) => {
   return { taken, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` };
 };
 
-/** Of a process, user and system, in ms; the kernel counts in hundredths of a second. */
+/** Returns the user and system time of a process, in ms. The kernel counts in hundredths of a second. */
 const processorTime = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
     .split(' ');
-  // utime and stime, counted behind the name.
+  // utime and stime, by their index after the name of the process.
   return (Number(fields[11]) + Number(fields[12])) * 10;
 };
 
-/** A slice whose processor time is counted too: on a busy machine the better figure. */
+/** Adds the processor time to a slice, because it is more reliable than the throughput on a busy machine. */
 const chargeable = (slice: Slice, pid: number) => {
   let requests = 0;
   let spent = 0;
@@ -48,16 +48,16 @@ const chargeable = (slice: Slice, pid: number) => {
       requests += (perSecond * ms) / 1_000;
       return perSecond;
     },
-    /** µs a request */
+    /** Returns the processor time per request, in µs. */
     charge: () => (spent * 1_000) / requests,
   };
 };
 
-/** The route of G1 with a trace of one request in a hundred, beside the same service without any. */
+/** Compares the route of G1, with a trace of one request in a hundred, with the same route without traces. */
 export const tracing: Goal = {
   name: 'G1t',
   run: async (bench) => {
-    const { load } = await openDoors(bench);
+    const { load } = await startServers(bench);
     const share = shareOf(bench);
     const database = await bench.database();
     const collector = await startCollector(bench);
@@ -70,12 +70,12 @@ export const tracing: Goal = {
     });
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const { watched, note } = watchGenerator(bench, true);
-    const doors = [off, on].map(({ url, child }) => {
+    const measured = [off, on].map(({ url, child }) => {
       const slice = watched(load, url, [wire(url, key!, ECHO)], CONNECTIONS);
       return chargeable(slice, child.process.pid!);
     });
-    const paired = await measure(bench, 'G1t', { base: doors[0]!.slice, target: doors[1]!.slice });
-    const [offUs, onUs] = doors.map(({ charge }) => charge().toFixed(1));
+    const paired = await measure(bench, 'G1t', { base: measured[0]!.slice, target: measured[1]!.slice });
+    const [offUs, onUs] = measured.map(({ charge }) => charge().toFixed(1));
     const [without, with_] = [
       await residentMegabytes(off.child.process.pid!),
       await residentMegabytes(on.child.process.pid!),
@@ -89,7 +89,7 @@ export const tracing: Goal = {
         against: 'the same without traces',
         measured: paired.ratio,
         must: 0.95,
-        note: `${note(paired)}; ${onUs} against ${offUs} µs of a processor a request`,
+        note: `${note(paired)}; ${onUs} against ${offUs} µs of processor time per request`,
       },
       {
         what: `memory afterwards, ${what}`,

@@ -1,6 +1,8 @@
 const MAX_ATTEMPTS = 10;
 
-/** If a server pauses, the bare client gives up after 10 s, the adapter after 1.8 s: both are called again. */
+/**
+ * Retries work that timed out. If a server pauses, the bare client times out after 10 s, and the adapter after 1.8 s.
+ */
 export const untilTaken = async <T>(work: () => Promise<T>): Promise<T> => {
   for (let attempt = 1; ; attempt += 1)
     try {

@@ -12,7 +12,9 @@ const WAITING = 2_000;
 const OF_ORGANIZATION = 50;
 const SETTLED_MS = 2_000;
 
-/** What two thousand requests that wait at the feed cost: memory of the process, and time of everybody else. */
+/**
+ * Measures how two thousand long polls of the feed affect the memory of the process and the latency of other requests.
+ */
 export const waitingAtFeed: Goal = {
   name: 'G18c',
   run: async (bench) => {
@@ -28,7 +30,7 @@ export const waitingAtFeed: Goal = {
     const request = wire(url, other!, { method: 'GET', path: '/v2/organization/takedowns?limit=10' });
     const others = volleys(load, url, [request], 4, (answers) => p99.push(answers.p99));
     const { ms } = bench.sizes.schedule;
-    /** Opens them all, and closes them once `during` has ended. */
+    /** Opens `count` long polls, and closes them once `during` has ended. */
     const whileWaiting = async (count: number, during: () => Promise<void>): Promise<void> => {
       const agent = new Agent({ maxSockets: Infinity });
       const requests = Array.from({ length: count }, (_, n) =>
@@ -39,7 +41,7 @@ export const waitingAtFeed: Goal = {
       );
       for (const each of requests)
         each.on('response', (answer) => {
-          if (answer.statusCode !== 200) throw new Error(`A request that waits was answered ${answer.statusCode}`);
+          if (answer.statusCode !== 200) throw new Error(`A long poll got status ${answer.statusCode}`);
         });
       await sleep(quick ? 500 : SETTLED_MS);
       await during();
@@ -63,7 +65,7 @@ export const waitingAtFeed: Goal = {
       });
       quietest.push(quiet);
       times.push(p99.at(-1)! / quiet);
-      bench.say(`G18c: ${megabytes.at(-1)!.toFixed(0)} MB, the others’ p99 × ${times.at(-1)!.toFixed(2)}`);
+      bench.say(`G18c: ${megabytes.at(-1)!.toFixed(0)} MB, p99 of other requests × ${times.at(-1)!.toFixed(2)}`);
     }
     const what = `${waiting.toLocaleString('en-US')} long-polling requests at the feed`;
     return [

@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Bench } from './goal.js';
 
-/** Takes deliveries as fast as Node can, and counts them. */
+/** Accepts deliveries as fast as Node can, and counts them. */
 export class WebhookReceiver {
   requests = 0;
   records = 0;
   url = '';
-  /** Told of each delivery when it has arrived. */
+  /** Called for each delivery that has arrived. */
   onDelivery: (body: Buffer) => void = () => {};
 
   static async start(bench: Bench): Promise<WebhookReceiver> {

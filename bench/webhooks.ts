@@ -19,7 +19,7 @@ const ENDPOINTS = 10;
 
 const names = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 
-/** The service with a process that delivers, and somebody who receives. */
+/** The service with a delivery process, and the receiver of its webhooks. */
 interface Stage {
   readonly bench: Bench;
   readonly database: Database;
@@ -46,7 +46,7 @@ const open = async (bench: Bench): Promise<Stage> => {
   return { bench, database, url, receiver, startDeliveries };
 };
 
-/** Each organization so many endpoints, from the beginning of the feed. @returns how to delete them */
+/** Creates `each` endpoints per organization, from the beginning of the feed. @returns a function that deletes them */
 const createEndpoints = async (
   { database, url, receiver }: Stage,
   organizations: readonly string[],
@@ -74,7 +74,7 @@ const createEndpoints = async (
   };
 };
 
-/** Puts threats into the log, and waits until the feed has them. */
+/** Appends threats to the log, and waits until the feed contains them. */
 const fill = async ({ bench, database }: Stage, organizations: readonly string[], records: number): Promise<void> => {
   const log = await openLog(bench, database);
   const asset = { type: 'URL', content: 'phishing.example' };
@@ -89,10 +89,10 @@ const fill = async ({ bench, database }: Stage, organizations: readonly string[]
   while ((await database.pool.query(text, [head])).rowCount === 0) await sleep(50);
 };
 
-/** From the answer to an event to its arrival at the endpoint that is told of it. */
+/** Measures the time from the acknowledgement of an event to its delivery to an endpoint. */
 const latency = async (stage: Stage): Promise<Measured> => {
   const { bench, database, url, receiver } = stage;
-  const organizations = names('told', ENDPOINTS);
+  const organizations = names('receiver', ENDPOINTS);
   const deleteAll = await createEndpoints(stage, organizations, { each: 1, batch: 1 });
   const [ingest] = await issueKeys(database, ['ingest'], [undefined]);
   const deliveries = await stage.startDeliveries();
@@ -104,7 +104,7 @@ const latency = async (stage: Stage): Promise<Measured> => {
   receiver.onDelivery = (body) =>
     void seen.set((JSON.parse(body.toString()) as { subject: string }).subject, performance.now());
   let n = 0;
-  /** @returns how long each took, ms */
+  /** @returns the delay of each event, in ms */
   const tell = async (count: number): Promise<number[]> => {
     const answered = await sendSingly({ agent, url, key: ingest! }, { count, perSecond: PER_SECOND }, () => {
       const id = `t-${(n += 1)}`;
@@ -145,14 +145,14 @@ interface Rate {
   readonly unit: 'requests' | 'records';
   readonly must: number;
   readonly organizations: number;
-  /** Endpoints of each. */
+  /** Endpoints per organization. */
   readonly each: number;
   readonly batch: number;
-  /** Of each organization: more than can be delivered while it is measured. */
+  /** Records per organization: more than can be delivered during the measurement. */
   readonly records: number;
 }
 
-/** How fast endpoints are told with a backlog, beside bare posts of the same bodies over as many connections. */
+/** Compares the delivery rate of a backlog with bare POST requests of the same bodies over as many connections. */
 const rateOf = async (
   stage: Stage,
   { goal, what, unit, must, organizations, each, batch, records }: Rate,
@@ -189,7 +189,7 @@ const rateOf = async (
     sentByPeer += receiver.records - before;
     return unit === 'records' ? rate * batch : rate;
   };
-  // It may not deliver beside the peer.
+  // The delivery process is stopped while the peer is measured.
   deliveries.process.kill('SIGSTOP');
   const { target, base: peer, ratio } = await measure(bench, goal, { base, target: delivered });
   if (receiver.records - first - sentByPeer >= connections * records)
@@ -205,11 +205,11 @@ const rateOf = async (
     measured: target,
     unit: `${unit}/s`,
     must,
-    note: `${amount(target.median)} against ${amount(peer.median)} a second: ${ratio.median.toPrecision(2)} of it`,
+    note: `${amount(target.median)} against ${amount(peer.median)} per second: ${ratio.median.toPrecision(2)} of it`,
   };
 };
 
-/** Webhooks: how soon, and how many. */
+/** Measures the latency and the rate of webhook deliveries. */
 export const webhooks: Goal = {
   name: 'G19',
   run: async (bench) => {

@@ -13,7 +13,7 @@ interface Rule<Of extends Columns, Returned extends Declarations> {
   readonly by?: string;
   /** Names of columns. Default: the name of the parameter in snake case. */
   readonly names?: { readonly [Name in keyof Of]?: string };
-  /** The columns that are returned of each stored row. Default: none. */
+  /** The columns to return from each stored row. Default: none. */
   readonly returning?: Returned;
 }
 

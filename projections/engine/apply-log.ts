@@ -13,7 +13,7 @@ import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 
 const PAGE_SIZE = 2_000;
-/** The live projector waits while the last events are applied, which must take no longer than this. */
+/** The last events are applied while the live projector waits, so applying them should take less than this. */
 const MAX_CATCH_UP_MS = 500;
 const RETRY_DELAY_MS = 50;
 
@@ -57,8 +57,8 @@ export interface Target {
  * concurrent runs.
  * @param what the name of the work, which begins the error message: `A rebuild`
  * @param work receives the connection that holds the lock. Rows are committed without waiting for the disk. If the
- *   server crashes, it loses rows and also this connection, so `work` must use this connection for everything that
- *   relies on the rows
+ *   server crashes, it loses rows and closes this connection. `work` must therefore use this connection for everything
+ *   that relies on the rows
  * @throws if another run for one of the projections is in progress
  */
 export const withShadowTables = async <Result>(
@@ -139,7 +139,8 @@ export const applyLog = async (
 };
 
 /**
- * Applies the log up to the checkpoint of the live tables, and repeats this until the rest is small.
+ * Applies the log up to the checkpoint of the live tables, and again up to the new checkpoint, until one repetition
+ * takes less than `MAX_CATCH_UP_MS`.
  * @returns the position reached, at most the position of the live tables
  */
 export const applyUpToLive = async (

@@ -22,7 +22,7 @@ import { batchSpan } from './batch-span.js';
 /** The part of a batch for one projection. */
 interface ProjectionBatch extends ProjectionEvents {
   readonly move: CheckpointMove;
-  /** If this rejects, the error is handled when the batch is written, where events can be parked. */
+  /** Prepares the rows. A rejection is handled in the transaction that writes the batch, which can park the event. */
   readonly prepared: Promise<Write>;
 }
 
@@ -31,8 +31,8 @@ const MAX_BACKOFF_MS = 5_000;
 /** The statement timeout while a poison event is isolated. Shorter, because all other events wait. */
 export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
 /**
- * How long a transaction may wait for its next statement. As long as a lease is valid: a projector that stalls holds
- * the locks of the checkpoints, and the next projector of the lane waits for them.
+ * How long a transaction may wait for its next statement: as long as a lease is valid. A projector that stalls holds
+ * the locks of the checkpoints, and the projector that takes over the lane has to wait for them.
  */
 const IDLE_TIMEOUT_MS = 3_000;
 
@@ -99,7 +99,10 @@ export class Projector {
         if (!isTransient(error instanceof ApplyError ? error.cause : error)) throw error;
         this.isFailing = true;
         this.onHeartbeat();
-        this.onError(`The read models are waiting: ${error instanceof Error ? error.message : String(error)}`, error);
+        this.onError(
+          `The read models cannot advance, retrying: ${error instanceof Error ? error.message : String(error)}`,
+          error,
+        );
         await pause(this.backoff.next(), signal);
       }
     }

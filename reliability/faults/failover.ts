@@ -26,8 +26,10 @@ interface FailoverScale {
 }
 
 /** How long after the failure a standby is promoted. */
-const PROMOTED_AFTER_MS = 2_000;
+const PROMOTE_AFTER_MS = 2_000;
+/** How long the run watches for further failures after a recovery, and after a frozen primary has been resumed. */
 const CALM_MS = 3_000;
+/** How long the standbys are cut off before the primary is killed. */
 const BEHIND_MS = 1_500;
 
 /** Makes the primary fail. @returns a function that makes it a standby once another server is the primary */
@@ -79,7 +81,7 @@ const failOver = async (
     context.reportProgress(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
     await sleep(1_000);
     const bringBack = await lose(standbys, way, frozenMs);
-    await sleep(PROMOTED_AFTER_MS);
+    await sleep(PROMOTE_AFTER_MS);
     await standbys.promote();
     const promotedAt = Date.now();
     const lastBad = (): number => recoveryTimeMs(prober.results, promotedAt);

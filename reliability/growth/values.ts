@@ -106,7 +106,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-all': (_, n) => [0, n],
   ...lists(),
   ...feeds,
-  'feed-who-has-news': (b) => columns(b, 'acme', '1,2', number),
+  'feed-ready-requests': (b) => columns(b, 'acme', '1,2', number),
   'records-find': () => ['acme', 2, 'r1'],
   'records-fill': () => ['0023-baseline'],
   'log-read-at': () => [1],

@@ -8,7 +8,7 @@ import type { RunContext } from './run-context.js';
 
 const CHUNK = 2_000;
 
-/** Generates seeded upstream events: states and deletions of records, many per record. */
+/** Generates random upstream events from a seed: many states and deletions of each record. */
 export function* upstream(random: Random, size = Infinity): Generator<Sent> {
   for (let n = 0; n < size;)
     for (const event of history(random, Math.min(CHUNK, size - n), 0)) yield { ...event, id: `e-${n++}` };
@@ -79,7 +79,7 @@ export class History {
     );
   }
 
-  /** Discards old entries in runs with millions of events. */
+  /** Discards old entries to save memory in runs with millions of events. */
   forget(): void {
     this.acknowledged.splice(0, Math.max(0, this.acknowledged.length - 200_000));
     this.attempts.length = 0;
@@ -154,7 +154,9 @@ export class Sender {
     }
     const { accepted, duplicates, rejected } = answer.body;
     if (rejected.length > 0 || accepted + duplicates !== events.length)
-      kept.wrong.push(`Of ${events.length} events the endpoint answered ${JSON.stringify(answer.body).slice(0, 300)}`);
+      kept.wrong.push(
+        `To a batch of ${events.length} events the endpoint answered ${JSON.stringify(answer.body).slice(0, 300)}`,
+      );
     kept.accepted += accepted;
     kept.duplicates += duplicates;
     kept.acknowledged.push(...events);

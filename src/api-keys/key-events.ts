@@ -6,14 +6,15 @@ import type { EventLog } from '../event-log/event-log.js';
 const PAGE_SIZE = 500;
 
 /**
- * Returns the operator in the metadata. Events of earlier versions have none, and appended metadata may be anything.
+ * Returns the operator that the metadata of an event names; undefined if it names none, as in events of earlier
+ * versions. The type of metadata is not checked when an event is appended.
  */
 const operatorOf = (metadata: unknown): string | undefined => {
   const { operator } = (metadata ?? {}) as Record<string, unknown>;
   return typeof operator === 'string' ? operator : undefined;
 };
 
-/** Position up to which the key events have been read. */
+/** The position in the stream up to which the key events have been read. */
 export interface KeyCursor {
   /** The next revision to read. */
   readonly next: bigint;

@@ -38,20 +38,20 @@ const readHistory = async (log: EventLog, stream: string): Promise<History> => {
 
 /**
  * Appends an operator's change of a brand or flag as an event of the type that upstream reports.
- * @param of an event whose stream is changed
+ * @param sample any event of the stream to change
  * @param decide gets the newest state and the time of the change in ms; returns undefined if nothing changes
  * @returns whether anything changed
  * @throws Conflict if other writers changed the stream during each of five attempts
  */
 export const appendOperatorChange = async <C extends Change>(
   log: EventLog,
-  of: C,
+  sample: C,
   decide: (newest: C | undefined, now: number) => C | undefined,
 ): Promise<boolean> => {
-  const stream = streamOf(of);
+  const stream = streamOf(sample);
   for (let attempt = 1; ; attempt++) {
     const { newest, revision } = await readHistory(log, stream);
-    // Later than the newest state even if the clock of upstream is ahead.
+    // The change must be later than the newest state, even if the clock of upstream is ahead.
     const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
     const event = decide(newest as C | undefined, now);
     if (event === undefined) return false;

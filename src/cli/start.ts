@@ -8,19 +8,19 @@ import { masterKeyFile, openMasterKeys } from '../webhooks/master-keys.js';
 import { Child } from './runtime/child.js';
 import { SIGNALS } from './runtime/interruption.js';
 
-// The timeouts of all parts, with those of the database, add up to less than 10 s.
+// The API and the delivery process stop at the same time, then the projector, then the database: in less than 10 s.
 const API_STOP_TIMEOUT_MS = 4_500;
 const PROJECTOR_STOP_TIMEOUT_MS = 2_000;
-/** The delivery process stops at the same time as the API. */
 const DELIVERIES_STOP_TIMEOUT_MS = 4_500;
 /** How long the database may take to stop after a second signal. */
 const KILL_TIMEOUT_MS = 500;
 
 /**
- * Node's flags for the API. Node accepts them only on the command line, so all that start an API pass them: this file,
- * the Dockerfile and `docs/operations/deployment.md`. The flag limits half of the young generation, in MB. Node 24 would use more
- * memory without being faster; with 8 MB, routes that query the database are 10 % slower. With EventStoreDB there is no
- * flag: its client makes about 50 KB of garbage per append, and Node's default makes ingestion a sixth faster.
+ * Returns Node's flags for the API. Node accepts them only on the command line, so this file, the Dockerfile and
+ * `docs/operations/deployment.md` all pass them. The flag limits the size of a semi-space, in MB. The default of Node
+ * 24 uses more memory than 16 MB and is not faster; with 8 MB, routes that query the database are 10 % slower. If the
+ * log is in EventStoreDB, the default is kept: the client makes about 50 KB of garbage per append, and ingestion is a
+ * sixth faster with the default.
  */
 export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =>
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
@@ -74,7 +74,8 @@ export class Service {
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
     const delivers = openMasterKeys(this.config) !== undefined;
-    // The projector starts first: it migrates the tables or reports why it cannot. Once the API listens, events are counted.
+    // The projector starts first: it migrates the tables or reports why it cannot. Events are then counted as soon as
+    // the API accepts them.
     await this.#projector.start();
     const [{ url }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');
@@ -104,7 +105,7 @@ export class Service {
     await database?.release();
   }
 
-  /** `OPS_PORT` is used by the API, so the workers listen only on ports of their own settings. */
+  /** The API uses `OPS_PORT`, so the workers listen only on `PROJECTOR_OPS_PORT` and `DELIVERIES_OPS_PORT`. */
   #workerEnvironment(): NodeJS.ProcessEnv {
     const { OPS_HOST, OPS_PORT: _, ...rest } = this.#environment();
     const { projectorOpsPort, deliveriesOpsPort } = this.config;

@@ -5,19 +5,24 @@ import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { NotFound } from '../errors.js';
 import { ROUTE_NOT_FOUND, sendError } from '../http/errors/error-response.js';
-import { type KeptAnswer, keepAnswer, onceMade, sendKept } from '../http/reference/kept-answer.js';
+import {
+  type StaticResponse,
+  createStaticResponse,
+  memoizeAsync,
+  sendStaticResponse,
+} from '../http/reference/static-response.js';
 import { pageHeaders } from '../http/reference/page-headers.js';
 
 const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';
 
-/** Own files only, no text becomes markup, no framing, no form submission. */
+/** The page loads only files of this service, cannot turn text into markup, be framed or submit forms. */
 const HEADERS = pageHeaders(
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
-/** Versioned files never change, so reopening the page is one request. */
-const UNCHANGING = 'public, max-age=31536000, immutable';
+/** The URL of a file contains the version, so a browser that has the file does not request it again. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -26,16 +31,17 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-const keepFile = async (path: string): Promise<KeptAnswer> => keepAnswer(TYPES[extname(path)]!, await readFile(path));
+const readStaticFile = async (path: string): Promise<StaticResponse> =>
+  createStaticResponse(TYPES[extname(path)]!, await readFile(path));
 
 /** Chart.js's browser build, next to the file that its package exports. */
 const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
 interface Dashboard {
-  readonly page: KeptAnswer;
+  readonly page: StaticResponse;
   /** A hash of the files, part of their URLs. */
   readonly version: string;
-  readonly files: ReadonlyMap<string, KeptAnswer>;
+  readonly files: ReadonlyMap<string, StaticResponse>;
 }
 
 /** Links are relative, so that the page also works under a proxy's path. */
@@ -45,24 +51,30 @@ const readDashboard = async (): Promise<Dashboard> => {
     .map(({ parentPath, name }) => relative(FOLDER, join(parentPath, name)).replaceAll(sep, '/'))
     .sort();
   const paths = [['chart.js', chartJs()] as const, ...names.map((name) => [name, join(FOLDER, name)] as const)];
-  const files = new Map(await Promise.all(paths.map(async ([name, path]) => [name, await keepFile(path)] as const)));
+  const files = new Map(
+    await Promise.all(paths.map(async ([name, path]) => [name, await readStaticFile(path)] as const)),
+  );
   const version = createHash('sha256')
     .update([...files.values()].map(({ tag }) => tag).join())
     .digest('hex')
     .slice(0, 16);
   const page = await readFile(join(FOLDER, PAGE), 'utf8');
-  return { page: await keepAnswer(TYPES['.html']!, page.replaceAll('"./', `"dashboard/${version}/`)), version, files };
+  return {
+    page: await createStaticResponse(TYPES['.html']!, page.replaceAll('"./', `"dashboard/${version}/`)),
+    version,
+    files,
+  };
 };
 
 /**
- * `GET /dashboard`: an organization's figures for people. The page contains no data; its scripts call the API with the
- * key that the reader enters.
+ * Serves the dashboard of an organization at `GET /dashboard`. The page contains no data; its scripts call the API with
+ * the key that the user enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
-  const dashboard = onceMade(readDashboard);
+  const dashboard = memoizeAsync(readDashboard);
   instance.get('/dashboard', async (request, reply) => {
     const { page } = await dashboard();
-    return sendKept(page, request, reply.headers(HEADERS));
+    return sendStaticResponse(page, request, reply.headers(HEADERS));
   });
   instance.get('/dashboard/', (_request, reply) => reply.redirect('../dashboard', 308));
   instance.get<{ Params: { version: string; '*': string } }>('/dashboard/:version/*', async (request, reply) => {
@@ -72,8 +84,8 @@ export const serveDashboard = (instance: FastifyInstance): void => {
       sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
       return reply;
     }
-    // During a rolling upgrade a page may ask an instance of the other version.
-    const caching = request.params.version === version ? UNCHANGING : undefined;
-    return sendKept(file, request, reply.headers(HEADERS), caching);
+    // During a rolling upgrade, a page may request its files from an instance of another version.
+    const caching = request.params.version === version ? IMMUTABLE : undefined;
+    return sendStaticResponse(file, request, reply.headers(HEADERS), caching);
   });
 };

@@ -17,7 +17,7 @@ const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 const whole = new Intl.NumberFormat('en-US');
 
 const bar = (count: number, most: number): string => {
-  // A count of at least one is visible.
+  // The bar of the smallest count is still visible.
   const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / most) * BAR_WIDTH * 8));
   return '█'.repeat(eighths >> 3) + EIGHTHS[eighths & 7]!;
 };

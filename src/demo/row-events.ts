@@ -6,8 +6,8 @@ import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
- * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Event ids derive from file and line, so that
- * events that are sent a second time are recognised as duplicates.
+ * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Event ids are derived
+ * from file and line, so that events that are sent a second time are recognised as duplicates.
  */
 
 export const ORGANIZATION = 'acme';
@@ -19,7 +19,10 @@ export const BRANDS = [
   { brand: 'walletconnect', name: 'WalletConnect' },
 ] as const;
 
-/** For the listing on every 10th line a report is made up, for every 20th a takedown, for every 40th a completed takedown. */
+/**
+ * The data contains no reports or takedowns, so some are invented: a report for the listing on every 10th line, a
+ * takedown on every 20th, and the completion of the takedown on every 40th.
+ */
 const REPORTED = 10;
 const TAKEN_DOWN = 20;
 const COMPLETED = 40;
@@ -75,7 +78,7 @@ const setUp = (first: number): JsonCloudEvent[] => [
 /** The state of a site after the rows so far. */
 interface Threat {
   readonly id: string;
-  /** The day on which the site was first listed, or first delisted if it has not been listed yet. ms */
+  /** The day on which the site was first listed, or first delisted if it has not been listed yet, in ms since 1970. */
   readonly createdAt: number;
 }
 

@@ -5,7 +5,7 @@ import { MS_PER_DAY, parseInstant } from '../events/instant.js';
 export interface SiteRow {
   /** The line in the file; the header is line 1. */
   readonly line: number;
-  /** Midnight UTC, ms. */
+  /** Midnight UTC, in ms since 1970. */
   readonly day: number;
   /** Zero-based index within its day. */
   readonly ordinal: number;
@@ -17,7 +17,7 @@ export interface SiteRow {
 /** A row of `data/phishing-addresses.csv`: a wallet address seen on a site. */
 export interface AddressRow {
   readonly line: number;
-  /** The text of the source, unchanged; some are not sites. */
+  /** The text of the source, unchanged. Not every text is a site. */
   readonly site: string;
   readonly address: string;
 }

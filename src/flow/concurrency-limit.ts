@@ -11,7 +11,7 @@ export interface ConcurrencyLimits {
   readonly waitTimeoutMs: number;
   /**
    * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in ms.
-   * Such a job has cost as much as a job may, and its client could repeat the request immediately.
+   * Such a job has used the maximum of resources, and the client could repeat the request immediately.
    */
   readonly cooldownMs: number;
 }
@@ -26,7 +26,7 @@ interface WaitingJob {
 
 interface Queue {
   running: number;
-  /** In order of arrival. An array, because a `Map` would keep garbage alive (`bag.ts`). */
+  /** In order of arrival. An array, because a `Map` would keep finished jobs in memory (see `bag.ts`). */
   readonly waiting: WaitingJob[];
 }
 

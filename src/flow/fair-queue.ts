@@ -1,10 +1,10 @@
-/** An owner that was idle starts this much below the least used time, in ms, so that the owner is next. */
+/** An owner that was idle starts with this much less than the least used time, in ms, so that its job is next. */
 const HEAD_START_MS = 1;
 
 interface Owner<Job> {
   readonly jobs: Job[];
   /** Processor time that the owner has used, in ms. */
-  used: number;
+  usedMs: number;
 }
 
 /**
@@ -12,10 +12,10 @@ interface Owner<Job> {
  * that an owner with few jobs hardly waits for owners with many jobs. An idle owner accumulates no credit.
  */
 export class FairQueue<Job> {
-  /** Owners with queued jobs, and owners without jobs that have used more time than the others. */
+  /** Owners with queued jobs, and owners without jobs that have used more time than `leastUsedMs`. */
   private readonly owners = new Map<string, Owner<Job>>();
   /** The least time that an owner with jobs has used, in ms. Never decreases. */
-  private least = 0;
+  private leastUsedMs = 0;
   private waiting = 0;
 
   get isEmpty(): boolean {
@@ -23,10 +23,10 @@ export class FairQueue<Job> {
   }
 
   add(name: string, job: Job): void {
-    const initial = this.least - HEAD_START_MS;
+    const initial = this.leastUsedMs - HEAD_START_MS;
     let owner = this.owners.get(name);
-    if (owner === undefined) this.owners.set(name, (owner = { jobs: [], used: initial }));
-    else if (owner.jobs.length === 0) owner.used = Math.max(owner.used, initial);
+    if (owner === undefined) this.owners.set(name, (owner = { jobs: [], usedMs: initial }));
+    else if (owner.jobs.length === 0) owner.usedMs = Math.max(owner.usedMs, initial);
     owner.jobs.push(job);
     this.waiting += 1;
   }
@@ -35,15 +35,15 @@ export class FairQueue<Job> {
   take(): { readonly name: string; readonly job: Job; readonly spend: (ms: number) => void } | undefined {
     let next: [string, Owner<Job>] | undefined;
     for (const entry of this.owners) {
-      const [name, { jobs, used }] = entry;
+      const [name, { jobs, usedMs }] = entry;
       if (jobs.length > 0) {
-        if (next === undefined || used < next[1].used) next = entry;
-      } else if (this.waiting === 0 || used <= this.least) this.owners.delete(name);
+        if (next === undefined || usedMs < next[1].usedMs) next = entry;
+      } else if (this.waiting === 0 || usedMs <= this.leastUsedMs) this.owners.delete(name);
     }
     if (next === undefined) return undefined;
     const [name, owner] = next;
-    this.least = Math.max(this.least, owner.used);
+    this.leastUsedMs = Math.max(this.leastUsedMs, owner.usedMs);
     this.waiting -= 1;
-    return { name, job: owner.jobs.shift()!, spend: (ms) => void (owner.used += ms) };
+    return { name, job: owner.jobs.shift()!, spend: (ms) => void (owner.usedMs += ms) };
   }
 }

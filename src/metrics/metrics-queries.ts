@@ -21,7 +21,7 @@ const CONCURRENCY: ConcurrencyLimits = {
 export interface MetricsQuery {
   readonly organization: string;
   readonly range: RequestedRange;
-  /** Undefined counts the whole organization. */
+  /** Undefined: the whole organization is counted. */
   readonly brand: string | undefined;
   /** The position of the log that the result must include. */
   readonly minPosition?: number | undefined;
@@ -39,7 +39,7 @@ export class MetricsQueries {
 
   /**
    * Waits until the organization may run a query, checks the brand, then calls `answer`.
-   * @param query concurrent equal queries of one class share a result
+   * @param query waiting queries with the same class and parameters share one result
    * @param answer runs a single statement, so that the result is from one snapshot. It gets the range and the current
    *   time in ms
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
@@ -52,7 +52,7 @@ export class MetricsQueries {
   ): Promise<Answer> {
     const { organization, brand, minPosition } = query;
     return this.concurrency.run(organization, query.constructor.name + JSON.stringify(query), async () => {
-      // Read when the query runs, so that the range covers all requests that share the result.
+      // The time is read when the query starts, which is after the arrival of all requests that share the result.
       const now = Date.now();
       try {
         const ask = async (connection: Connection): Promise<Answer> => {

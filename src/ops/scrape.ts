@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { type Clock, monotonic } from '../flow/clock.js';
 
+/** How long a result is returned to further scrapes. */
 const SHARED_FOR_MS = 1_000;
 
 /**

@@ -12,7 +12,7 @@ import type { WriteLog } from '../runtime/log-line.js';
 import { createLogger, logThrough } from '../runtime/logger.js';
 import { closeTracing, openTracing } from '../runtime/tracing/open-tracing.js';
 
-/** What a worker works with. The tables have been migrated to this version. */
+/** The open resources of a worker. The tables have been migrated to this version. */
 export interface WorkerResources {
   readonly config: Config;
   /** The address of the database. */
@@ -29,7 +29,7 @@ interface Worker {
   readonly context: string;
   /** Its name at the beginning of a sentence. */
   readonly name: string;
-  /** Completes "stopped before …", logged if the process is asked to stop while it starts. */
+  /** The end of the log line "stopped before …", written if the process is asked to stop while it starts. */
   readonly task: string;
   /** The setting with the port of its health and metrics; `OPS_PORT` is used if it is absent. */
   readonly port: keyof typeof PORTS;

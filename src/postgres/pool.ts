@@ -80,7 +80,7 @@ const openPool = (
   Object.assign(pool, { query: queryInTransaction });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', onConnectionLost);
-  // Likewise the loss of a connection in use, between two statements. The next statement reports the error.
+  // The same applies to a connection in use that is lost between two statements. The next statement reports the error.
   pool.on('connect', (client) => client.on('error', () => {}));
   return traceStatements(pool);
 };

@@ -8,7 +8,7 @@ import { DelayedFlush } from '../flow/background/delayed-flush.js';
 import { type FailureReport, reportFailures } from '../flow/background/failure-report.js';
 import { TooManyRequests } from '../errors.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
-import { addIngestUsage, forgetIngestUsage } from './usage.js';
+import { addIngestUsage, deleteOldIngestUsage } from './usage.js';
 
 /** A number of stored events, and a number of bytes of request bodies. */
 export interface Amount {
@@ -79,7 +79,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     for (const quota of QUOTAS) this.refusals.inc({ quota }, 0);
     new Gauge({
       name: 'threat_protection_ingest_quota_used_ratio',
-      help: 'Share of its daily quota used by the organization closest to it, as far as this process knows',
+      help: 'Largest share of its daily quota that any organization has used, as far as this process knows',
       labelNames: ['quota'],
       registers,
       collect() {
@@ -156,7 +156,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
       // The last counts of the previous day are not flushed, because they are no longer needed.
       this.day = today;
       this.usages = new Map();
-      forgetIngestUsage(this.pool).catch((error: unknown) => this.report.failed(error));
+      deleteOldIngestUsage(this.pool).catch((error: unknown) => this.report.failed(error));
     }
     let usage = this.usages.get(organization);
     if (usage === undefined) {

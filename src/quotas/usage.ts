@@ -24,12 +24,12 @@ export interface IngestUsage {
 export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> =>
   ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
 
-/** Deletes the rows from before yesterday, by the clock of the database. */
-export const forgetIngestUsage = async (pool: Pool): Promise<void> => {
+/** Deletes the rows of all days before yesterday, by the clock of the database. */
+export const deleteOldIngestUsage = async (pool: Pool): Promise<void> => {
   await DELETE_OLD_INGEST_USAGE.run(pool, {});
 };
 
-/** Reads the totals of a day, of one organization or of all that stored something, most bytes first. */
+/** Reads the totals of a day for one organization, or for all organizations that stored something, most bytes first. */
 export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {
   const ofDay = createReadModels(pool)
     .selectFrom('service.ingest_usage')

@@ -28,7 +28,7 @@ export class InitialBackfill {
     private readonly checkpoints: Checkpoints,
   ) {}
 
-  /** @throws Unavailable, with the progress, expiresAt the tables have been filled for the first time */
+  /** @throws Unavailable, with the progress, until the tables have been filled for the first time */
   async requireComplete(): Promise<void> {
     if (this.isComplete) return;
     const now = performance.now();

@@ -5,7 +5,7 @@ import { rangeAt } from '../http/range.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
-import { NO_CURSOR } from './records.dto.js';
+import { INVALID_CURSOR } from './records.dto.js';
 import type { RequestedSelection, Selection } from './selection.js';
 import type { PageRequest } from './page/filter-sql.js';
 import { type ListedRow, listPage } from './page/statements.js';
@@ -87,7 +87,7 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
    */
   async execute({ selection: requested, limit, cursor, minPosition }: ListRecords): Promise<AsOf<Page>> {
     const { organization, brand } = requested;
-    const cursors = new PageCursors(await this.log.id(), 'records', NO_CURSOR);
+    const cursors = new PageCursors(await this.log.id(), 'records', INVALID_CURSOR);
     const cursorPosition = cursor === undefined ? undefined : cursors.read(requested, cursor, CURSOR_SHAPE);
     const key = JSON.stringify([requested, limit, cursor, minPosition]);
     const read: AnswerFrom<AsOf<Page>> = async (send, pool, isReplica) => {

@@ -2,7 +2,8 @@ import { IsBrandSlug, IsDateText, IsOpaqueText, IsGivenOnce, IsLimit } from '../
 
 export const DEFAULT_LIMIT = 100;
 /** The message for an invalid cursor. */
-export const NO_CURSOR = 'cursor must be the nextCursor of the previous page, with the same parameters except limit';
+export const INVALID_CURSOR =
+  'cursor must be the nextCursor of the previous page, with the same parameters except limit';
 
 /** Which records a list contains. */
 export class SelectionRequest {
@@ -62,6 +63,6 @@ export class RecordsRequest extends SelectionRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page, with the same parameters except `limit`. Absent for the first page. */
-  @IsOpaqueText(NO_CURSOR)
+  @IsOpaqueText(INVALID_CURSOR)
   cursor?: string;
 }

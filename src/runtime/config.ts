@@ -61,7 +61,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
     return value;
   };
-  /** `pg` connects to one host only. Which server that host leads to is up to the platform. */
+  /** Rejects several hosts, because `pg` connects to one host only. The platform decides which server the host leads to. */
   const database = (name: string, advice: string): string | undefined => {
     const value = address(name, POSTGRES);
     const [, hosts = '', named = ''] =
@@ -92,7 +92,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const portOf = (name: string): number | undefined =>
     read(name) === undefined ? undefined : number(name, '', 65_535);
   const opsPorts = {
-    /** Port of the operators' listener of a process. Absent: the API serves `/metrics` and health details on `PORT`. 0 takes a free port. */
+    /** Port of the operators' listener of a process. Absent: the API serves `/metrics` and health details on `PORT`. 0: any free port. */
     opsPort: portOf('OPS_PORT'),
     /** Port of the projector's health and metrics. Absent: `OPS_PORT`. */
     projectorOpsPort: portOf('PROJECTOR_OPS_PORT'),
@@ -120,7 +120,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   return {
     /** Address that the API listens on. */
     host: read('HOST') ?? '127.0.0.1',
-    /** Port that the API listens on. 0 takes a free port. */
+    /** Port that the API listens on. 0: any free port. */
     port: number('PORT', '3000', 65_535),
     /** Address of the operators' listeners. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
@@ -137,7 +137,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
     /** Folder of the embedded PostgreSQL and of the copies of lists. Made absolute. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
-    /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. Read as `esdb://` in either case. */
+    /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. `kurrentdb://` and `esdb://` are equivalent. */
     eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^kurrentdb/, 'esdb'),
     /** File that configures the sources of the asset check. Absent: the file that ships with the service. Made absolute. */
     sourcesFile: sourcesFile && resolve(sourcesFile),
@@ -206,7 +206,7 @@ const SYSTEM =
 
 /**
  * The environment for a child process: the settings and system variables that it needs, not the operator's whole
- * environment. The second argument overrides settings that were decided after the start.
+ * environment. The second argument has the values of settings that were determined only after the start.
  */
 export const environmentOf = (
   { env, names }: Config,

@@ -5,7 +5,7 @@ import { logToStderr } from './log-line.js';
 export interface ExitMessages {
   /** The `context` of the log line. */
   readonly context: string;
-  /** Completes "stopped before …", logged if the process was asked to stop while it started. */
+  /** The end of the log line "stopped before …", written if the process was asked to stop while it started. */
   readonly task: string;
   /** Describes an error that is not a `ConfigError`. */
   readonly describeError: (error: unknown) => string;

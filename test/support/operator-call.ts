@@ -33,8 +33,8 @@ const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promis
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs an operator command in this process, after the commands started before, because starting a process takes a
- * second of CPU time. Behaviour that needs a process, such as signals, is tested with `startProgram`.
+ * Runs an operator command in this process, because starting a process takes a second of CPU time. Commands run one
+ * after another. Behaviour that needs a process, such as signals, is tested with `startProgram`.
  */
 export const operatorCall = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> => {
   const call = last.then(() => callNow(env, words));

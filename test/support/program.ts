@@ -10,7 +10,7 @@ export interface Program {
   said(): string;
   out(): string;
   err(): string;
-  /** The URL of its last line "Listening on". */
+  /** The URL in the last line "Listening on …" of the output. */
   url(): string | undefined;
   /** @throws Error with its output if it ends before it listens */
   listening(): Promise<string>;

@@ -94,7 +94,7 @@ const put = ([parent, name]: Slot, value: unknown): void => {
   else delete parent[name];
 };
 
-/** The value with each of its places, one after another, holding each awkward one. */
+/** Yields copies of a value. In each copy, one place has been replaced by one of the awkward values. */
 export function* eachAwkward(value: unknown, schema: JsonSchema): Generator<unknown> {
   const { length } = slotsOf(value, schema);
   for (let place = 0; place < length; place += 1)
@@ -105,7 +105,7 @@ export function* eachAwkward(value: unknown, schema: JsonSchema): Generator<unkn
     }
 }
 
-/** Only arithmetic could say on which side of the first and of the last instant an offset puts it. */
+/** Whether a time is so close to the first or last instant that its offset decides whether it is valid. */
 const isOnTheBorder = (value: unknown): boolean =>
   /"(?:1969-12-31|1970-01-01|9999-12-31)[^"]*[+-]\d\d:\d\d"/.test(JSON.stringify(value));
 

@@ -115,7 +115,7 @@ const submit = async (target: Target, port: number, { rounds }: Scale): Promise<
 const judge = (target: Target, visits: number, allowed: readonly number[]): string[] => {
   const others = connected(target).filter((address) => !allowed.some((port) => address.endsWith(`:${port}`)));
   return [
-    ...(visits > 0 ? [`Somebody whom a caller named was visited ${visits} times`] : []),
+    ...(visits > 0 ? [`The service connected ${visits} times to a server that only a caller had named`] : []),
     ...(others.length > 0 ? [`${others.length} unexpected connections, the first to ${others[0]}`] : []),
   ];
 };

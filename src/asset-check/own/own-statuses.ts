@@ -25,7 +25,8 @@ type Row = RowOf<typeof STATUS_CHANGES>;
 type LastEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
 
 /**
- * The state that the rows were read from. If it changed in any other way than by new events, all rows are read again.
+ * The state of the table that the rows were read from. If anything but new events changed the state, all rows are read
+ * again.
  */
 interface SourceState {
   readonly table: string | null;
@@ -95,7 +96,7 @@ export class OwnStatuses {
     for (let index = 0; index < keys.length; index += 1) {
       const status = statuses.get(keys[index]!);
       if (status === undefined) continue;
-      // A parent page is nearer to the asset than the host.
+      // The status of a parent page takes precedence over the status of the host, which is less specific.
       const isHost = index > 0 && keys[index]!.startsWith('URL:');
       return (isHost ? this.resultOfParentPage(reading) : undefined) ?? status;
     }
@@ -122,7 +123,7 @@ export class OwnStatuses {
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
     if (parent.matchedLength > boundary.suffix.length) return inherited(parent.status, parent.matchedLength);
-    // Names under a public suffix or a hosting suffix belong to different people, so they inherit nothing from it.
+    // Names under the same public or hosting suffix belong to different people, so they do not inherit its status.
     return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.matchedLength))
       ? hosted(parent.status.match)
       : NOT_FOUND;
@@ -207,7 +208,7 @@ export class OwnStatuses {
     if (known.lastEvent !== undefined && !(await this.isInLog(known.lastEvent))) return undefined;
     const isSame = checkpoint === known.checkpoint && row.eventId === known.lastEvent?.id;
     const lastEvent = isSame ? known.lastEvent : await this.lastEventOf(row);
-    // Without an event to compare, it is unknown whether this state continues the previous one.
+    // The previous state has no event to look up in the log, so it is unknown whether this state continues it.
     return known.lastEvent === undefined && lastEvent !== undefined
       ? undefined
       : { table, parked, checkpoint, lastEvent };
@@ -219,7 +220,10 @@ export class OwnStatuses {
     return event?.id === eventId ? event : undefined;
   }
 
-  /** Compares the time of recording too: an event that was lost and sent again may have the same id and position. */
+  /**
+   * Whether the log still contains the event. The recording times are compared too, because an event that was lost and
+   * sent again may have the same id and position.
+   */
   private async isInLog({ stream, revision, id, position, recordedAt }: LastEvent): Promise<boolean> {
     const [event] = await this.log.readStream(stream, revision, 1);
     return event?.id === id && event.position === position && event.recordedAt === recordedAt;

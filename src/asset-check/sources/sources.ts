@@ -24,7 +24,7 @@ export interface SourceQuery {
   readonly reading: ParsedContent;
   /** Value of `performance.now()` at which lookups time out. */
   readonly deadline: number;
-  /** A buffer for the hashes of the host or account; overwritten. */
+  /** A buffer that `querySources` fills with the hashes of the host or account. */
   readonly hashes: SuffixHashes;
 }
 
@@ -37,7 +37,7 @@ export const querySources = (
   query: SourceQuery,
   onFailure: (source: string, error: unknown) => void,
 ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> => {
-  // Computed once for all lists, which use the hashes before anything is awaited.
+  // Computed once for all lists. The buffer can be reused for the next query, because lists are queried synchronously.
   query.hashes.read(lookupText(query.reading), query.reading.isDnsName);
   let isPending = false;
   const results = sources.map((source) => {

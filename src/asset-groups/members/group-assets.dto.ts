@@ -12,7 +12,7 @@ import {
 
 export const DEFAULT_LIMIT = 100;
 const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;
-export const NO_CURSOR = 'cursor must be the nextCursor of an earlier page of this group';
+export const INVALID_CURSOR = 'cursor must be the nextCursor of an earlier page of this group';
 
 export class GroupAssetsRequest {
   /**
@@ -23,7 +23,7 @@ export class GroupAssetsRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page. Absent for the first page. */
-  @IsOpaqueText(NO_CURSOR)
+  @IsOpaqueText(INVALID_CURSOR)
   cursor?: string;
 }
 

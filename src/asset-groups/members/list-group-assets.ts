@@ -12,7 +12,7 @@ import { PageCursors } from '../../http/responses/page-cursor.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { GroupFinder } from '../groups/get-asset-group.js';
-import { type GroupAssetDto, type GroupAssetPageDto, NO_CURSOR } from './group-assets.dto.js';
+import { type GroupAssetDto, type GroupAssetPageDto, INVALID_CURSOR } from './group-assets.dto.js';
 import { READ_MEMBERS } from './statements.js';
 
 export class ListGroupAssets extends Query<GroupAssetPageDto> {
@@ -56,7 +56,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
    * @throws Unavailable if the log or the database is unavailable
    */
   async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPageDto> {
-    const cursors = new PageCursors(await this.log.id(), 'group assets', NO_CURSOR);
+    const cursors = new PageCursors(await this.log.id(), 'group assets', INVALID_CURSOR);
     const [after] = cursor === undefined ? FIRST : cursors.read(groupId, cursor, FIRST);
     const key = JSON.stringify(['assets', groupId, limit, after]);
     return this.concurrency.run(organization, key, () => this.readPage(organization, groupId, limit, after, cursors));

@@ -6,7 +6,8 @@ export type ReadName = (text: string) => string | undefined;
  *
  * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with or without a path
  * (`send?phone={phone}`), or a fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
- * The first matching pattern is used. After ` = ` follows the name of the profile, if it is not just the placeholder.
+ * The first matching pattern is used. The name of the profile is the value of the last placeholder, unless the pattern
+ * ends with ` = ` and another template for the name.
  */
 export interface Site {
   /** Asset type. */
@@ -15,9 +16,9 @@ export interface Site {
   readonly hosts: string;
   /** Subdomains with the same pages. Default: `DEFAULT_SUBDOMAINS`. */
   readonly subdomains?: RegExp;
-  /** Patterns of hosts that belong to one profile, with `{host}` for the name, such as `{host}.medium.com`. */
+  /** Patterns of hosts whose first label is the name of a profile, such as `{host}.medium.com`. */
   readonly profileHosts?: readonly string[];
-  /** Names that the platform uses itself, separated by spaces, such as `settings`. */
+  /** Path segments that are not profiles but pages of the platform, separated by spaces, such as `settings`. */
   readonly reserved?: string;
   /** An optional first segment before any pattern, such as a language. */
   readonly wrapper?: RegExp;
@@ -96,15 +97,15 @@ const parameterOf = (query: URLSearchParams, wanted: string): string | undefined
 
 const matchLink = (link: Link, { segments, query, fragment }: LinkParts): Match | undefined => {
   const found = new Map<string, string>();
-  const asked = link.inFragment ? fragment : segments;
-  if (asked.length < link.segments.length || !link.segments.every((part, index) => part(asked[index]!, found)))
+  const actual = link.inFragment ? fragment : segments;
+  if (actual.length < link.segments.length || !link.segments.every((part, index) => part(actual[index]!, found)))
     return undefined;
   if (link.parameter !== undefined) {
     const value = parameterOf(query, link.parameter.name);
     if (value === undefined || !link.parameter.part(value, found)) return undefined;
   }
   const name = link.name.replace(/\{(\w+)\}/g, (_, placeholder: string) => found.get(placeholder)!);
-  return { name, hasMoreSegments: asked.length > link.segments.length };
+  return { name, hasMoreSegments: actual.length > link.segments.length };
 };
 
 /** A host whose first label is the name of a profile. */
@@ -125,13 +126,13 @@ export interface CompiledSite {
 const DEFAULT_SUBDOMAINS = /^(?:www|m|mobile|web|l|app)$/;
 
 const parseProfileHost = (text: string, { names, reserved = '' }: Site): ProfileHost => {
-  const [host, written = '{host}'] = text.split(' = ') as [string, string?];
+  const [host, template = '{host}'] = text.split(' = ') as [string, string?];
   const reservedSegments = new Set(reserved.split(' '));
   return {
     parent: host.replace('{host}.', ''),
     read: (label) => {
       const name = reservedSegments.has(label) ? undefined : names['host']!(label);
-      return name && written.replace('{host}', name);
+      return name && template.replace('{host}', name);
     },
   };
 };

@@ -8,7 +8,7 @@ const MAX_BYTES = 4_096;
  * Reads a secret from a file. Secrets are not passed on the command line, which every process on the machine can see.
  * @param file `-` for standard input
  * @param what the name of the secret in errors, which never contain the secret itself
- * @throws Invalid if it cannot be read or is not one line of visible ASCII
+ * @throws Invalid if the file cannot be read, or its text is not one line of visible ASCII
  */
 export const readSecret = async (file: string, what: string): Promise<string> => {
   const chunks: Buffer[] = [];

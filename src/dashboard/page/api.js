@@ -1,9 +1,9 @@
 import { Failure, failureOf, failureWithoutAnswer } from './failure.js';
 
-/** Relative to this file, so that it also works under a proxy's path. */
+/** Relative to this file, so that the page also works behind a proxy that adds a path. */
 const BASE = new URL('../../v2/', import.meta.url);
 const PATIENCE_MS = 20_000;
-/** Answers kept for `If-None-Match`; the oldest is dropped first. */
+/** Maximum number of responses cached for `If-None-Match`. The oldest one is dropped first. */
 const MAX_KEPT = 40;
 const TOKEN = 'consistency-token';
 const GONE = 410;
@@ -14,10 +14,10 @@ const urlOf = (path, query) => {
   return url.href;
 };
 
-/** The API with one key. Errors are thrown as a `Failure`, unless the caller aborted the request. */
+/** Calls the API with one key. Errors are thrown as a `Failure`, unless the caller aborted the request. */
 export class Api {
   #kept = new Map();
-  /** The newest token by URL and by path. */
+  /** The newest consistency token, by URL and by path. */
   #tokens = new Map();
 
   constructor(key) {
@@ -37,7 +37,7 @@ export class Api {
     return { body, asOf };
   }
 
-  /** @param patience for the whole of it, ms */
+  /** @param patience the timeout of the whole download, in ms */
   async getCsv(path, query, patience = PATIENCE_MS) {
     const response = await this.#send(urlOf(path, query), { headers: { accept: 'text/csv' } }, patience);
     return readBody(() => response.blob());
@@ -56,15 +56,15 @@ export class Api {
   }
 
   /**
-   * Sends a request with the newest token of its URL, so that no figure goes back when another instance or replica
-   * answers. A URL without a token takes that of its path, which reads the same figures.
+   * Sends a request with the newest consistency token of its URL, so that no figure goes back if another instance or
+   * replica responds. The token of the path is used if the URL has none, because both read the same figures.
    */
   async #send(url, init, patience) {
     const { pathname } = new URL(url);
     const token = this.#tokens.get(url) ?? this.#tokens.get(pathname);
     let response = await this.#fetch(url, init, patience, token);
     if (response.status === GONE && token !== undefined) {
-      // The log was restored from a copy or replaced: no token is of this log.
+      // The log was restored or replaced, so all tokens are invalid.
       this.#tokens.clear();
       response = await this.#fetch(url, init, patience);
     }
@@ -86,7 +86,7 @@ export class Api {
             'x-api-key': this.key,
             ...(token !== undefined && { [TOKEN]: token }),
           },
-          // The browser's cache would serve one key's answers to the next.
+          // The browser's cache would serve the responses for one key to the next key.
           cache: 'no-store',
           credentials: 'omit',
           signal: signal ? AbortSignal.any([signal, timeout]) : timeout,

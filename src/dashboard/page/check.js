@@ -24,7 +24,7 @@ const showVerdict = ({ status, message, sources: answers }) => {
 
 let aborter;
 
-/** Submits the form; only the answer to the latest request is shown. */
+/** Submits the form. Only the response to the latest request is shown. */
 export const startCheck = (apiNow, onFailure) => {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();

@@ -18,6 +18,6 @@ export const save = (name, text) => {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = Object.assign(document.createElement('a'), { href: url, download: `${name}.csv` });
   link.click();
-  // The browser has started reading it by then.
+  // The browser has started to read the blob by then.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 };

@@ -1,8 +1,8 @@
-/** An answer without figures, described for the reader. */
+/** A failed request, with a message for the user. */
 export class Failure extends Error {
   /**
-   * @param status HTTP status; 0 without an answer
-   * @param retryAfter seconds
+   * @param status HTTP status; 0 if there was no response
+   * @param retryAfter when to retry, in seconds
    */
   constructor(status, sentence, retryAfter) {
     super(sentence);
@@ -15,7 +15,7 @@ export const NO_KEY = 'This is not a valid key: it may be mistyped, revoked, exp
 const UNREACHABLE = 'The service cannot be reached. Check your network.';
 const TOO_SLOW = 'The service did not answer in time.';
 
-/** Seconds, as `Retry-After` gives them. */
+/** Returns the seconds of `Retry-After`. */
 const secondsOf = (header) => (/^\d{1,5}$/.test(header ?? '') ? Number(header) : undefined);
 
 const sentenceOf = (status, message, requestId) => {

@@ -4,7 +4,7 @@ const form = document.getElementById('filters');
 const customRange = document.getElementById('custom-range');
 const { range, startDate, endDate, brandSlug } = form.elements;
 
-/** The chosen brand, or that of the address: the list of brands is loaded later. */
+/** Returns the chosen brand or, until the list of brands has been loaded, the brand in the address. */
 let brand;
 
 const read = () => ({
@@ -13,7 +13,7 @@ const read = () => ({
   ...(brand && { brandSlug: brand }),
 });
 
-/** The filters are in the address, so that reloads and bookmarks keep it. */
+/** Writes the filters to the address, so that reloads and bookmarks keep them. */
 const writeAddress = (filters) => history.replaceState(null, '', `?${new URLSearchParams(filters)}`);
 
 const readAddress = () => {

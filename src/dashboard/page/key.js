@@ -1,5 +1,5 @@
 const NAME = 'threat-protection-key';
-/** What a header can carry; whether it is a key is for the service to decide. */
+/** Matches values that a header can contain. The service decides whether the value is a valid key. */
 const SENDABLE = /^[\x21-\x7e]{1,200}$/;
 
 /** @returns the key in typed or pasted text, possibly a whole header line; undefined if it cannot be a key */

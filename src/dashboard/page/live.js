@@ -15,7 +15,7 @@ export const startLive = (work) => {
     clearTimeout(timer);
     aborter?.abort();
     const { signal } = (aborter = new AbortController());
-    // Not due again while it runs.
+    // The next run is scheduled only after this one has ended.
     due = Infinity;
     const wait = await work(signal);
     if (signal.aborted) return;

@@ -37,7 +37,7 @@ const showSignIn = (sentence) => {
   keyForm.elements.key.focus();
 };
 
-/** @returns whether the key is no longer accepted, so that another one is asked for */
+/** @returns whether the key is no longer accepted, in which case the user is asked for another key */
 const endOn401 = ({ status, message }) => {
   if (status === 401) showSignIn(message);
   return status === 401;

@@ -1,7 +1,7 @@
 const MS_PER_DAY = 86_400_000;
 const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
-/** The last days including today. */
+/** Returns the dates of the last days, including today. */
 const lastDays = (days) => (now) => ({ startDate: dateOf(now - (days - 1) * MS_PER_DAY) });
 
 const twelveMonths = (now) => {
@@ -10,7 +10,7 @@ const twelveMonths = (now) => {
   return { startDate: dateOf(start.getTime() + MS_PER_DAY) };
 };
 
-/** Dates (UTC; without an end: until now), and the names of the range and of the time before it. */
+/** The ranges: their dates (UTC; without an end, until now), their names and the names of the ranges before them. */
 export const RANGES = {
   '7d': { dates: lastDays(7), name: 'the last 7 days', before: 'the 7 days before' },
   '30d': { dates: lastDays(30), name: 'the last 30 days', before: 'the 30 days before' },
@@ -39,7 +39,7 @@ const INTERVALS = [
   ['year', 365.25],
 ];
 const MIN_PX = 9;
-/** Below the API's limit. */
+/** Maximum number of points, below the limit of the API. */
 const MAX_POINTS = 3_600;
 
 /** The shortest interval whose points fit side by side. */

@@ -13,7 +13,7 @@ export const element = (name, text, attributes = {}) => {
   return made;
 };
 
-/** A number, or one that shows which records it counts. */
+/** Whether a value is a number, or a button with a number that shows the counted records. */
 const isNumber = (value) => typeof value === 'number' || value instanceof HTMLButtonElement;
 
 const shown = (value) => (typeof value === 'number' ? number(value) : (value ?? '–'));
@@ -45,7 +45,7 @@ const headOf = (columns, [first = []]) => {
 /**
  * Fills the table in a part of the page, and makes the button above it save the same data.
  * @param place contains `.scroll`, and optionally a button
- * @param saved the file's name, optionally its `text` instead of the rows, and how many rows are `shown`
+ * @param saved the name of the file, and optionally its `text` instead of the rows, and how many rows are `shown`
  */
 export const fillTable = (place, columns, rows, saved) => {
   const table = document.createElement('table');

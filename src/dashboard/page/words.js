@@ -1,6 +1,6 @@
 const NUMBER = new Intl.NumberFormat('en');
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact' });
-/** Truncated, so that only the whole is 100 %. */
+/** Formats a share. It is rounded down, so that only the whole is 100 %. */
 const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1, roundingMode: 'trunc' });
 const PERCENT = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
@@ -8,7 +8,7 @@ const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric'
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
 
 export const number = (n) => NUMBER.format(n);
-/** `12K`, as room is scarce. */
+/** Formats a number in compact form: `12K`. */
 export const compact = (n) => COMPACT.format(n);
 export const share = (ratio) => SHARE.format(ratio);
 export const day = (iso) => DAY.format(new Date(iso));
@@ -16,7 +16,7 @@ export const day = (iso) => DAY.format(new Date(iso));
 export const days = (first, last) => DAY.formatRange(new Date(first), new Date(last));
 export const time = (iso) => `${TIME.format(new Date(iso))} UTC`;
 
-/** Names of a timeline's points. */
+/** Returns the names of the points of a timeline. */
 const POINT_NAMES = {
   day: ({ start }) => day(start),
   week: ({ start, end }) => days(start, end),
@@ -27,8 +27,8 @@ const POINT_NAMES = {
 export const pointName = (interval, point) => POINT_NAMES[interval](point);
 
 /**
- * A rise or fall in signs, and in words for those who do not see them.
- * @param ratio the figure divided by the earlier one; null if that is 0
+ * Formats a rise or fall, with words for screen readers.
+ * @param ratio the metric divided by the earlier metric; null if the earlier metric is 0
  */
 export const change = (difference, ratio) => {
   const isRise = difference > 0;
@@ -49,7 +49,7 @@ const UNITS = [
   ['s', 1_000],
 ];
 
-/** The two largest units of a duration in ms: `2 d 3 h`. */
+/** Formats a duration in ms by its two largest units: `2 d 3 h`. */
 export const duration = (ms) => {
   if (ms === null) return '–';
   const first = UNITS.findIndex(([, length]) => ms >= length);

@@ -1,8 +1,8 @@
 const MAX_ENDS = 64;
 /**
- * A node that was frozen during an election still behaves as the leader until it is notified (3 s were observed). So
- * after a new connection or a pause, a node is trusted only after this time. The first node of the process is trusted
- * at once.
+ * How long the responses of a node are not trusted after a new connection or a pause. A node that was frozen during an
+ * election still behaves as the leader until it is notified, which took up to 3 s. The first node of the process is
+ * trusted at once.
  */
 const PROBATION_MS = 5_000;
 /** A leader that responds within this time has not been replaced: the shortest freeze with an election took 3.7 s. */
@@ -14,11 +14,14 @@ interface HeadRequest {
   readonly at: number | undefined;
   /** The time in ms by `performance.now()`. */
   readonly now: number;
-  /** Number of connections made by then. */
+  /** Number of connections that had been made when the request was sent. */
   readonly connections: number;
 }
 
-/** Records where the log ended at which time, to know the time up to which everything has been delivered. */
+/**
+ * Records the end of the log together with the time at which it was read. From these records and the delivered position
+ * follows the time up to which all acknowledged events have been delivered.
+ */
 export class EndOfLog {
   /** Every event acknowledged before `at` is at or before `position`. */
   private ends: { readonly at: number; readonly position: bigint }[] = [];
@@ -46,7 +49,8 @@ export class EndOfLog {
   }
 
   /**
-   * Uses the newest record at or before the delivered position, because the clock may have been set back.
+   * Uses the last record at or before the delivered position, even if an earlier record has a later time, because the
+   * clock may have been set back.
    * @returns the time (ms) before which every acknowledged event has been delivered; undefined if it is not known
    */
   deliveredUntil(delivered: bigint): number | undefined {
@@ -57,7 +61,7 @@ export class EndOfLog {
     return this.asOf;
   }
 
-  /** Returns whether the log has ended before a position for at least this time. */
+  /** Whether the log has ended before `position` at each call for more than `ms` milliseconds. */
   isBefore(position: bigint, ms: number): boolean {
     const now = performance.now();
     this.behindSince = this.last < position ? (this.behindSince ?? now) : undefined;

@@ -6,7 +6,7 @@ import { DeniedByStore } from './failures.js';
 const TIMEOUT_MS = 20_000;
 const MIN_PAUSE_MS = 200;
 
-const ABOUT_TLS = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i;
+const TLS_ERROR = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i;
 
 /**
  * Opens the log. Retries for up to 20 s, because the store may still be starting.
@@ -23,7 +23,7 @@ export const openWithRetries = async (open: () => Promise<void>): Promise<void> 
       const reason = (denial instanceof Error ? denial : (error as Error)).message.replace(/\s+/g, ' ').trim();
       if (denial instanceof DeniedByStore)
         throw new ConfigError(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
-      if (ABOUT_TLS.test(reason))
+      if (TLS_ERROR.test(reason))
         throw new ConfigError(
           `EVENTSTORE_URL: no trusted connection to the event store (${reason}); name its certificate authority with tlsCAFile, or set tls=false if it does not use TLS`,
         );

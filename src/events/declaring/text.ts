@@ -1,6 +1,6 @@
 /** Whether a string has more than this many code points. */
 export const isLongerThan = (text: string, characters: number): boolean =>
-  // Counting code points is expensive, so it is done only if the number of UTF-16 units does not decide.
+  // Counting code points is expensive. The number of UTF-16 units, at most two per code point, often decides first.
   text.length > 2 * characters || (text.length > characters && [...text].length > characters);
 
 /** Whether PostgreSQL or other readers of the log cannot store the string. */

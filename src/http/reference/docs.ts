@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
-import { type KeptAnswer, keepAnswer, onceMade, sendKept } from './kept-answer.js';
+import { type StaticResponse, createStaticResponse, memoizeAsync, sendStaticResponse } from './static-response.js';
 import { pageHeaders } from './page-headers.js';
 
 /** Own files only, no inline script, no framing. Swagger UI sets styles and draws icons from `data:`. */
@@ -48,25 +48,24 @@ const swaggerUi = (file: string): Promise<Buffer> => {
 };
 
 /** The files under `/docs`. */
-const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
-  '/docs': () => keepAnswer(HTML, page('docs')),
-  '/docs/': () => keepAnswer(HTML, page('.')),
-  '/docs/start.js': () => keepAnswer(SCRIPT, START),
-  '/docs/index.css': async () => keepAnswer(STYLE, await swaggerUi('index.css')),
-  '/docs/swagger-ui.css': async () => keepAnswer(STYLE, await swaggerUi('swagger-ui.css')),
-  '/docs/swagger-ui-bundle.js': async () => keepAnswer(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
+const FILES: Readonly<Record<string, () => Promise<StaticResponse>>> = {
+  '/docs': () => createStaticResponse(HTML, page('docs')),
+  '/docs/': () => createStaticResponse(HTML, page('.')),
+  '/docs/start.js': () => createStaticResponse(SCRIPT, START),
+  '/docs/index.css': async () => createStaticResponse(STYLE, await swaggerUi('index.css')),
+  '/docs/swagger-ui.css': async () => createStaticResponse(STYLE, await swaggerUi('swagger-ui.css')),
+  '/docs/swagger-ui-bundle.js': async () => createStaticResponse(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
 };
 
 /**
- * The reference for people. Served from memory: a file stream would keep its descriptor open for a client that never
- * reads.
+ * Serves Swagger UI at `/docs`, from memory: a file stream would keep its descriptor open as long as a client does not
+ * read.
  */
 export const serveDocs = (instance: FastifyInstance): void => {
-  for (const [path, make] of Object.entries(FILES)) {
-    const kept = onceMade(make);
+  for (const [path, create] of Object.entries(FILES)) {
+    const response = memoizeAsync(create);
     instance.get(path, async (request, reply) => {
-      const file = await kept();
-      return sendKept(file, request, reply.headers(HEADERS));
+      return sendStaticResponse(await response(), request, reply.headers(HEADERS));
     });
   }
 };

@@ -42,7 +42,7 @@ export const plainSchemas = (part: unknown): void => {
   }
 };
 
-/** Clients do not see the suffix `Dto` that distinguishes a class from what it is made of. */
+/** Removes the suffix `Dto` of classes, which clients need not see. */
 const withoutSuffix = (name: string): string => name.replace(/Dto$/, '');
 
 /** @returns the document with every schema in 3.1 notation, under its public name */

@@ -5,7 +5,7 @@ import { NotFound } from '../../errors.js';
 import { bundledSchema, schemaDocuments } from '../../events/cloud-event-schema.js';
 import { feedDocuments } from '../../events/feed-schema.js';
 import { schemaPath } from '../../events/declaring/json-schema.js';
-import { keepAnswer, onceMade, sendKept } from '../../http/reference/kept-answer.js';
+import { createStaticResponse, memoizeAsync, sendStaticResponse } from '../../http/reference/static-response.js';
 import { asyncApi } from './async-api.js';
 
 const DOCUMENTS = schemaDocuments();
@@ -24,7 +24,7 @@ const listing = () => ({
 });
 
 const cachedResponse = (type: string, content: () => object) =>
-  onceMade(() => keepAnswer(type, JSON.stringify(content())));
+  memoizeAsync(() => createStaticResponse(type, JSON.stringify(content())));
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json';
@@ -44,7 +44,7 @@ export class ReferenceController {
 
   @Get('schemas')
   async listSchemas(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendKept(await this.list(), request, reply);
+    sendStaticResponse(await this.list(), request, reply);
   }
 
   /** @throws NotFound */
@@ -56,11 +56,11 @@ export class ReferenceController {
   ): Promise<void> {
     const schema = this.schemas.get(file);
     if (schema === undefined) throw new NotFound('Unknown schema; GET /schemas lists all');
-    sendKept(await schema(), request, reply);
+    sendStaticResponse(await schema(), request, reply);
   }
 
   @Get('asyncapi.json')
   async getAsyncApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendKept(await this.asyncApi(), request, reply);
+    sendStaticResponse(await this.asyncApi(), request, reply);
   }
 }

@@ -47,8 +47,8 @@ const atPoints = (isByDay: boolean, key: string, table: string, condition = ''):
           where cardinality(starts) <= ${MAX_POINTS}`;
 };
 
-/** Arrays as text, so that each row is parsed separately and no parse blocks the event loop for long. */
-const BY_KEY = 'array_agg(point)::text as points, array_agg(n)::text as counts';
+/** The arrays are sent as text and parsed one by one, so that no single parse blocks the event loop for long. */
+const POINT_ARRAYS = 'array_agg(point)::text as points, array_agg(n)::text as counts';
 
 /** Counts by point, numbered from 1. `points` and `counts` are PostgreSQL arrays as text. */
 export type AtPoints<Key> = readonly (readonly [key: Key, points: string, counts: string])[];
@@ -112,7 +112,7 @@ const timeline = (name: string, isByDay: boolean) =>
       (select last_at from known) as "lastAt",
       (select starts from starts) as starts,
       (select json_agg(json_build_array(measure, points, counts)) from (
-        select measure, ${BY_KEY}
+        select measure, ${POINT_ARRAYS}
         from (${atPoints(isByDay, 'measure', 'read.days', `and measure in (${OTHER_MEASURES.join(', ')})`)}) at_points
         group by measure
       ) measures) as measures,
@@ -120,7 +120,7 @@ const timeline = (name: string, isByDay: boolean) =>
           when sum(cells) > ${MAX_CELLS} then '"${TOO_MANY}"' else json_agg(json_build_array(type, points, counts))
         end
       from (
-        select type, count(*) as cells, ${BY_KEY}
+        select type, count(*) as cells, ${POINT_ARRAYS}
         from (${atPoints(isByDay, 'type', 'read.type_days')} limit ${MAX_CELLS + 1}) at_points
         group by type
       ) types) as types,
@@ -140,7 +140,7 @@ const timeline = (name: string, isByDay: boolean) =>
 export const BY_INTERVAL = timeline('metrics-timeline', false);
 export const BY_DAY = timeline('metrics-timeline-by-day', true);
 
-/** The single row of the result. A part is null if it is empty. */
+/** The single row of the result. Columns without any count are null. */
 export type CountedTimeline = RowOf<typeof BY_DAY>;
 
 /** @param now the current time in ms */

@@ -79,22 +79,23 @@ const programs = (root: string): Binaries => {
   return { initdb: program('initdb'), postgres: program('postgres'), pgCtl: program('pg_ctl') };
 };
 
-/** @returns why the program does not run as that user; undefined if it does */
-const obstacleOf = ({ postgres }: Binaries, owner: Owner | undefined): string | undefined => {
+/** @returns why `postgres` cannot run as that user; undefined if it can */
+const startErrorOf = ({ postgres }: Binaries, owner: Owner | undefined): string | undefined => {
   const { error, status, stderr } = spawnSync(postgres, ['--version'], { ...owner, cwd: '/', encoding: 'utf8' });
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 };
 
 /**
- * Finds binaries that the server's user can run: those of the package, or else a copy next to the cluster. Those of the
- * package may lack links, which its postinstall script creates, or may not be readable by that user.
- * @throws Error with what to do, if this machine cannot run the binaries
+ * Finds binaries that the server's user can run: the binaries of the npm package or, if they do not run, a copy next to
+ * the cluster. The binaries of the package do not run if the package was installed without its postinstall script,
+ * which creates links to libraries, or if the user cannot read the package.
+ * @throws Error if this machine cannot run the binaries; the message says what to do instead
  */
 export const findBinaries = async ({ cluster, owner }: ClusterLayout): Promise<Binaries> => {
   const root = packageRoot();
-  if ((await linkLibraries(root)) && obstacleOf(programs(root), owner) === undefined) return programs(root);
+  if ((await linkLibraries(root)) && startErrorOf(programs(root), owner) === undefined) return programs(root);
   const copy = programs(await copyOnce(root, dirname(cluster)));
-  const reason = obstacleOf(copy, owner);
+  const reason = startErrorOf(copy, owner);
   if (reason === undefined) return copy;
   throw new Error(`PostgreSQL of ${PACKAGE} does not run here: ${reason} (it needs glibc 2.27). ${ALTERNATIVE}`);
 };

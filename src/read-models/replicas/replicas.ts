@@ -31,7 +31,7 @@ const highestOf = (positions: readonly number[]): number => Math.max(-1, ...posi
 export class Replicas {
   private readonly stop = new AbortController();
   private readonly polling: Promise<void>;
-  /** Highest positions of the primary, oldest first. A replica must have reached the first one. */
+  /** Highest positions of the primary, oldest first. A replica must have reached the oldest position. */
   private readonly primaryPositions: { readonly at: number; readonly highest: number }[] = [];
   private failedPolls = 0;
   /** Reads go to the primary until this instant. */
@@ -54,7 +54,7 @@ export class Replicas {
   /**
    * @param query called a second time, on the primary, if it fails on a replica
    * @param minPosition the position of the log that the rows must include
-   * @throws the error of `query` on the primary, and any error on a replica that the database did not cause
+   * @throws the error of `query` on the primary; on a replica, only an error that is not from the database
    */
   async read<Result>(
     kind: keyof ReplicaPools,

@@ -8,16 +8,18 @@ export interface ElementRow {
   readonly kind: number;
   readonly id: string;
   readonly eventId: string;
-  /** ms */
+  /** ms since 1970 */
   readonly storedAt: number;
-  /** The JSON that is shown; empty: deleted. */
+  /** The record as JSON; empty if the record was deleted. */
   readonly item: string;
 }
 
-/** The most bytes of an element without its `subject` and `data`. */
+/** Maximum size in bytes of an element without its `subject` and `data`. */
 export const MAX_ATTRIBUTE_BYTES = 320;
 
-/** An element of the feed as JSON. Written piece by piece: an answer has a thousand. */
+/**
+ * Writes an element of the feed as JSON. Concatenated by hand for speed, because a response has up to 1,000 elements.
+ */
 export const elementJson = (elementId: string, { kind, id, storedAt, item }: ElementRow): string => {
   const attributes =
     `"specversion":"1.0","id":"${elementId}","source":"${FEED_SOURCE}","type":"${FEED_TYPE_PREFIX}${kindOf(kind)}",` +

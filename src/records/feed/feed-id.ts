@@ -56,7 +56,7 @@ export class FeedIds {
 
 export const eventMark = (eventId: string): string => eventId.slice(0, 8);
 
-/** @throws Gone unless the log still has the event of the id and no earlier event was applied since (`is`) */
-export const requireSame = (is: boolean): void => {
-  if (!is) throw ERRORS.foreign();
+/** @throws Gone if the log no longer has the event of the id, or if a parked event before it has been applied since */
+export const requireUnchanged = (isUnchanged: boolean): void => {
+  if (!isUnchanged) throw ERRORS.foreign();
 };

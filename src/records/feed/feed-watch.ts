@@ -6,7 +6,7 @@ import { WaitingRequests } from '../../flow/waiting-requests.js';
 import { Readiness } from '../../ops/readiness.js';
 import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { WatchPool } from '../../read-models/pools.js';
-import { WHO_HAS_NEWS } from './statements.js';
+import { READY_REQUESTS } from './statements.js';
 
 const MIN_POLL_INTERVAL_MS = 20;
 /** After a slow poll, the pause is this many times the duration of the poll. */
@@ -138,7 +138,7 @@ export class FeedWatch {
       else groups.set(key, [one]);
     }
     const all = [...groups.values()];
-    const [row] = await WHO_HAS_NEWS.run(this.pool, {
+    const [row] = await READY_REQUESTS.run(this.pool, {
       organizations: all.map(([one]) => one!.request.organization),
       kinds: all.map(([one]) => one!.request.kinds.join(',')),
       after: all.map(([one]) => one!.after),

@@ -4,25 +4,25 @@ import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { TooOld } from '../../read-models/replicas/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { elementJson } from './element.js';
-import { eventMark, FeedIds, type Place, requireSame } from './feed-id.js';
+import { eventMark, FeedIds, type Place, requireUnchanged } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
-import { type Placed, placed } from './placed.js';
+import { type PlacedElement, placedElements } from './placed-elements.js';
 import { type FeedPage, NEXT_ELEMENTS } from './statements.js';
 
-/** What changed in an organization's records, as the JSON of a batch of CloudEvents. */
+/** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
 export class ReadFeed extends Query<AsOf<string>> {
   constructor(
     readonly organization: string,
     /** As in `kinds.ts`, ascending. */
     readonly kinds: readonly number[],
     readonly limit: number,
-    /** The id of the last element that was worked on; absent: from the beginning. */
+    /** The id of the last element that the client has processed; undefined: the feed is read from the beginning. */
     readonly lastEventId: string | undefined,
-    /** How long to wait for an element if there is none. ms */
-    readonly timeout: number,
-    /** Aborts when the client has left. */
+    /** How long to wait if there is no new element, in ms. */
+    readonly timeoutMs: number,
+    /** Aborts when the client closes the connection. */
     readonly signal: AbortSignal,
-    /** The answer includes at least this position. */
+    /** The position of the log that the result must include. */
     readonly minPosition?: number,
   ) {
     super();
@@ -31,7 +31,7 @@ export class ReadFeed extends Query<AsOf<string>> {
 
 const BEGINNING: Place = { position: -1, event: '', parked: 0 };
 
-const batchJson = (ids: FeedIds, elements: readonly Placed[]): string =>
+const batchJson = (ids: FeedIds, elements: readonly PlacedElement[]): string =>
   `[${ids
     .write(elements)
     .map((id, index) => elementJson(id, elements[index]!.row))
@@ -46,7 +46,8 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
   ) {}
 
   /**
-   * @throws Invalid if `lastEventId` is no id, Gone if it is of another log or of before a restore
+   * @throws Invalid if `lastEventId` is malformed
+   * @throws Gone if `lastEventId` is from another log or from a state that a restore has removed
    * @throws as `RecordQueries.run` and `FeedWatch.wait`
    */
   async execute({
@@ -54,14 +55,14 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     kinds,
     limit,
     lastEventId,
-    timeout,
+    timeoutMs,
     signal,
     minPosition,
   }: ReadFeed): Promise<AsOf<string>> {
-    const until = performance.now() + timeout;
+    const until = performance.now() + timeoutMs;
     const ids = new FeedIds(await this.log.id());
     const last = lastEventId === undefined ? BEGINNING : ids.read(lastEventId);
-    // What wakes a reader is on the primary.
+    // Requests are woken when the primary has new elements, so after waiting a replica may be too far behind.
     let hasWaited = false;
     for (;;) {
       const question = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
@@ -69,26 +70,27 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [found, event] = await Promise.all([
           send<FeedPage>(next),
-          // Each time: the log may have been restored while this request was waiting.
+          // Read in each round, because the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);
         requireReached(isReplica, found[0]!.upTo, hasWaited ? Infinity : last.position);
-        requireSame(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
+        requireUnchanged(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
         const isSameParked = found[0]!.parkedBefore === last.parked;
-        // An operator's retry moves no checkpoint, so which of the two is older cannot be told: the primary knows.
+        // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
+        // behind. The primary decides.
         if (isReplica && !isSameParked)
-          throw new TooOld('This replica has other parked events than the reader has passed');
-        requireSame(isSameParked);
+          throw new TooOld('The parked events of the replica differ from those of lastEventId');
+        requireUnchanged(isSameParked);
         return found[0]!;
       };
       const page = await this.queries.runFeed(organization, question, read, minPosition);
       const { asOf, upTo, found } = page;
-      const elements = placed(page);
+      const elements = placedElements(page);
       if (elements.length > 0) {
         const text = batchJson(ids, elements);
         const { row } = elements.at(-1)!;
         const isEnd = elements.length === found && found < limit;
-        // What follows may be as old as the last element.
+        // More elements follow, so the result is only as current as its last element.
         if (isEnd) return { result: text, ...momentOf({ asOf, position: upTo }) };
         return { result: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
       }

@@ -5,20 +5,22 @@ import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 /** Maximum size of a response, as JSON. It holds at least one element. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 /**
- * The most bytes that an element takes: its item, the attributes around the item, and the record's id, of which JSON
- * escapes quotes and backslashes.
+ * The maximum size of an element in bytes: its item, its attributes and the id of the record, which doubles if JSON
+ * escapes each character.
  */
 const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
-/** Parked events that are told apart within an answer; beyond, it ends earlier. */
+/**
+ * Maximum number of parked events listed in a page. If there are more, the response ends before the first unlisted one.
+ */
 export const MAX_PARKED = 1_000;
 
 /** The condition of the index `parked_events_of_entries`. */
 const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
 /**
- * The parked events that would change the organization's feed if they were applied. An event about an entry of the asset
- * status history concerns the organizations that it names, and those that have a verdict of the entry, which the event
- * may take away. If the organizations of such an event are not known, it counts for every organization. The orders choose
- * the indexes: other indexes have these columns too, behind a column that is not asked for.
+ * Selects the parked events that would change the feed of the organization if they were applied. An event about an
+ * entry of the asset status history concerns the organizations that it names, and the organizations with a verdict from
+ * that entry, which the event may remove. If the organizations of such an event are unknown, it concerns every
+ * organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared columns.
  */
 const parkedWhere = (condition: string): string => `
           (
@@ -38,29 +40,27 @@ const parkedWhere = (condition: string): string => `
           )`;
 
 /**
- * Each column of the elements as one JSON array: the driver takes ten times as long for a thousand rows of them. Items
- * have a line each: what is JSON already need not become JSON again.
+ * The elements as one JSON array per column, because the driver takes ten times as long to read a thousand rows. The
+ * items are lines of text instead, because they are JSON already.
  */
 type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] | null };
 
-/** The next elements, null if there are none, and the moment they are of. */
+/** The next elements, and the position and time of the read models. The columns are null if there are no elements. */
 export interface FeedPage extends Columns<Omit<ElementRow, 'item'>> {
   readonly items: string | null;
-  /** Everything acknowledged before this instant (ms) is shown. */
+  /** The page includes everything that was acknowledged before this instant (ms). */
   readonly asOf: number | null;
-  /** The log's position that the rows have reached. */
+  /** The position in the log that the read models have reached. */
   readonly upTo: number | null;
-  /**
-   * Stands for the parked events that concern the organization: those at or before the position asked for, and those
-   * after it, up to the first element's.
-   */
+  /** The checksum of the organization's parked events up to the requested position. */
   readonly parkedBefore: number;
+  /** The checksum of the organization's parked events from there up to the position of the first element. */
   readonly parkedToFirst: number;
-  /** The position of the first of the organization's at or before the position asked for; null: there is none. */
+  /** The position of the organization's first parked event; null if it has none up to the requested position. */
   readonly parkedFirst: number | null;
-  /** Position and hash of the organization's after the position asked for. */
+  /** The organization's parked events after the requested position, at most `MAX_PARKED`. */
   readonly parked: readonly (readonly [position: number, hash: number])[] | null;
-  /** Elements there were, up to the limit, before the answer was cut to its bytes. */
+  /** The number of elements, up to the limit, before the page was cut to its maximum size in bytes. */
   readonly found: number;
 }
 
@@ -82,7 +82,7 @@ const COLUMNS = {
   items: nullable('text'),
 } as const;
 
-/** A page's elements one by one, in order. */
+/** Returns the elements of a page, in order. */
 export const rowsOf = (page: FeedPage): ElementRow[] => {
   const { kind, id, eventId, storedAt } = page;
   const items = page.items?.split('\n') ?? [];
@@ -97,7 +97,8 @@ export const rowsOf = (page: FeedPage): ElementRow[] => {
 };
 
 /**
- * The next elements of an organization's feed, in one snapshot: a slice of an index for each kind, merged.
+ * Creates the statement that reads the next elements of an organization's feed. It merges one index range for each
+ * kind, in one snapshot.
  * @param kinds as in `kinds.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {
@@ -151,21 +152,21 @@ const nextOf = (kinds: readonly number[]) => {
   );
 };
 
-/** By the kinds, ascending and joined by dashes: every choice of them. */
+/** One statement for each combination of kinds. The keys are the kinds, ascending and joined by dashes: `1-3`. */
 export const NEXT_ELEMENTS: Readonly<Record<string, ReturnType<typeof nextOf>>> = Object.fromEntries(
   Array.from({ length: 15 }, (_, index) => [1, 2, 3, 4].filter((kind) => ((index + 1) >> (kind - 1)) & 1)).map(
     (kinds) => [kinds.join('-'), nextOf(kinds)],
   ),
 );
 
-/** Which of those who wait have something to read; they are numbered from 1. */
-export const WHO_HAS_NEWS = statement(
-  'feed-who-has-news',
+/** Finds the waiting requests with new elements to read. Requests are numbered from 1. */
+export const READY_REQUESTS = statement(
+  'feed-ready-requests',
   {
     organizations: 'text[]',
-    /** Of each, joined by commas. */
+    /** The kinds of each request, joined by commas. */
     kinds: 'text[]',
-    /** The position after which each waits. */
+    /** The position after which each request waits for elements. */
     after: 'bigint[]',
   },
   { asOf: 'bigint', upTo: 'bigint', news: 'integer[]' },

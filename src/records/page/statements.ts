@@ -15,7 +15,10 @@ const MAX_PREPARED_BRANCHES = 12;
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
-  /** The last examined key. Null: the page ends with its last row, or all keys were examined. */
+  /**
+   * The last examined key, from which the next page continues. Null: it continues from the last row, or no page
+   * follows.
+   */
   readonly lastExamined: readonly [newest: number, id: string] | null;
 }
 
@@ -24,14 +27,14 @@ export type ListedRow = Moment &
   (
     | { readonly id: null }
     | (ItemRow & {
-        /** The negated instant by which it is listed. ms */
+        /** The instant by which the record is listed, in ms and negated, so that ascending order is newest first. */
         readonly newest: number;
         /** Number of rows before the page was limited to its maximum size. */
         readonly found: number;
       })
   );
 
-/** Reads an item by key. The order forces a scan of the primary key, as in `READ_VERDICTS` of the projection. */
+/** Reads an item by key. The comparison and the order make PostgreSQL scan the primary key, as in `READ_VERDICTS`. */
 const JOIN_ITEM = `cross join lateral (
             select organization as of_organization, kind as of_kind, id as of_id, position, status, type, item
             from read.listed_records
@@ -89,9 +92,9 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
 };
 
 /**
- * Builds the query for a page of a list, newest first, with the checkpoint of its snapshot. Each combination of filter
- * values is a slice of an index in this order. The slices are merged, so that the query reads only as many keys as it
- * returns.
+ * Builds the query for a page of a list, newest first, with the checkpoint of its snapshot. For each combination of
+ * filter values, an index contains the matching keys in this order. The query merges these index ranges, so that it
+ * reads only as many keys as it returns.
  */
 export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
   const builder = new StatementBuilder();

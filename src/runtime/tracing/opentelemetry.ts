@@ -117,8 +117,8 @@ class OpenTelemetry implements Tracing {
     const from = parent ?? first?.traceparent;
     const cause = from === undefined ? undefined : contextOf(from);
     const context = cause === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, cause);
-    // The SDK would ask the sampler itself, but the rest of its work for a span that is not recorded costs each request
-    // several percent of CPU.
+    // The sampler is asked here, although the SDK would ask it too, because what else the SDK does for a span that is
+    // not recorded costs each request several percent of CPU.
     const traceId = cause?.traceId ?? this.ids.generateTraceId();
     const { decision } = this.sampler.shouldSample(context, traceId, name, KINDS[kind], {}, []);
     if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return undefined;

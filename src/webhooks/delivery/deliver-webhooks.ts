@@ -68,7 +68,7 @@ const deliver = async (
       };
       stopSignal.addEventListener('abort', end);
       const writer = new ProgressWriter(pool, epoch);
-      const turn = {
+      const context = {
         ...shared,
         log,
         logId,
@@ -84,7 +84,7 @@ const deliver = async (
           lose();
           throw error;
         }),
-        new Deliveries(turn).run(),
+        new Deliveries(context).run(),
       ]);
       stopSignal.removeEventListener('abort', end);
       await lease.release().catch(() => {});

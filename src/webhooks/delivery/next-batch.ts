@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { elementJson, type ElementRow } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
-import { type Placed, placed } from '../../records/feed/placed.js';
+import { type PlacedElement, placedElements } from '../../records/feed/placed-elements.js';
 import { type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
@@ -36,10 +36,13 @@ export type Next =
   /** No records follow: the position in the log that the read models have reached. */
   | { readonly upTo: number };
 
-/** How many of the next records to send: fewer after a rejection, and the same ones after any other failure. */
+/**
+ * The limits of the next batch. After the endpoint has rejected a batch, a smaller batch is sent. After any other
+ * failure, the same records are sent again.
+ */
 export interface BatchLimits {
   readonly size: number;
-  /** The highest position to send, if a batch is retried. */
+  /** The position of the last record of the batch that is retried. */
   readonly upTo?: number | undefined;
 }
 
@@ -59,8 +62,8 @@ const passesFilter = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow):
 const batchOf = (
   endpoint: Endpoint,
   ids: FeedIds,
-  chosen: readonly Placed[],
-  endOf: (last: Placed) => Cursor,
+  chosen: readonly PlacedElement[],
+  endOf: (last: PlacedElement) => Cursor,
 ): Batch => {
   const texts: string[] = [];
   let bytes = 2;
@@ -103,7 +106,8 @@ export const readNext = async (
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };
-    // No move is needed: the event is about a verdict that only a later event made visible to the organization.
+    // The cursor need not move: the parked event belongs to a verdict that only a later event made visible to the
+    // organization, so the record appears after the cursor.
     return {
       cursor: {
         position,
@@ -113,9 +117,9 @@ export const readNext = async (
       },
     };
   }
-  const elements = placed(page);
+  const elements = placedElements(page);
   if (elements.length === 0) return { upTo: reached };
-  const endOf = ({ position, event, parked }: Placed): Cursor => {
+  const endOf = ({ position, event, parked }: PlacedElement): Cursor => {
     const [next] = page.parked?.[0] ?? [];
     const parkedFrom = earliest(from.parkedFrom, firstParked, next !== undefined && next <= position ? next : null);
     return { position, event, parked, parkedFrom: parked === 0 ? null : parkedFrom };

@@ -2,7 +2,7 @@ import { draw, fontSize, pressed } from './chart-drawing.js';
 import { number } from '../words.js';
 
 const REM_PER_BAR = 2.1;
-/** Characters of a name beside its bar; the table has it whole. */
+/** Maximum length of a name next to its bar. The table has the full name. */
 const MAX_NAME = 24;
 
 const shortened = (name) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name);
@@ -10,7 +10,7 @@ const shortened = (name) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME 
 /**
  * Draws horizontal bars with their names and numbers; the chart is as high as its bars need, and hidden without any.
  * @param label describes the chart for screen readers
- * @param bars name, number, the name of a colour, and what a press does
+ * @param bars arrays of name, number, name of the colour, and click handler
  */
 export const drawBars = (canvas, label, bars) => {
   const place = canvas.parentElement;
@@ -23,7 +23,7 @@ export const drawBars = (canvas, label, bars) => {
       labels: bars.map(([name]) => name),
       datasets: [
         {
-          // Zero has no bar; few beside many have one that can be seen.
+          // Zero has no bar. Any other number has a visible bar, however small.
           data: bars.map(([, n]) => n || null),
           minBarLength: 2,
           barThickness: 1.6 * fontSize(),

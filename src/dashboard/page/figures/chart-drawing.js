@@ -6,7 +6,7 @@ const DARK = matchMedia('(prefers-color-scheme: dark)');
 const drawn = new Map();
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-/** px */
+/** Length in px. */
 export const fontSize = () => 0.8 * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 
 const setDefaults = () => {
@@ -18,7 +18,7 @@ const setDefaults = () => {
   Chart.defaults.font.size = fontSize();
 };
 
-/** Options of a chart whose bars do something when they are pressed, wherever in their row or column. */
+/** Returns options for bars with click handlers. A click anywhere in the row or column of a bar counts. */
 export const pressed = (actionOf) => {
   const actionAt = (chart, event) => {
     const [bar] = chart.getElementsAtEventForMode(
@@ -57,7 +57,7 @@ export const draw = (canvas, label, make) => {
   drawn.set(canvas, { make, chart: new Chart(canvas, make(colour)) });
 };
 
-/** Colours and sizes depend on the colour scheme and the window. */
+/** Redraws all charts, because colours and sizes depend on the colour scheme and the window. */
 const drawAgain = () => {
   if (drawn.size === 0) return;
   setDefaults();

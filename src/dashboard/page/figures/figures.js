@@ -11,9 +11,9 @@ const OF_THE_FILTERS = [totals, overTime, takedowns];
 const OF_THE_KEY = [organization, groups, brands, webhooks];
 const PANELS = [...OF_THE_FILTERS, ...OF_THE_KEY];
 
-/** The filters whose figures each panel shows. */
+/** The filters of the figures that are shown, by panel. */
 const shownFor = new Map();
-/** The answer each panel shows; an unchanged answer is not drawn again. */
+/** The response that is shown, by panel. An unchanged response is not drawn again. */
 const shownBody = new Map();
 
 const showPanel = (panel, answer, filters, key) => {
@@ -23,7 +23,7 @@ const showPanel = (panel, answer, filters, key) => {
   shownBody.set(panel, answer.body);
 };
 
-/** Figures for other filters could be mistaken for those of the current filters. */
+/** Hides figures for other filters, which could be mistaken for those of the current filters. */
 const clearPanel = (panel) => {
   panel.clear();
   shownFor.delete(panel);
@@ -51,5 +51,5 @@ export const loadFigures = async (api, filters, signal) => {
   };
 };
 
-/** The next key must not see this one's figures. */
+/** Removes all figures, because the user of the next key must not see them. */
 export const clearFigures = () => PANELS.forEach(clearPanel);

@@ -11,7 +11,7 @@ const MS_PER_DAY = 86_400_000;
 
 const lastCounted = ({ points }) => points.findLast((point) => COUNTS.some((key) => point[key] > 0));
 
-/** The date of the newest day with a count, found by its year; undefined if nothing was ever counted. */
+/** Finds the newest day with a count, first by year and then by day; undefined if nothing was ever counted. */
 export const newestDay = async (api, { brandSlug }, signal) => {
   const year = lastCounted((await api.get(PATH, { brandSlug, interval: 'year' }, signal)).body);
   if (year === undefined) return undefined;
@@ -28,7 +28,7 @@ const daysUpTo = (lastDay, filters) => {
   return [new Date(first).toISOString().slice(0, 10), lastDay];
 };
 
-/** Offers the newest data to readers of a range without any. */
+/** Offers to show the newest data if the chosen range has none. */
 export const offerNewest = (lastDay, filters) => {
   place.hidden = lastDay === undefined;
   if (lastDay === undefined) return;
@@ -39,6 +39,6 @@ export const offerNewest = (lastDay, filters) => {
   button.dataset.endDate = last;
 };
 
-/** @param showDays is called with the first and the last date when the reader accepts */
+/** @param showDays called with the first and the last date when the user accepts */
 export const startNewest = (showDays) =>
   button.addEventListener('click', () => showDays(button.dataset.startDate, button.dataset.endDate));

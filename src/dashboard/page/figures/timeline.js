@@ -6,7 +6,7 @@ import { compact, number, pointName } from '../words.js';
 const place = document.getElementById('timeline');
 const table = place.querySelector('details');
 
-/** Each is drawn on a scale of its own: a few reports would lie flat under thousands of threats. */
+/** Each series has a separate scale, because a few reports would be invisible next to thousands of threats. */
 const DRAWN = [
   ['newThreats', 'New threats', 'first', 6],
   ['reports', 'Reports', 'third', 3],
@@ -26,7 +26,7 @@ const COLUMNS = [
   ['takedownsCompleted', 'Takedowns completed'],
 ];
 
-/** The width for charts in px, also while none is shown. */
+/** Returns the width available to charts in px, even while no chart is shown. */
 export const width = () => place.querySelector('.summary').clientWidth;
 
 const sumOf = (points, key) => points.reduce((sum, point) => sum + point[key], 0);
@@ -37,7 +37,7 @@ const wordsFor = ({ key, name }, { points, interval }) => {
   return `${name}: ${number(sumOf(points, key))} in all, ${peak}.`;
 };
 
-/** The charts stand below each other, so their scales are equally wide and the lowest one names the time. */
+/** The charts are stacked, so their scales have the same width, and only the lowest chart labels the time. */
 const scalesFor = (ticks, isLowest) => ({
   x: { grid: { display: false }, ticks: { display: isLowest, maxRotation: 0, autoSkipPadding: 16 } },
   y: {
@@ -50,7 +50,7 @@ const scalesFor = (ticks, isLowest) => ({
   },
 });
 
-/** What shows which records a point's number counts. */
+/** Returns a function that shows the records counted at a point. */
 const openerOf = ([key, name], point, label, { brandSlug }) =>
   opener(key, point[key], name, { startDate: point.start, endDate: point.end, brandSlug }, label);
 
@@ -75,7 +75,7 @@ const drawSeries = (series, isLowest, body, labels, filters) => {
 const summaryOf = (body) =>
   sumOf(body.points, 'newThreats') === 0 ? 'No threats were blocked in this range.' : wordsFor(DRAWN[0], body);
 
-/** Series of nothing but zeros are not drawn. */
+/** Series that contain only zeros are not drawn. */
 export const show = (body, csv, filters) => {
   const { points, interval } = body;
   const labels = points.map((point) => pointName(interval, point));

@@ -4,7 +4,7 @@ import { element } from '../table.js';
 import { counted, opener } from '../records-dialog/records-dialog.js';
 import { change, number } from '../words.js';
 
-/** Which are counted, if the name does not say it all: in a range of the organization, and in one of a brand. */
+/** The metrics and their names, with notes on what is counted in a range (`inRange`) and for a brand (`ofBrand`). */
 const METRICS = [
   ['newThreats', 'New threats blocked'],
   ['reports', 'Reports filed'],
@@ -21,7 +21,7 @@ const place = document.getElementById('totals');
 const countsOf = (body) => (body.current ?? body).metrics;
 const isEmpty = (body) => METRICS.every(([key]) => countsOf(body)[key] === 0);
 
-/** All time has no earlier range to compare with, and no newer data. */
+/** The range `all` cannot be compared with an earlier range, and has no newer data. */
 export const load = async (api, filters, signal) => {
   if (filters.range === 'all') return api.get('organization/metrics', queryOf(filters), signal);
   const answer = await api.get('organization/metrics/comparison', { ...queryOf(filters), with: 'previous' }, signal);

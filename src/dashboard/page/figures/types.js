@@ -8,7 +8,7 @@ import { number, share } from '../words.js';
 const place = document.getElementById('types');
 const canvas = place.querySelector('canvas');
 const table = place.querySelector('details');
-/** Bars in the chart; the table has all types. */
+/** Maximum number of bars in the chart. The table has all types. */
 const MAX_BARS = 10;
 const COLUMNS = ['Type', 'Blocked'];
 

@@ -7,7 +7,7 @@ export const load = (api, _filters, signal) => api.get('organization/brands', {}
 
 let listed = '';
 
-/** Hidden if brands have no metrics. Replaced only if it has changed, because it may be open. */
+/** Updates the list of brands. It is hidden if brands have no metrics, and replaced only if it has changed. */
 export const show = ({ body: { brands } }, { brandSlug: chosen = '' }) => {
   const available = brands.filter(({ metricsAvailable }) => metricsAvailable).slice(0, MAX_SHOWN);
   const list = JSON.stringify(available);

@@ -3,7 +3,7 @@ import { number, time } from '../words.js';
 
 const place = document.getElementById('webhooks');
 const COLUMNS = ['Webhook', 'State', 'Backlog', 'Last success', 'Last failure', 'Next attempt'];
-/** The service counts no further. */
+/** The service stops counting at this number. */
 const MAX_BEHIND = 10_000;
 
 export const load = (api, _filters, signal) => api.get('organization/webhooks', {}, signal);

@@ -1,4 +1,4 @@
-/** Which records a number of the organization counts: their list, and their statuses. */
+/** The records that each metric of an organization counts: their list and their statuses. */
 const OF_ORGANIZATION = {
   newThreats: ['threats', ['BLOCKED', 'APPROVED', 'AUTO_APPROVED']],
   threatsWatchlisted: ['threats', ['WATCHLISTED']],
@@ -9,16 +9,16 @@ const OF_ORGANIZATION = {
   takedownsCanceled: ['takedowns', ['CANCELED']],
   takedownsRetracted: ['takedowns', ['RETRACTED']],
 };
-/** Where a brand's differ: its threats are the verdicts that name it, and its watchlist is not counted. */
+/** Metrics that count other records for a brand: its threats are verdicts, and its watchlist is not counted. */
 const OF_BRAND = { newThreats: ['verdicts', ['BLOCKED']], threatsWatchlisted: undefined };
 
-/** Of takedowns, where a number counts them all. */
+/** The statuses to choose from if a metric counts all takedowns. */
 const TAKEDOWN_STATUSES = [
   ...OF_ORGANIZATION.takedownsOpen[1],
   ...['takedownsCompleted', 'takedownsCanceled', 'takedownsRetracted'].flatMap((key) => OF_ORGANIZATION[key][1]),
 ];
 
-/** @returns the list's name, the statuses that are counted (absent: all) and those to choose from; undefined: no list */
+/** @returns the list, the counted statuses (absent: all) and the statuses to choose from; undefined without a list */
 export const listOf = (metric, brandSlug) => {
   const found = brandSlug && metric in OF_BRAND ? OF_BRAND[metric] : OF_ORGANIZATION[metric];
   if (found === undefined) return undefined;
@@ -37,7 +37,7 @@ const CREATED = ['Created (UTC)', ({ createdAt }) => instant(createdAt)];
 const UPDATED = ['Changed (UTC)', ({ updatedAt }) => instant(updatedAt)];
 const BRANDS = ['Brands', ({ brands }) => brands.join(', ')];
 
-/** Names of columns, each with the cell of an item. */
+/** The columns of each list: the name, and a function that returns the cell of an item. */
 export const COLUMNS = {
   reports: [ID, BRANDS, CREATED, UPDATED],
   threats: [...ASSET, CREATED, UPDATED, ID],

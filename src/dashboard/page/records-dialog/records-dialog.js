@@ -15,13 +15,13 @@ const { content, assetType, status } = form.elements;
 const ROWS_A_PAGE = 100;
 /** Rows shown; the CSV has all of them. */
 const MAX_ROWS = 4_000;
-/** A whole table may take as long as the service lets it. ms */
+/** The timeout of an export, in ms: as long as that of the service. */
 const CSV_TIMEOUT_MS = 600_000;
 
 let apiNow;
 let onFailure;
-/** What is listed: the number's name, its range and brand, the list. */
-let asked;
+/** The query of the dialog: the list, its statuses, and the range and brand of the metric. */
+let request;
 let items = [];
 let nextCursor;
 let aborter;
@@ -31,11 +31,11 @@ const filters = () => ({
   ...(assetType.value.trim() && { assetType: assetType.value.trim().toUpperCase() }),
 });
 
-/** The list's parameters; a chosen status narrows those that the number counts. */
-const queryNow = () => ({ ...asked.query, ...filters(), status: status.value || asked.statuses?.join(',') });
+/** Returns the parameters of the list. A chosen status replaces the statuses that the metric counts. */
+const queryNow = () => ({ ...request.query, ...filters(), status: status.value || request.statuses?.join(',') });
 
 const show = (asOf) => {
-  const columns = COLUMNS[asked.list];
+  const columns = COLUMNS[request.list];
   const isCut = nextCursor !== undefined && items.length >= MAX_ROWS;
   fillTable(
     table,
@@ -46,11 +46,11 @@ const show = (asOf) => {
   more.hidden = nextCursor === undefined || isCut;
   const rest = isCut ? '; the CSV contains all records' : nextCursor === undefined ? '' : ' so far';
   const listed = items.length === 0 ? 'None' : `${number(items.length)} shown${rest}, newest first`;
-  const brand = asked.query.brandSlug ? `, brand ${asked.query.brandSlug}` : '';
-  announcement.textContent = summary.textContent = `${listed}. Range: ${asked.range}${brand}. As of ${time(asOf)}.`;
+  const brand = request.query.brandSlug ? `, brand ${request.query.brandSlug}` : '';
+  announcement.textContent = summary.textContent = `${listed}. Range: ${request.range}${brand}. As of ${time(asOf)}.`;
 };
 
-/** Shows the problem there is, instead of the one before, unless nobody waits for the answer any more. */
+/** Runs `work` and shows its failure, unless the dialog has been closed or has started another request. */
 const attempt = async (work) => {
   const { signal } = aborter;
   problem.textContent = '';
@@ -69,13 +69,13 @@ const loadPage = () => {
   aborter = new AbortController();
   return attempt(async (signal) => {
     const query = { ...queryNow(), limit: ROWS_A_PAGE, cursor: nextCursor };
-    const { body, asOf } = await apiNow().get(`organization/${asked.list}`, query, signal);
+    const { body, asOf } = await apiNow().get(`organization/${request.list}`, query, signal);
     if (signal.aborted) return;
     const row = items.length;
     items = [...items, ...body.items];
     ({ nextCursor } = body);
     show(asOf);
-    // Who pressed the button reads on where the new rows begin, and the button may be gone.
+    // The focus moves to the new rows, because the button that loaded them may be hidden now.
     if (row > 0) scroll.focus();
   });
 };
@@ -88,15 +88,15 @@ const load = () => {
 
 const close = () => place.close();
 
-/** Shows which records a number counts. @param query the number's range and brand @param range its name */
+/** Shows the records that a metric counts. @param query range and brand of the metric @param range name of the range */
 const open = (metric, name, query, range) => {
   const { assetType: type = '', ...others } = query;
-  asked = { ...listOf(metric, query.brandSlug), query: others, range };
+  request = { ...listOf(metric, query.brandSlug), query: others, range };
   form.reset();
-  form.hidden = asked.list === 'reports';
+  form.hidden = request.list === 'reports';
   assetType.value = type;
-  status.replaceChildren(new Option('All statuses', ''), ...asked.choices.map((each) => new Option(each, each)));
-  status.parentElement.hidden = asked.choices.length < 2;
+  status.replaceChildren(new Option('All statuses', ''), ...request.choices.map((each) => new Option(each, each)));
+  status.parentElement.hidden = request.choices.length < 2;
   title.textContent = name;
   summary.textContent = 'Loading …';
   table.hidden = more.hidden = true;
@@ -104,14 +104,14 @@ const open = (metric, name, query, range) => {
   void load();
 };
 
-/** Whether a number has a list that shows which. */
+/** Whether the records that a metric counts can be listed. */
 const isListed = (metric, n, { brandSlug }) => n > 0 && listOf(metric, brandSlug) !== undefined;
 
-/** What shows which records a number counts; undefined where there is nothing to show. */
+/** Returns a function that shows the counted records; undefined if there are none to show. */
 export const opener = (metric, n, name, query, range) =>
   isListed(metric, n, query) ? () => open(metric, name, query, range) : undefined;
 
-/** A number that shows which records it counts when it is pressed; undefined where there is nothing to show. */
+/** Returns a button with the number that shows the counted records; undefined if there are none to show. */
 export const counted = (n, name, onOpen) => {
   if (onOpen === undefined) return undefined;
   const label = `${name}: ${number(n)}. Show which`;
@@ -125,7 +125,7 @@ export const counted = (n, name, onOpen) => {
   return button;
 };
 
-/** @param failed is told of a failure; returns whether the key is no longer accepted */
+/** @param failed called with each failure; returns whether the key is no longer accepted */
 export const startRecordsDialog = (api, failed) => {
   [apiNow, onFailure] = [api, failed];
   form.addEventListener('submit', (event) => {
@@ -138,7 +138,7 @@ export const startRecordsDialog = (api, failed) => {
   saveButton.addEventListener('click', () =>
     attempt(async () => {
       announcement.textContent = 'Preparing CSV';
-      save(asked.list, await apiNow().getCsv(`organization/${asked.list}`, queryNow(), CSV_TIMEOUT_MS));
+      save(request.list, await apiNow().getCsv(`organization/${request.list}`, queryNow(), CSV_TIMEOUT_MS));
       announcement.textContent = 'The CSV has been saved';
     }),
   );
@@ -146,12 +146,12 @@ export const startRecordsDialog = (api, failed) => {
     aborter?.abort();
     items = [];
     scroll.replaceChildren();
-    // What opened it may have been drawn anew since.
+    // The element that opened the dialog may have been replaced since.
     if (document.activeElement === document.body) document.getElementById('main').focus();
   });
 };
 
-/** The next key must not see this one's records. */
+/** Removes all records, because the user of the next key must not see them. */
 export const clear = () => {
   if (place.open) close();
 };

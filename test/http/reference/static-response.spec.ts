@@ -1,29 +1,29 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fastify from 'fastify';
-import { keepAnswer, onceMade, sendKept } from '../../../src/http/reference/kept-answer.js';
+import { createStaticResponse, memoizeAsync, sendStaticResponse } from '../../../src/http/reference/static-response.js';
 
 const server = fastify();
-const TEXT = 'a text that stays '.repeat(100);
+const TEXT = 'a text that never changes '.repeat(100);
 
 beforeAll(async () => {
-  const kept = await keepAnswer('text/plain', TEXT);
-  server.get('/', (request, reply) => sendKept(kept, request, reply));
+  const response = await createStaticResponse('text/plain', TEXT);
+  server.get('/', (request, reply) => sendStaticResponse(response, request, reply));
 });
 afterAll(() => server.close());
 
 const get = (headers: Record<string, string>) => server.inject({ url: '/', headers });
 
-describe('A kept answer', () => {
-  it('is compressed for clients that accept gzip, and for no others', async () => {
-    const packed = await get({ 'accept-encoding': 'br, gzip;q=0.5' });
-    expect(packed.headers['content-encoding']).toBe('gzip');
-    expect(gunzipSync(packed.rawPayload).toString()).toBe(TEXT);
+describe('A static response', () => {
+  it('is compressed only for clients that accept gzip', async () => {
+    const gzipped = await get({ 'accept-encoding': 'br, gzip;q=0.5' });
+    expect(gzipped.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(gzipped.rawPayload).toString()).toBe(TEXT);
     const { headers, payload } = await get({ 'accept-encoding': 'gzip;q=0' });
     expect([headers['content-encoding'], headers.vary, payload]).toEqual([undefined, 'Accept-Encoding', TEXT]);
   });
 
-  it('is not sent to who has it', async () => {
+  it('is answered with 304 to a client that sends its entity tag', async () => {
     const { etag, 'cache-control': caching } = (await get({})).headers;
     expect(caching).toBe('no-cache');
     for (const known of [String(etag), `"other", ${etag}`, '*']) {
@@ -34,15 +34,15 @@ describe('A kept answer', () => {
   });
 });
 
-describe('What is made once', () => {
-  it('is made for all who ask at once, and tried again if it failed', async () => {
+describe('memoizeAsync', () => {
+  it('shares one attempt between concurrent calls, and tries again after a failure', async () => {
     let tries = 0;
-    const made = onceMade(async () => {
+    const cached = memoizeAsync(async () => {
       if (++tries === 1) throw new Error('no descriptor left');
       return tries;
     });
-    const first = await Promise.allSettled([made(), made()]);
+    const first = await Promise.allSettled([cached(), cached()]);
     expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(await Promise.all([made(), made(), made()])).toEqual([2, 2, 2]);
+    expect(await Promise.all([cached(), cached(), cached()])).toEqual([2, 2, 2]);
   });
 });

@@ -1,0 +1,49 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { acceptsGzip } from '../accept.js';
+import { entityTag, matchesEntityTag } from '../responses/entity-tag.js';
+
+const compress = promisify(gzip);
+
+/** A response that stays the same while the process runs, kept in memory as the bytes to send. */
+export interface StaticResponse {
+  readonly type: string;
+  readonly body: Buffer;
+  readonly gzipped: Buffer;
+  /** A weak entity tag, because both encodings share it. */
+  readonly tag: string;
+}
+
+export const createStaticResponse = async (type: string, content: string | Buffer): Promise<StaticResponse> => {
+  const body = Buffer.from(content);
+  return { type, body, gzipped: await compress(body), tag: entityTag(body) };
+};
+
+/**
+ * Returns a function that creates a value at its first call and then returns the same value. Concurrent calls share one
+ * attempt; after a failure, the next call tries again.
+ */
+export const memoizeAsync = <T>(create: () => Promise<T>): (() => Promise<T>) => {
+  let value: Promise<T> | undefined;
+  return () =>
+    (value ??= create().catch((error: unknown) => {
+      value = undefined;
+      throw error;
+    }));
+};
+
+/** Sends the response, compressed if the client accepts gzip, or a 304 if the client already has it. */
+export const sendStaticResponse = (
+  { type, body, gzipped, tag }: StaticResponse,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caching = 'no-cache',
+) => {
+  const { 'accept-encoding': encodings = '', 'if-none-match': known } = request.headers;
+  void reply.headers({ 'cache-control': caching, etag: tag, vary: 'Accept-Encoding' });
+  if (matchesEntityTag(known, tag)) return reply.code(304).send();
+  void reply.type(type);
+  if (!acceptsGzip(String(encodings))) return reply.send(body);
+  return reply.header('content-encoding', 'gzip').send(gzipped);
+};
