@@ -51,7 +51,7 @@ const runDemo = async (): Promise<Program> => {
     'the demo says that it stays up',
     () => {
       if (demo.isOver()) throw new Error(`The demo ended: ${demo.err()}`);
-      return demo.err().includes('runs until Ctrl-C');
+      return demo.err().includes('runs until you press Ctrl-C');
     },
     TIMEOUT_MS,
   );
