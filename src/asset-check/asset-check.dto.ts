@@ -72,7 +72,7 @@ export class AssetCheckResponse {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * The source that determined the status. If no source did, this service's own source.
+   * The source that determined the status. If no source determined it, this service's own source.
    * @example "metamask"
    */
   source!: string;
@@ -118,7 +118,7 @@ export class BulkSummary {
    */
   errored!: number;
   /**
-   * Results to which an enabled source that supports the type did not contribute because the source failed or was too slow.
+   * Results that lack the answer of an enabled source, because the source failed or was too slow.
    * @example 0
    */
   incomplete!: number;
@@ -137,7 +137,7 @@ export class PastStatus {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * When the status began (ISO 8601, UTC). It lasted until the previous entry of this list began.
+   * When the status began (ISO 8601, UTC). The status ended when the previous entry of this list began.
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
@@ -146,7 +146,7 @@ export class PastStatus {
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];
   /**
-   * The asset the status is for: exactly this page or profile, or the host or account it belongs to.
+   * The asset that has the status: the requested page or profile, or the host or account that it belongs to.
    * @example "polkadot-dot.info"
    */
   match!: string;

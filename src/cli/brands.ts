@@ -53,5 +53,8 @@ export const addBrands = (program: Command): void => {
       .requiredOption(...BRAND),
     remove,
   );
-  prints(brands.command('list').description('list the registered brands, as projected so far'), list);
+  prints(
+    brands.command('list').description('list the registered brands; changes of the last moment may be missing'),
+    list,
+  );
 };

@@ -114,7 +114,7 @@ const sendFilesTo = async (files: string[], options: SendOptions): Promise<Resul
   const key = await readKey(files, options);
   if (url !== undefined && key === undefined)
     throw new Invalid(
-      '--url needs a key of that service with the scope ingest: set THREAT_PROTECTION_API_KEY or use --key-file',
+      'With --url, a key with the scope ingest of the service at that URL is required: set THREAT_PROTECTION_API_KEY or use --key-file',
     );
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

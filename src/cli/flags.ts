@@ -47,5 +47,8 @@ export const addFlags = (program: Command): void => {
         .requiredOption('--flag <flag>', 'the feature, such as brands-metrics'),
       change(enabled),
     );
-  prints(flags.command('list').description('list every flag that was ever set, as projected so far'), list);
+  prints(
+    flags.command('list').description('list every flag that was ever set; changes of the last moment may be missing'),
+    list,
+  );
 };

@@ -74,7 +74,7 @@ export const addParked = (program: Command): void => {
   const parked = program.command('parked').description('events that a projection could not apply');
   prints(parked.command('list').description('list the parked events with their reasons'), list);
   prints(
-    parked.command('retry').argument('[id]').description('retry to apply one parked event, or all of them'),
+    parked.command('retry').argument('[id]').description('apply one parked event again, or all parked events'),
     retry,
   );
   prints(

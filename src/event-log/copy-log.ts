@@ -104,7 +104,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
       if (error instanceof WrongExpectedRevision) {
         if (!isOneByOne) continue;
         throw new Conflict(
-          `Stream ${error.stream} of the target is at ${error.actual}, but the source's next event follows ${error.expected}: the target has events that did not come from this log. Copy into an empty one.`,
+          `Stream ${error.stream} of the target is at ${error.actual}, but the source's next event follows ${error.expected}: the target has events that did not come from this log. Copy into an empty event store.`,
         );
       }
       if (!(error instanceof Unavailable)) throw error;
@@ -170,9 +170,11 @@ export const copyLog = async (
   );
   if (targetSum.count !== sourceSum.count)
     throw new Conflict(
-      `The target has ${targetSum.count} events and the source ${sourceSum.count}; was one of them written to in the meantime?`,
+      `The target has ${targetSum.count} events and the source ${sourceSum.count}; check whether something else wrote to one of them in the meantime`,
     );
   if (targetSum.fingerprints !== sourceSum.fingerprints)
-    throw new Conflict(`Both have ${targetSum.count} events, but they differ: something else wrote to the target`);
+    throw new Conflict(
+      `Source and target both have ${targetSum.count} events, but the events differ: something else wrote to the target`,
+    );
   return { events: sourceSum.count, copied };
 };

@@ -27,7 +27,7 @@ export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
     type: ['string', 'null'],
     maxLength: MAX_MEDIA_TYPE_LENGTH,
     pattern: JSON_MEDIA_TYPE.source,
-    description: 'A JSON media type. `data` is JSON even without it.',
+    description: 'A JSON media type. If absent, `data` is still JSON.',
   },
 };
 

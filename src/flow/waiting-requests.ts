@@ -23,10 +23,13 @@ export class WaitingRequests {
     if (count >= MAX_OF_ORGANIZATION)
       throw new TooManyRequests(
         RETRY_AFTER_SECONDS,
-        `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait; retry without waiting`,
+        `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait for new data; retry later, or without timeout and Consistency-Token`,
       );
     if (this.total >= MAX_IN_ALL)
-      throw new Unavailable('Too many requests are waiting; retry without waiting', RETRY_AFTER_SECONDS);
+      throw new Unavailable(
+        'Too many requests are waiting for new data; retry later, or without timeout and Consistency-Token',
+        RETRY_AFTER_SECONDS,
+      );
     this.byOrganization.set(organization, count + 1);
     this.total += 1;
     try {

@@ -19,7 +19,10 @@ export class CountedFactDto {
   organization!: string;
   /** The brand. Absent if the count is for the organization as a whole. */
   brand?: string;
-  /** The name of the metric. `newThreats` of a type also count in the total of their type. */
+  /**
+   * The name of the metric. A threat that counts in `newThreats` also counts in the total of its asset type, such as
+   * `domainThreats`.
+   */
   @ApiProperty({ enum: COUNTED_MEASURES, example: 'newThreats' })
   measure!: (typeof COUNTED_MEASURES)[number];
   /**

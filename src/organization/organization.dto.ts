@@ -24,9 +24,13 @@ export class RequestLimit {
 }
 
 export class DailyQuotaDto {
-  /** The quota per UTC day, for what the organization's own ingest keys send and what changes of its groups store. @example 10000000 */
+  /**
+   * The quota per UTC day. It applies to the organization's own ingest keys and, for events, to changes of its groups
+   * and webhooks.
+   * @example 10000000
+   */
   perDay!: number;
-  /** What is left of today's quota, as of the last second. @example 9999000 */
+  /** The remaining quota of today, up to a second old. @example 9999000 */
   remaining!: number;
 }
 

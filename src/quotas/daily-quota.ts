@@ -79,7 +79,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     for (const quota of QUOTAS) this.refusals.inc({ quota }, 0);
     new Gauge({
       name: 'threat_protection_ingest_quota_used_ratio',
-      help: 'Largest share of its daily quota that any organization has used, as far as this process knows',
+      help: 'Highest share of the daily quota that an organization has used today, among the organizations known to this process',
       labelNames: ['quota'],
       registers,
       collect() {

@@ -123,7 +123,8 @@ export const RECORDS_CONTROLLERS = [
       '`takedownsCompleted`. If `brandSlug` is given, takedowns are listed by `updatedAt`, as in the metrics of a brand.',
     one:
       'Returns a takedown in the newest state that upstream has sent. A takedown with the id `statistics` cannot be ' +
-      'requested here, because that path returns the takedown statistics. Lists, tables and the feed include it.',
+      'requested here, because that path returns the takedown statistics. Lists, tables and the feed include that ' +
+      'takedown.',
   }),
   controllerOf('verdict', {
     id: 'change-90210',

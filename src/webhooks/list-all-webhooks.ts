@@ -20,7 +20,7 @@ export interface AnyWebhook {
   readonly masterKeys: readonly string[];
 }
 
-/** Lists the endpoints of one organization, or of all organizations, as projected so far. */
+/** Lists the endpoints of one organization, or of all organizations, as of the read models. */
 export const listAllWebhooks = async (pool: Pool, organization?: string): Promise<AnyWebhook[]> => {
   const now = await databaseTime(pool);
   const all = createReadModels(pool)

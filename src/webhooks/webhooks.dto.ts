@@ -54,8 +54,8 @@ export class WebhookDto {
   @ApiProperty({ enum: STATES })
   state!: (typeof STATES)[number];
   /**
-   * Why the webhook is disabled: `requested`; `gone` if the endpoint returned 410; or `failing` if no delivery succeeded
-   * for 5 days.
+   * Why the webhook is disabled. `requested`: by a request or by the operator. `gone`: the endpoint returned 410.
+   * `failing`: no delivery succeeded for 5 days.
    */
   @ApiPropertyOptional({ enum: DISABLED_REASONS })
   disabledReason?: DisabledReason | undefined;

@@ -98,7 +98,9 @@ export class DemoKeys {
       await Promise.race([this.#revoke(), timeout]);
     } catch (error) {
       say(`The keys of this demo could not be revoked: ${(error as Error).message}`);
-      say('They expire after 30 days. To revoke them now, run `npm run --silent cli -- demo --clean`');
+      say(
+        'The keys of this demo expire after 30 days. To revoke the keys now, run `npm run --silent cli -- demo --clean`',
+      );
     }
   }
 }

@@ -242,7 +242,7 @@ export class CatchUpSubscription {
   private failReplaced(what: string): void {
     this.fail(
       new Error(
-        `The event store ${what} ${this.delivered} that was read from it: it was replaced or restored from an older backup. Drop the read models, or restore a log no older than they are.`,
+        `The event store ${what} ${this.delivered} that was read from it: the event store was replaced or restored from an older backup. Drop the read models, or restore a log that is not older than the read models.`,
       ),
     );
   }

@@ -126,7 +126,9 @@ export class EventStoreDbLog extends EventLog {
     const head = (await this.connection.readEnd()) ?? BEGINNING;
     if (head < known) {
       if ((await this.connection.readAt(known)) !== undefined)
-        throw new Unavailable('EventStoreDB reported an end of its log that is before an event that it holds');
+        throw new Unavailable(
+          'EventStoreDB reported that its log ends before an event that is still stored; try again',
+        );
       // A position that was observed in the meantime is newer than this response.
       if (this.furthest === known) this.furthest = head;
     }

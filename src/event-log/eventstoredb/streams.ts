@@ -46,6 +46,6 @@ export const readStreamPrefix = (url: string): { url: string; prefix: string } =
   if (found === null) return { url, prefix: '' };
   const [option, before, prefix, after] = found as unknown as [string, string, string, string];
   if (!/^[A-Za-z0-9._]{1,32}$/.test(prefix))
-    throw new ConfigError('EVENTSTORE_URL has a streamPrefix that is not 1 to 32 of A-Z a-z 0-9 . _');
+    throw new ConfigError('The streamPrefix in EVENTSTORE_URL must be 1 to 32 characters of A-Z a-z 0-9 . _');
   return { url: url.replace(option, after === '&' ? before : ''), prefix };
 };

@@ -2,7 +2,7 @@ import { type Declared, ownEvent, upstreamEvent } from '../declaring/declaration
 import { asset, instant, slug, text, wholeNumber } from '../declaring/fields.js';
 
 export const assetGrouped = upstreamEvent('AssetGrouped', {
-  description: 'An asset was added to a group, and left any other group of the organization.',
+  description: 'An asset was added to a group. The asset leaves its previous group in the organization.',
   fields: {
     organization: slug('The organization that owns the group.'),
     groupId: wholeNumber(1, 'The id of the group. If the group is created later, the asset counts from then on.'),

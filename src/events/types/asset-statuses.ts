@@ -31,9 +31,9 @@ export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
 export type AssetStatusChanged = Declared<typeof assetStatusChanged>;
 
 export const assetStatusChangeDeleted = upstreamEvent('AssetStatusChangeDeleted', {
-  description: "An entry of an asset's status history was deleted permanently. Nothing restores the entry.",
+  description: "An entry of an asset's status history was deleted permanently. No later event restores the entry.",
   fields: {
-    changeId: id('The id of the entry, as in `AssetStatusChanged`. The entry may not have been reported yet.'),
+    changeId: id('The id of the entry, as in `AssetStatusChanged`. The deletion may arrive before the entry.'),
     asset: asset('The asset of the entry.'),
     deletedAt: instant('When the entry was deleted.'),
   },

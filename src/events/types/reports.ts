@@ -24,7 +24,7 @@ export const reportDeleted = upstreamEvent('ReportDeleted', {
   description: 'A report was deleted and no longer counts. A later `ReportFiled` restores the report.',
   fields: {
     organization: slug('The organization that filed the report.'),
-    reportId: id('The id of the report, as in `ReportFiled`. The report may not be known yet.'),
+    reportId: id('The id of the report, as in `ReportFiled`. The deletion may arrive before the report.'),
     deletedAt: instant('When the report was deleted.'),
   },
   example: { organization: 'acme', reportId: 'report-1987', deletedAt: '2026-03-02T08:00:00.000Z' },

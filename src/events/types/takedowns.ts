@@ -52,7 +52,7 @@ export const takedownDeleted = upstreamEvent('TakedownDeleted', {
   description: 'A takedown was deleted and no longer counts. A later state of the takedown restores it.',
   fields: {
     organization: slug('The organization that filed the takedown.'),
-    takedownId: id('The id of the takedown, as in `TakedownFiled`. The takedown may not have been reported yet.'),
+    takedownId: id('The id of the takedown, as in `TakedownFiled`. The deletion may arrive before the takedown.'),
     deletedAt: instant('When the takedown was deleted.'),
   },
   example: { organization: 'acme', takedownId: 'takedown-287', deletedAt: '2026-03-02T08:10:00.000Z' },

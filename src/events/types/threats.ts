@@ -30,7 +30,7 @@ export const threatDeleted = upstreamEvent('ThreatDeleted', {
   description: 'A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores the threat.',
   fields: {
     organization: slug('The organization that the threat targets.'),
-    threatId: id('The id of the threat, as in `ThreatStatusChanged`. The threat may not have been reported yet.'),
+    threatId: id('The id of the threat, as in `ThreatStatusChanged`. The deletion may arrive before the threat.'),
     deletedAt: instant('When the threat was deleted.'),
   },
   example: { organization: 'acme', threatId: 'threat-5498', deletedAt: '2026-03-02T08:05:00.000Z' },

@@ -48,7 +48,8 @@ export const reportFailures = (
     LINE_EVERY_MS,
   );
   const logDrop = throttle(
-    (_: unknown, count) => write(`Failed to ${task}: ${count} rows dropped since the last line; too many are waiting`),
+    (_: unknown, count) =>
+      write(`Failed to ${task}: ${count} rows dropped since the last log line, because too many rows were waiting`),
     LINE_EVERY_MS,
   );
   return {

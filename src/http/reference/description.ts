@@ -18,7 +18,7 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
   ],
   [
     'Organization',
-    'What the API key of the request gives access to: its organization, its scopes, and the rest of its limits.',
+    'What the API key of the request gives access to: its organization, its scopes and its remaining limits.',
   ],
   [
     'Events',

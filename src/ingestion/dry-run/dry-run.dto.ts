@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { CountedFactDto } from '../counted-fact.dto.js';
 
-/** What an event that would be accepted would change in the metrics, given the events before it in the request. */
+/** The metrics that an accepted event would change. Events earlier in the request are taken into account. */
 export class TriedEventDto {
   /** The index of the event in the request, from 0. */
   @ApiProperty({ type: 'integer', minimum: 0, example: 0 })

@@ -10,7 +10,7 @@ export class ParkedEventDto {
   id!: string | null;
   /** @example "ThreatStatusChanged" */
   type!: string;
-  /** The projection that could not apply the event. The other projections have applied it. @example "metrics" */
+  /** The projection that could not apply the event. All other projections have applied the event. @example "metrics" */
   projection!: string;
   /** Since when the event has been parked. @example "2026-03-01T12:00:01.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })

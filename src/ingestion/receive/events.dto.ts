@@ -5,8 +5,8 @@ import { Issue, RejectionDto } from '../../http/errors/error-body.dto.js';
 
 export class SendEventsRequest {
   /**
-   * If `true`, nothing is stored and no quota is charged. The response is the one that the same request would get now,
-   * and `events` shows what each event would count as. Default: `false`.
+   * If `true`, nothing is stored and no quota is charged. The response is the same as without `dryRun`, and also
+   * lists in `events` the metrics that each accepted event would change. Default: `false`.
    */
   @IsOptional()
   @Matches(/^(?:true|false)$/, { message: 'dryRun must be true or false' })

@@ -22,9 +22,9 @@ stored even if others are rejected. If all events are rejected, the response is 
 events that were accepted unchanged but look like a mistake: \`updatedAt\` is before \`createdAt\`, the content is blank, or the
 content of an ADDRESS is not a valid address.
 
-With \`dryRun=true\` nothing is stored. The response is the one that the request would get now. For each event that would be
-accepted, \`events\` shows how the event would be counted after the earlier events of the request. If the log is in
-EventStoreDB, a dry run recognises \`duplicates\` only among the last 100 events of a record.
+With \`dryRun=true\` nothing is stored. The response is the same as without \`dryRun\`, and also lists in
+\`events\` the metrics that each accepted event would change. Events earlier in the request are taken into account. If
+the log is in EventStoreDB, a dry run recognises \`duplicates\` only among the last 100 events of a record.
 
 \`OPTIONS\` with \`WebHook-Request-Origin\` performs the handshake of the CloudEvents WebHook specification.`;
 

@@ -21,11 +21,11 @@ schema, but is ignored. Unknown fields are ignored and not stored. Unknown attri
 
 | limit | |
 | --- | --- |
-| events of a request | ${number(MAX_EVENTS)}; more return 413, and an empty batch is accepted |
-| body of a request | ${number(MAX_BODY)} bytes (8 MiB), after decompression of \`Content-Encoding: gzip\`; a larger body returns 413 |
-| one event | ${MAX_DEPTH} levels deep, ${number(MAX_TOKENS)} brackets, commas and colons |
-| \`source\`, \`id\` | ${number(MAX_ID_LENGTH)} characters each, no control characters |
-| brands of a report, reviews of a status entry | ${MAX_LIST} |
+| events of a request | at most ${number(MAX_EVENTS)}; more return 413, and an empty batch is accepted |
+| body of a request | at most ${number(MAX_BODY)} bytes (8 MiB), after decompression of \`Content-Encoding: gzip\`; a larger body returns 413 |
+| one event | at most ${MAX_DEPTH} levels of nesting, and at most ${number(MAX_TOKENS)} brackets, commas and colons |
+| \`source\`, \`id\` | at most ${number(MAX_ID_LENGTH)} characters each, no control characters |
+| brands of a report, reviews of a status entry | at most ${MAX_LIST} |
 | instants | from 1970 on, at most 24 hours in the future, or 5 minutes with an organization's own key |
 | any string | no U+0000, no lone surrogates |
 

@@ -54,7 +54,7 @@ export class EventStatusDto {
   @ApiProperty({ type: String, format: 'date-time', required: false })
   storedAt?: string;
   /**
-   * The metrics in which a `counted` event counts. Empty if it counts in no metric.
+   * The metrics in which a `counted` event counts. Empty if the event counts in no metric.
    * @example [{ "organization": "acme", "measure": "newThreats", "day": "2026-03-01", "type": "URL" }]
    */
   countedAs?: CountedFactDto[];

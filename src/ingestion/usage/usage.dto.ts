@@ -41,7 +41,7 @@ export class QuotaAmountDto {
   /** The quota of one UTC day. @example 10000000 */
   @ApiProperty({ type: 'integer', minimum: 1 })
   limit!: number;
-  /** What is left of today's quota. @example 9999880 */
+  /** The remaining quota of today. @example 9999880 */
   @ApiProperty({ type: 'integer', minimum: 0 })
   left!: number;
 }

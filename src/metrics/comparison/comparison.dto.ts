@@ -16,8 +16,9 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   startDate!: string;
 
   /**
-   * What to compare with: the window of equal length just before (`previous`), or the same dates a year earlier
-   * (`year`; 29 February becomes the 28th, up to its end if the window began before).
+   * The earlier window: the window of equal length just before (`previous`), or the same dates a year earlier (`year`).
+   * With `year`, 29 February becomes 28 February. If the window begins before a 29 February on which it ends, the earlier
+   * window includes the whole 28 February.
    * @example 'previous'
    */
   @IsOneOf(COMPARISON_WINDOWS, 'previous')

@@ -29,7 +29,10 @@ export class MetricsRequest {
 export class Totals {
   /** Reports filed. @example 57 */
   reports!: number;
-  /** Threats blocked; always the sum of the four by type, of `blockedByType` and of `blockedByDay`. @example 1204 */
+  /**
+   * Threats blocked; always equal to the sum of the four fields by type, of `blockedByType` and of `blockedByDay`.
+   * @example 1204
+   */
   newThreats!: number;
   /** Threats on the watchlist; always 0 for a brand. @example 31 */
   threatsWatchlisted!: number;

@@ -40,7 +40,8 @@ export class FeedController {
       'X-As-Of': {
         description:
           'This response and all earlier ones together include everything that `POST /v2/events` acknowledged before ' +
-          'this instant (ISO 8601, UTC). If the response has the maximum size, this applies up to its last element.',
+          'this instant (ISO 8601, UTC). If the response has the maximum size, it includes only changes up to its last ' +
+          'element.',
         required: true,
         schema: { type: 'string', format: 'date-time' },
       },

@@ -31,9 +31,9 @@ describe('A failure report', () => {
     report.dropped(5);
     expect(lines).toEqual([
       'Failed to write usage (1 since the last line): The database is away',
-      'Failed to write usage: 3 rows dropped since the last line; too many are waiting',
+      'Failed to write usage: 3 rows dropped since the last log line, because too many rows were waiting',
       'Failed to write usage (10 since the last line): a word',
-      'Failed to write usage: 9 rows dropped since the last line; too many are waiting',
+      'Failed to write usage: 9 rows dropped since the last log line, because too many rows were waiting',
     ]);
     // Another task of the same process has its own counters.
     reportFailures('write key uses', registry);

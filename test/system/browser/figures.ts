@@ -88,11 +88,11 @@ export const figures = () =>
     it('has a text alternative for each chart', async () => {
       const { page } = shown;
       for (const [name, words] of [
-        ['Over time. New threats', '8 in all, at most 3 a day'],
+        ['Over time. New threats', '8 in total, at most 3 per day'],
         ['Over time. Reports', '1 in all'],
         ['Over time. Watchlisted', '1 in all'],
         ['Blocked threats by type', '6 of 8 (75%) are of type URL'],
-        ['Takedowns by outcome', '2 (50%) have been completed'],
+        ['Takedowns by outcome', 'Completed so far: 2 (50%)'],
       ] as const)
         expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
     });
@@ -123,7 +123,7 @@ export const figures = () =>
     };
 
     it('saves the CSV timeline of the API unchanged', async () => {
-      await shown.page.getByText('Table over time').click();
+      await shown.page.getByText('Table of metrics over time').click();
       const text = await saved(shown.page, '#timeline');
       const response = await fetch(
         `${dashboard.app.url}/v2/organization/metrics/timeline${lastAsked(shown, '/timeline')}`,

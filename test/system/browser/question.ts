@@ -68,7 +68,7 @@ export const question = () =>
         ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
         'INPUT content',
         'BUTTON Check',
-        'SUMMARY Table over time',
+        'SUMMARY Table of metrics over time',
         'SUMMARY Table of blocked threats by type',
         'SUMMARY Table of takedowns by outcome',
         'SUMMARY Table of times to takedown',
@@ -143,13 +143,15 @@ export const question = () =>
       const { page } = opened;
       const note = page.locator('[data-metric=takedownsCompleted] .note');
       expect(await summary(page, 'takedowns')).toBe(
-        'Of the 3 filed in this range, 1 (33.3%) have been completed. 2 were completed in this range, including ' +
-          'takedowns filed earlier: half of them took at most 1 d, nine in ten at most 7 d.',
+        'Completed so far: 1 (33.3%) of the 3 takedowns filed in this range. Completed in this range, including ' +
+          'takedowns filed earlier: 2; half of them took at most 1 d, nine in ten at most 7 d.',
       );
-      expect(await note.textContent()).toBe('of those filed in this range');
+      expect(await note.textContent()).toBe('of the takedowns filed in this range');
       await page.getByRole('combobox', { name: 'Brand' }).selectOption('wallet');
       await settled(page);
-      expect(await summary(page, 'takedowns')).toMatch(/^Of the 4 last changed in this range, 2 \(50%\)/);
+      expect(await summary(page, 'takedowns')).toMatch(
+        /^Completed so far: 2 \(50%\) of the 4 takedowns last changed in this range\./,
+      );
       expect(await note.textContent()).toBe('last changed in this range');
     });
 

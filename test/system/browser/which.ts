@@ -82,7 +82,7 @@ export const which = () =>
       await page.locator('#timeline summary').focus();
       await page.keyboard.press('Enter');
       const count = page.locator('#timeline tbody button').first();
-      expect(await count.getAttribute('aria-label')).toMatch(/^New threats, .+: 1\. Show which$/);
+      expect(await count.getAttribute('aria-label')).toMatch(/^New threats, .+: 1\. Show the records$/);
       await count.focus();
       await page.keyboard.press('Enter');
       await listed(page);

@@ -24,14 +24,14 @@ export const load = (api, filters, signal) => api.get('organization/takedowns/st
 const outcomeWords = ({ filed, completed, completionRate }, which) =>
   filed === 0
     ? `No takedowns were ${which} in this range.`
-    : `Of the ${number(filed)} ${which} in this range, ${number(completed)} (${share(completionRate)}) have been completed.`;
+    : `Completed so far: ${number(completed)} (${share(completionRate)}) of the ${number(filed)} takedowns ${which} in this range.`;
 
 const timeWords = ({ count, median, p90 }) => {
-  if (count === 0) return 'None were completed in this range.';
+  if (count === 0) return 'No takedowns were completed in this range.';
   if (count === 1)
-    return `One was completed in this range, including takedowns filed earlier; it took ${duration(median)}.`;
+    return `Completed in this range, including takedowns filed earlier: 1, which took ${duration(median)}.`;
   const times = `half of them took at most ${duration(median)}, nine in ten at most ${duration(p90)}`;
-  return `${number(count)} were completed in this range, including takedowns filed earlier: ${times}.`;
+  return `Completed in this range, including takedowns filed earlier: ${number(count)}; ${times}.`;
 };
 
 /** A takedown can be filed in one range and completed in another, so the two numbers differ. */

@@ -33,8 +33,8 @@ const sumOf = (points, key) => points.reduce((sum, point) => sum + point[key], 0
 
 const wordsFor = ({ key, name }, { points, interval }) => {
   const most = points.reduce((one, other) => (other[key] > one[key] ? other : one));
-  const peak = `at most ${number(most[key])} a ${interval} (${pointName(interval, most)})`;
-  return `${name}: ${number(sumOf(points, key))} in all, ${peak}.`;
+  const peak = `at most ${number(most[key])} per ${interval} (${pointName(interval, most)})`;
+  return `${name}: ${number(sumOf(points, key))} in total, ${peak}.`;
 };
 
 /** The charts are stacked, so their scales have the same width, and only the lowest chart labels the time. */

@@ -13,7 +13,7 @@ const METRICS = [
   [
     'takedownsCompleted',
     'Takedowns completed',
-    { inRange: 'of those filed in this range', ofBrand: 'last changed in this range' },
+    { inRange: 'of the takedowns filed in this range', ofBrand: 'last changed in this range' },
   ],
 ];
 const place = document.getElementById('totals');

@@ -114,7 +114,7 @@ export const opener = (metric, n, name, query, range) =>
 /** Returns a button with the number that shows the counted records; undefined if there are none to show. */
 export const counted = (n, name, onOpen) => {
   if (onOpen === undefined) return undefined;
-  const label = `${name}: ${number(n)}. Show which`;
+  const label = `${name}: ${number(n)}. Show the records`;
   const button = element('button', number(n), {
     type: 'button',
     class: 'count',
