@@ -107,7 +107,7 @@ export class WebhooksController {
   @ApiOperation({
     summary: 'List all webhooks with their state',
     description:
-      'Webhooks are listed in the order in which they were created. Includes all earlier changes, on every instance.',
+      'Webhooks are listed in the order in which they were created. The response includes all earlier changes, on every instance.',
   })
   @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto })
   async listWebhooks(@Organization() organization: string): Promise<WebhookListDto> {

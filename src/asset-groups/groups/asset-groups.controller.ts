@@ -92,7 +92,8 @@ export class AssetGroupsController {
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'List all groups with their asset counts',
-    description: 'Returns all groups at once, ordered by id. Includes all earlier changes, on every instance.',
+    description:
+      'Returns all groups at once, ordered by id. The response includes all earlier changes, on every instance.',
   })
   @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
   listAssetGroups(@Organization() organization: string): Promise<string | Readable> {

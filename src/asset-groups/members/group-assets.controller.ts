@@ -43,7 +43,7 @@ export class GroupAssetsController {
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'Get one group with its asset count',
-    description: 'Includes all earlier changes, on every instance.',
+    description: 'The response includes all earlier changes, on every instance.',
   })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'The current state of the group.', type: ListedAssetGroupDto })
