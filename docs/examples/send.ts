@@ -1,5 +1,5 @@
 // Sends a file of CloudEvents, one JSON object a line, to the ingestion endpoint: send.ts URL FILE, the key in THREAT_PROTECTION_API_KEY.
-// FILE.sent holds the number of lines that have been answered: the next run continues after them, also after a kill.
+// FILE.sent holds the number of lines for which a response has arrived: the next run continues after them, also after a kill.
 // A batch that was stored but not answered is sent again and counts as duplicates.
 import { createReadStream, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
