@@ -89,8 +89,8 @@ export const figures = () =>
       const { page } = shown;
       for (const [name, words] of [
         ['Over time. New threats', '8 in total, at most 3 per day'],
-        ['Over time. Reports', '1 in all'],
-        ['Over time. Watchlisted', '1 in all'],
+        ['Over time. Reports', '1 in total'],
+        ['Over time. Watchlisted', '1 in total'],
         ['Blocked threats by type', '6 of 8 (75%) are of type URL'],
         ['Takedowns by outcome', 'Completed so far: 2 (50%)'],
       ] as const)
