@@ -106,7 +106,7 @@ describe('The secret of a webhook', () => {
     expect(signingKeys(keys, rotated, 999)).toEqual([second, first]);
     expect(signingKeys(keys, rotated, 1_000)).toEqual([second]);
     expect(signingKeys(keys, { ...names, masterKey: newest.id }, 0)).toEqual([signingKey(newest, names)]);
-    expect(() => signingKeys(keys, { ...names, masterKey: 'lost' }, 0)).toThrow('The master key lost is missing');
+    expect(() => signingKeys(keys, { ...names, masterKey: 'lost' }, 0)).toThrow('The master key lost of the secret of');
   });
 
   it('is not stored in the file of the master keys', () => {
