@@ -1,6 +1,6 @@
 import { eventMark, type Place } from './feed-id.js';
 import type { ElementRow } from './element.js';
-import { type FeedPage, MAX_PARKED, rowsOf } from './statements.js';
+import { type FeedPage, MAX_PARKED } from './statements.js';
 
 /** An element, and its position in the feed. */
 export type PlacedElement = Place & { readonly row: ElementRow };
@@ -10,7 +10,7 @@ export type PlacedElement = Place & { readonly row: ElementRow };
  * up to it, so the result ends before the first element for which parked events are missing from the page.
  */
 export const placedElements = (page: FeedPage): PlacedElement[] => {
-  const rows = rowsOf(page);
+  const rows = page.elements;
   const parked = page.parked ?? [];
   // If the list of parked events is truncated, only elements before the last listed event have a known checksum, and
   // the first element, whose checksum the statement computes.

@@ -7,7 +7,7 @@ import { elementJson } from './element.js';
 import { eventMark, FeedIds, type Place, requireUnchanged } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
 import { type PlacedElement, placedElements } from './placed-elements.js';
-import { type FeedPage, NEXT_ELEMENTS } from './statements.js';
+import { type FeedPage, NEXT_ELEMENTS, pageOf } from './statements.js';
 
 /** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
 export class ReadFeed extends Query<AsOf<string>> {
@@ -68,28 +68,29 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const question = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
         const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
-        const [found, event] = await Promise.all([
-          send<FeedPage>(next),
+        const [rows, event] = await Promise.all([
+          send<Parameters<typeof pageOf>[0][number]>(next),
           // Read in each round, because the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);
-        requireReached(isReplica, found[0]!.upTo, hasWaited ? Infinity : last.position);
+        const page = pageOf(rows);
+        requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
         requireUnchanged(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
-        const isSameParked = found[0]!.parkedBefore === last.parked;
+        const isSameParked = page.parkedBefore === last.parked;
         // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
         // behind. The primary decides.
         if (isReplica && !isSameParked)
           throw new TooOld('The parked events of the replica differ from those of lastEventId');
         requireUnchanged(isSameParked);
-        return found[0]!;
+        return page;
       };
       const page = await this.queries.runFeed(organization, question, read, minPosition);
-      const { asOf, upTo, found } = page;
+      const { asOf, upTo, isCut } = page;
       const elements = placedElements(page);
       if (elements.length > 0) {
         const text = batchJson(ids, elements);
         const { row } = elements.at(-1)!;
-        const isEnd = elements.length === found && found < limit;
+        const isEnd = !isCut && elements.length === page.elements.length && elements.length < limit;
         // More elements follow, so the result is only as current as its last element.
         if (isEnd) return { result: text, ...momentOf({ asOf, position: upTo }) };
         return { result: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };

@@ -1,5 +1,5 @@
 import { LISTED_KIND } from '../../events/kinds.js';
-import { json, nullable, statement } from '../../postgres/statement.js';
+import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
 /** Maximum size of a response, as JSON. It holds at least one element. */
@@ -39,15 +39,8 @@ const parkedWhere = (condition: string): string => `
             order by projection, position
           )`;
 
-/**
- * The elements as one JSON array per column, because the driver takes ten times as long to read a thousand rows. The
- * items are lines of text instead, because they are JSON already.
- */
-type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] | null };
-
-/** The next elements, and the position and time of the read models. The columns are null if there are no elements. */
-export interface FeedPage extends Columns<Omit<ElementRow, 'item'>> {
-  readonly items: string | null;
+/** The state of the read models, and of the organization's parked events, at the moment of a page. */
+interface PageMoment {
   /** The page includes everything that was acknowledged before this instant (ms). */
   readonly asOf: number | null;
   /** The position in the log that the read models have reached. */
@@ -60,40 +53,37 @@ export interface FeedPage extends Columns<Omit<ElementRow, 'item'>> {
   readonly parkedFirst: number | null;
   /** The organization's parked events after the requested position, at most `MAX_PARKED`. */
   readonly parked: readonly (readonly [position: number, hash: number])[] | null;
-  /** The number of elements, up to the limit, before the page was cut to its maximum size in bytes. */
-  readonly found: number;
 }
 
-const column = <Name extends keyof ElementRow>(_name: Name) => nullable(json<readonly ElementRow[Name][]>());
+/** The next elements in order, and the moment that they are from. */
+export interface FeedPage extends PageMoment {
+  readonly elements: readonly ElementRow[];
+  /** Whether elements are missing, because the page reached its maximum size in bytes. */
+  readonly isCut: boolean;
+}
 
 const COLUMNS = {
-  asOf: nullable('bigint'),
-  upTo: nullable('bigint'),
-  parkedBefore: nullable('integer'),
-  parkedFirst: nullable('bigint'),
-  parkedToFirst: nullable('integer'),
-  parked: nullable(json<NonNullable<FeedPage['parked']>>()),
-  found: nullable('bigint'),
-  position: column('position'),
-  kind: column('kind'),
-  id: column('id'),
-  eventId: column('eventId'),
-  storedAt: column('storedAt'),
-  items: nullable('text'),
+  /** In one row only. */
+  moment: nullable(json<PageMoment>()),
+  /** In all other rows: the attributes of an element and its item, or null beyond the maximum size. */
+  element: nullable('text'),
 } as const;
 
-/** Returns the elements of a page, in order. */
-export const rowsOf = (page: FeedPage): ElementRow[] => {
-  const { kind, id, eventId, storedAt } = page;
-  const items = page.items?.split('\n') ?? [];
-  return (page.position ?? []).map((position, n) => ({
-    position,
-    kind: kind![n]!,
-    id: id![n]!,
-    eventId: eventId![n]!,
-    storedAt: storedAt![n]!,
-    item: items[n]!,
-  }));
+/** Parses an element; only the item, at the end, may contain spaces. */
+const parseElement = (text: string): ElementRow => {
+  const [position, kind, storedAt, eventId, id] = text.split(' ', 5) as [string, string, string, string, string];
+  const itemAt = position.length + kind.length + storedAt.length + eventId.length + id.length + 5;
+  return { position: +position, kind: +kind, storedAt: +storedAt, eventId, id, item: text.slice(itemAt) };
+};
+
+/** Returns the page that the rows of a statement of `NEXT_ELEMENTS` contain. */
+export const pageOf = (rows: readonly RowOf<ReturnType<typeof nextOf>>[]): FeedPage => {
+  const texts = rows.flatMap(({ element }) => element ?? []);
+  return {
+    ...rows.find(({ moment }) => moment !== null)!.moment!,
+    elements: texts.map(parseElement).sort((a, b) => a.position - b.position),
+    isCut: texts.length + 1 < rows.length,
+  };
 };
 
 /**
@@ -106,53 +96,46 @@ const nextOf = (kinds: readonly number[]) => {
     (kind) =>
       `select position, kind, id, event_id, stored_at, item from read.listed_records where organization = $1 and kind = ${kind} and position > $2::bigint order by position`,
   );
-  const inOrder = (column: string): string => `json_agg(${column} order by position)`;
+  const merged = `(${branches.map((branch) => `(${branch})`).join(' union all ')}) merged order by position`;
   return statement(
     `feed-next-${kinds.join('-')}`,
     { organization: 'text', after: 'bigint', limit: 'integer' },
     COLUMNS,
     `
-    with next as materialized (
-      select * from (${branches.map((branch) => `(${branch})`).join(' union all ')}) each order by position limit $3::int
-    ), passed as materialized (
+    with passed as materialized (
       select coalesce(bit_xor(uuid_hash(event_id)), 0) as mark, min(position) as first
       from (${parkedWhere('position <= $2')}
       ) parked
     )
-    select
-      (select as_of from read.checkpoints where projection = 'records') as "asOf",
-      (select position from read.checkpoints where projection = 'records') as "upTo",
-      (select mark from passed) as "parkedBefore",
-      (select first from passed) as "parkedFirst",
-      coalesce((
-        select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position > $2 and position <= page.first')}
+    select json_build_object(
+      'asOf', (select as_of from read.checkpoints where projection = 'records'),
+      'upTo', (select position from read.checkpoints where projection = 'records'),
+      'parkedBefore', (select mark from passed),
+      'parkedFirst', (select first from passed),
+      'parkedToFirst', coalesce((
+        select bit_xor(uuid_hash(event_id))
+        from (${parkedWhere(`position > $2 and position <= (select position from ${merged} limit 1)`)}
         ) parked
-      ), 0) as "parkedToFirst",
-      (
+      ), 0),
+      'parked', (
         select json_agg(json_build_array(position, hash) order by position) from (
           select position, uuid_hash(event_id) as hash from (${parkedWhere('position > $2')}
           ) parked
           order by position limit ${MAX_PARKED}
         ) after
-      ) as parked,
-      (select count(*) from next) as found,
-      page.position, page.kind, page.id, page."eventId", page."storedAt", page.items
+      )
+    ) as moment, null as element
+    union all
+    select null, case when bytes < ${MAX_RESPONSE_BYTES} or number = 1
+      then concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(item, '')) end
     from (
-      select min(position) as first,
-        ${inOrder('position')} as position, ${inOrder('kind')} as kind, ${inOrder('id')} as id,
-        ${inOrder('event_id')} as "eventId", ${inOrder('stored_at')} as "storedAt",
-        string_agg(coalesce(item, ''), e'\\n' order by position) as items
-      from (
-        select *, row_number() over in_order as number, sum(${ELEMENT_BYTES}) over in_order as bytes
-        from next
-        window in_order as (order by position rows unbounded preceding)
-      ) sized
-      where bytes < ${MAX_RESPONSE_BYTES} or number = 1
-    ) page`,
+      select *, row_number() over in_order as number, sum(${ELEMENT_BYTES}) over in_order as bytes
+      from (select * from ${merged} limit $3::int) next
+      window in_order as (order by position rows unbounded preceding)
+    ) sized`,
   );
 };
 
-/** One statement for each combination of kinds. The keys are the kinds, ascending and joined by dashes: `1-3`. */
 export const NEXT_ELEMENTS: Readonly<Record<string, ReturnType<typeof nextOf>>> = Object.fromEntries(
   Array.from({ length: 15 }, (_, index) => [1, 2, 3, 4].filter((kind) => ((index + 1) >> (kind - 1)) & 1)).map(
     (kinds) => [kinds.join('-'), nextOf(kinds)],

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { elementJson, type ElementRow } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type PlacedElement, placedElements } from '../../records/feed/placed-elements.js';
-import { type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
+import { NEXT_ELEMENTS, pageOf } from '../../records/feed/statements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import { startPositionOf, type Content, contentOf, type Endpoint } from './endpoint.js';
@@ -95,7 +95,7 @@ export const readNext = async (
   const limit = endpoint.assetTypes === undefined && endpoint.statuses === undefined ? size : ROWS_PER_READ;
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
-  const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];
+  const page = pageOf(await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values));
   // The read model is being rebuilt and has not reached the cursor, so its rows and parked events are incomplete.
   const reached = page.upTo ?? -1;
   if (reached < from.position) return { upTo: from.position };

@@ -26,7 +26,8 @@ const server = (name: string, parkedBefore: number, asked: string[]): RecordsPoo
     const statement = typeof sent === 'string' ? undefined : sent.name;
     if (statement?.startsWith('feed-') !== true) return { rows: [{ projection: 'records', position: 1, asOf: 1 }] };
     asked.push(name);
-    return { rows: [{ asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parked: null, found: 0, position: null }] };
+    const moment = { asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parkedFirst: null, parked: null };
+    return { rows: [{ moment, element: null }] };
   };
   return { query, connect: async () => ({ query, release: () => {} }), end: async () => {} } as unknown as RecordsPool;
 };

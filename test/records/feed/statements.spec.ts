@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { listParked, type Parked, retryParked } from '../../../projections/engine/parked.js';
 import type { Projection } from '../../../projections/engine/projection.js';
 import { records } from '../../../projections/records/projection.js';
-import { NEXT_ELEMENTS } from '../../../src/records/feed/statements.js';
+import { NEXT_ELEMENTS, pageOf } from '../../../src/records/feed/statements.js';
 import { delivered, history, ORGANIZATIONS } from '../../projections/histories.js';
 import { Logs } from '../../support/logs.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -47,7 +47,7 @@ const project = async (events: readonly Sent[], bad: readonly Sent[]): Promise<v
 /** What the parked events are to a reader of the organization that has passed all of them. */
 const markOf = async (organization: string): Promise<number> => {
   const values = { organization, after: Number.MAX_SAFE_INTEGER, limit: 1 };
-  return (await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values))[0]!.parkedBefore as number;
+  return pageOf(await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values)).parkedBefore;
 };
 const marksOf = async (organizations: readonly string[]): Promise<Record<string, number>> => {
   const marks: Record<string, number> = {};
