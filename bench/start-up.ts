@@ -111,8 +111,8 @@ export const startUp: Goal = {
           against,
           measured: quartilesOf(rounds.map(({ fresh }) => fresh)),
           unit: 's',
-          must: 8,
-          aim: 4,
+          must: 4,
+          aim: 2,
           more: false,
         },
         {
@@ -120,8 +120,8 @@ export const startUp: Goal = {
           against,
           measured: quartilesOf(rounds.map(({ again }) => again)),
           unit: 's',
-          must: 5,
-          aim: 2,
+          must: 2,
+          aim: 1,
           more: false,
         },
       );
