@@ -5,7 +5,7 @@ import { FEED_SCHEMA, feedSchemas, pageSchemas } from '../../events/feed-schema.
 import { openApiSchemas } from '../../events/cloud-event-schema.js';
 import { SHARED_FAILURES } from '../access/access.js';
 import { ERROR_CODES } from '../errors/error-codes.js';
-import { declareHeaders, SHARED_HEADERS } from './answer-headers.js';
+import { declareHeaders, SHARED_HEADERS } from './response-headers.js';
 import { DESCRIPTION, TAGS } from './description.js';
 import { METHODS, type Operation, operationsOf, type Parameter, type Response } from './document-parts.js';
 import { exampleOf } from './examples.js';
@@ -68,7 +68,7 @@ const completeOperation = (method: string, operation: Operation, schemas: Schema
   addExamples(operation, schemas);
 };
 
-/** Moves answers that all routes share to `components`. */
+/** Moves the responses that all routes share to `components`. */
 const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   const shared: Record<string, Response> = {};
   for (const { operation } of operationsOf(document))

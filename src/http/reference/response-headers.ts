@@ -13,7 +13,7 @@ const count = (description: string, example: number): Headers[string] => ({
   example,
 });
 
-/** Headers that several answers declare, by their name in `components.headers`. */
+/** Headers that several responses declare, by their name in `components.headers`. */
 export const SHARED_HEADERS: Headers = {
   'X-Request-Id': {
     ...text(
@@ -67,7 +67,7 @@ const namesOf = (status: string, operation: Operation): string[] => [
   ...(status === '401' ? ['WWW-Authenticate'] : []),
 ];
 
-/** Declares an answer's headers besides those of its own route. */
+/** Declares the headers of a response, besides those of its own route. */
 export const declareHeaders = (status: string, response: Response, operation: Operation): void => {
   const shared = namesOf(status, operation).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
   response.headers = { ...response.headers, ...Object.fromEntries(shared) };

@@ -7,7 +7,7 @@ import { elementJson } from './element.js';
 import { eventMark, FeedIds, type Place, requireUnchanged } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
 import { type PlacedElement, placedElements } from './placed-elements.js';
-import { type FeedPage, NEXT_ELEMENTS, pageOf } from './statements.js';
+import { type FeedPage, NEXT_ELEMENTS, pageOf, type PageRow } from './statements.js';
 
 /** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
 export class ReadFeed extends Query<AsOf<string>> {
@@ -69,7 +69,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
         const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [rows, event] = await Promise.all([
-          send<Parameters<typeof pageOf>[0][number]>(next),
+          send<PageRow>(next),
           // Read in each round, because the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);

@@ -76,8 +76,11 @@ const parseElement = (text: string): ElementRow => {
   return { position: +position, kind: +kind, storedAt: +storedAt, eventId, id, item: text.slice(itemAt) };
 };
 
-/** Returns the page that the rows of a statement of `NEXT_ELEMENTS` contain. */
-export const pageOf = (rows: readonly RowOf<ReturnType<typeof nextOf>>[]): FeedPage => {
+/** A row of a statement of `NEXT_ELEMENTS`. */
+export type PageRow = RowOf<ReturnType<typeof nextOf>>;
+
+/** Returns the page that the rows contain. SQL does not define the order of the rows of a `union all`. */
+export const pageOf = (rows: readonly PageRow[]): FeedPage => {
   const texts = rows.flatMap(({ element }) => element ?? []);
   return {
     ...rows.find(({ moment }) => moment !== null)!.moment!,

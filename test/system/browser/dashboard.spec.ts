@@ -4,8 +4,8 @@ import { figures, refreshes, tokens } from './figures.js';
 import { keyAndFailures } from './key.js';
 import { layout } from './layout.js';
 import { closePages, startDashboard, stopDashboard } from './opened-dashboard.js';
-import { question } from './question.js';
-import { which } from './which.js';
+import { filters } from './filters.js';
+import { recordsDialog } from './records-dialog.js';
 
 describeWithChromium('The dashboard', () => {
   beforeAll(startDashboard);
@@ -14,10 +14,10 @@ describeWithChromium('The dashboard', () => {
 
   figures();
   layout();
-  question();
+  filters();
   keyAndFailures();
   tokens();
-  // From here on more is recorded.
-  which();
+  // The following tests record more events.
+  recordsDialog();
   refreshes();
 });

@@ -3,7 +3,7 @@ import { sent } from '../../support/upstream.js';
 import { dateDaysAgo, daysAgo } from './acme-events.js';
 import { bars, choose, dashboard, evaluate, labels, lastAsked, settled, summary, totals } from './opened-dashboard.js';
 
-export const question = () =>
+export const filters = () =>
   describe('with its filters', () => {
     it('requests the chosen range, brand and days', async () => {
       const opened = await dashboard.openFigures();

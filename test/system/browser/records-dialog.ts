@@ -30,7 +30,7 @@ const pressBar = async (page: Page, canvas: string, index: number): Promise<void
   await listed(page);
 };
 
-export const which = () =>
+export const recordsDialog = () =>
   describe('with the records behind a number', () => {
     beforeAll(async () => {
       const asset = { type: 'URL', content: HOSTILE };
