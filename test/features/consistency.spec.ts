@@ -13,7 +13,7 @@ import type { ApiResponse, CallOptions } from '../support/call.js';
 import { readReference } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
-import { type Request, REQUESTS } from '../support/requests.js';
+import { COMMANDS, type Request, REQUESTS } from '../support/requests.js';
 import { cloudEvent, EXAMPLES, type Sent, sent, SOURCE, stored } from '../support/upstream.js';
 
 const FORM = /^[A-Za-z0-9._-]{1,128}$/;
@@ -33,19 +33,7 @@ const AT = '2026-03-01T12:00:00.000Z';
 const SCOPES = ['read', 'write', 'ingest'] as const;
 const BATCH = { 'content-type': 'application/cloudevents-batch+json' };
 /** Operations of `REQUESTS` that append to the log, and so read nothing that follows it. */
-const WRITES = [
-  'createAssetGroup',
-  'renameAssetGroup',
-  'deleteAssetGroup',
-  'assignAssets',
-  'unassignAssets',
-  'createWebhook',
-  'changeWebhook',
-  'deleteWebhook',
-  'rotateWebhookSecret',
-  'replayWebhook',
-  'sendEvents',
-];
+const WRITES = [...COMMANDS, 'sendEvents'];
 /** Sends a webhook instead of answering from what it reads, and needs a receiver. */
 const SENDS = 'testWebhook';
 const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);

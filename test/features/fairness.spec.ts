@@ -10,7 +10,7 @@ import { readReference } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
-import { ANSWERED_WITHOUT, REQUESTS } from '../support/requests.js';
+import { ANSWERED_WITHOUT, COMMANDS, REQUESTS } from '../support/requests.js';
 import { whileLocked } from '../support/while-locked.js';
 
 const WAITING = 40;
@@ -68,22 +68,7 @@ const withoutConnection = (): number =>
   [Pool, MetricsPool, RecordsPool, ExportPool].reduce((sum, pool) => sum + app.app.get<Pool>(pool).waitingCount, 0);
 
 /** An organization may run one of these requests at a time, and two of all others. */
-const ONE_AT_A_TIME = [
-  'createAssetGroup',
-  'renameAssetGroup',
-  'deleteAssetGroup',
-  'assignAssets',
-  'unassignAssets',
-  'createWebhook',
-  'changeWebhook',
-  'deleteWebhook',
-  'rotateWebhookSecret',
-  'replayWebhook',
-  'getReportTable',
-  'getThreatTable',
-  'getTakedownTable',
-  'getVerdictTable',
-];
+const ONE_AT_A_TIME = [...COMMANDS, 'getReportTable', 'getThreatTable', 'getTakedownTable', 'getVerdictTable'];
 
 const newOrganization = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;

@@ -14,6 +14,20 @@ const report = (organization: string, n: number): object => {
   return cloudEvent(sent('ReportFiled', { organization, reportId: `${n}`, createdAt: at, updatedAt: at }));
 };
 
+/** The operations of `REQUESTS` that change the organization's groups and webhooks, and so append to the log. */
+export const COMMANDS = [
+  'createAssetGroup',
+  'renameAssetGroup',
+  'deleteAssetGroup',
+  'assignAssets',
+  'unassignAssets',
+  'createWebhook',
+  'changeWebhook',
+  'deleteWebhook',
+  'rotateWebhookSecret',
+  'replayWebhook',
+] as const;
+
 /**
  * A request for every route that needs a key, by operation id. Different numbers give different requests if possible.
  */
