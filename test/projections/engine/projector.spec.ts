@@ -298,7 +298,7 @@ describe('Rows that cannot be written for a while', () => {
   it('are retried with exponential backoff, and recovery is logged only after they are written', async () => {
     await append(threats(3));
     const notes = await projectAtLast(failing(3, '53100'));
-    const failure = ['The read models are waiting', 'waits longer'];
+    const failure = ['The read models cannot advance, retrying', 'waits longer'];
     expect(notes.slice(0, 8)).toEqual([
       ...[failure, failure, failure].flat(),
       'waits no longer',
@@ -398,7 +398,7 @@ describe('The checkpoint', () => {
     await running.stop();
     expect(await counted()).toBe(400);
     expect(killed).toBeGreaterThan(0);
-    expect(running.troubles.join()).toContain('The read models are waiting');
+    expect(running.troubles.join()).toContain('The read models cannot advance, retrying');
   });
 
   const query = (text: string): Promise<unknown> => database.pool.query(text);
