@@ -15,9 +15,9 @@ const EVENT_ID = '00000000-0000-4000-8000-000000000000';
 const lineOf = ({ id, type, data }: Sent, index: number): string => {
   const event = parseEvent(type, data).event as OwnedEvent;
   const row = rowOf({ event, id: EVENT_ID, position: BigInt(index), recordedAt: index } as Parameters<typeof rowOf>[0]);
-  const { organization, kind, version, position, storedAt, view, hash } = row;
-  const cells = [organization, kind, id, version, EVENT_ID, position, storedAt, view?.createdAt];
-  return `${[...cells, view?.status, view?.asset?.type, hash, view?.item].map((cell) => cell ?? '\\N').join('\t')}\n`;
+  const { organization, kind, version, position, recordedAt, view, assetHash } = row;
+  const cells = [organization, kind, id, version, EVENT_ID, position, recordedAt, view?.createdAt];
+  return `${[...cells, view?.status, view?.asset?.type, assetHash, view?.item].map((cell) => cell ?? '\\N').join('\t')}\n`;
 };
 
 /** Compares projecting the records of the lists and the feed with a COPY of the same number of rows. */

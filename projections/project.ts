@@ -10,38 +10,43 @@ import type { WriteLog } from '../src/runtime/log-line.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
-/** A batch may take longer than a request. Milliseconds. */
+/**
+ * Timeouts in ms, longer than the defaults of `createPool`, because a batch may take longer than an API request may.
+ */
 const TIMEOUTS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
 interface Dependencies {
   readonly pool: Pool;
-  /** Not through a pooler: for rebuilds, which need one session for their whole duration. */
+  /**
+   * Connects to the database without its pooler, because a rebuild needs one session for its whole duration. Equals
+   * `pool` if `DATABASE_DIRECT_URL` is not set.
+   */
   readonly direct: Pool;
   readonly log: EventLog;
   readonly say: WriteLog;
   readonly warn: (line: string) => void;
-  readonly lanes: Lanes;
+  readonly laneHealth: Lanes;
 }
 
 /** Runs the projections of a lane while this process holds the lease, until `stop` aborts. */
 const projectLane = async (
   { name, projections }: Lane,
   lease: Lease,
-  { pool, direct, log, say, warn, lanes }: Dependencies,
+  { pool, direct, log, say, warn, laneHealth }: Dependencies,
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
-    if ((await lease.acquire(stop, () => lanes.heartbeat(name, false))) === undefined) break;
-    const onHeartbeat = (): void => lanes.heartbeat(name, true);
+    if ((await lease.acquire(stop, () => laneHealth.heartbeat(name, false))) === undefined) break;
+    const onHeartbeat = (): void => laneHealth.heartbeat(name, true);
     onHeartbeat();
     say(`Lease acquired; projecting ${name}`);
-    const term = new AbortController();
-    const signal = AbortSignal.any([stop, term.signal]);
-    const endTerm = (): void => term.abort();
+    const leaseEnd = new AbortController();
+    const signal = AbortSignal.any([stop, leaseEnd.signal]);
+    const endLease = (): void => leaseEnd.abort();
     // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
     await Promise.all([
-      lease.hold(endTerm, signal).finally(endTerm),
-      new Projector(log, pool, projections, warn, undefined, say, onHeartbeat).run(signal).finally(endTerm),
+      lease.hold(endLease, signal).finally(endLease),
+      new Projector(log, pool, projections, warn, undefined, say, onHeartbeat).run(signal).finally(endLease),
       rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal),
     ]);
     await lease.release().catch(() => {});
@@ -49,7 +54,7 @@ const projectLane = async (
   }
 };
 
-/** Runs all lanes whose leases this process can acquire. An error in one lane stops all of them. */
+/** Runs all lanes whose leases this process can acquire. An error in one lane stops all lanes. */
 const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Promise<void> => {
   const held = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
@@ -76,7 +81,7 @@ await runWorker({
     const watchPool = createWatchPool(url);
     try {
       ops.begin(log, watchPool, 'projections');
-      await project({ pool, direct, log, say, warn, lanes: ops.lanes }, stopSignal);
+      await project({ pool, direct, log, say, warn, laneHealth: ops.lanes }, stopSignal);
     } finally {
       await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));
     }

@@ -13,7 +13,9 @@ export interface Lane {
   readonly projections: readonly Projection[];
 }
 
-/** In order of preference: a projector that gives up a lane for another projector keeps the first one. */
+/**
+ * The lanes in order of preference: a projector that leaves a lane to another projector keeps the first of its lanes.
+ */
 export const LANES: readonly Lane[] = [
   { name: 'counts', projections: [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns, webhooks] },
   { name: 'records', projections: [records] },

@@ -1,18 +1,21 @@
 import { type Declarations, type Statement, statement } from '../src/postgres/statement.js';
 
-/** A value of type `text[]` is sent as text (`nameArray`), because `unnest` flattens an array of arrays. */
+/**
+ * The `text[]` value of a row is sent as an array literal in a text (see `nameArray`), because `unnest` flattens an
+ * array of arrays.
+ */
 type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint' | 'jsonb';
 type Columns = Readonly<Record<string, Column>>;
-type Arrays<Of extends Columns> = {
-  readonly [Name in keyof Of]: Of[Name] extends 'text[]' ? 'text[]' : `${Exclude<Of[Name], 'text[]'>}[]`;
+type Arrays<Types extends Columns> = {
+  readonly [Name in keyof Types]: Types[Name] extends 'text[]' ? 'text[]' : `${Exclude<Types[Name], 'text[]'>}[]`;
 };
 
-interface Rule<Of extends Columns, Returned extends Declarations> {
-  readonly key: readonly (keyof Of & string)[];
+interface StoreOptions<Types extends Columns, Returned extends Declarations> {
+  readonly key: readonly (keyof Types & string)[];
   /** The columns that determine which of two rows is newer. Default: version, then event id. */
   readonly by?: string;
-  /** Names of columns. Default: the name of the parameter in snake case. */
-  readonly names?: { readonly [Name in keyof Of]?: string };
+  /** The column of a parameter. Default: the name of the parameter in snake case. */
+  readonly names?: { readonly [Name in keyof Types]?: string };
   /** The columns to return from each stored row. Default: none. */
   readonly returning?: Returned;
 }
@@ -21,12 +24,12 @@ interface Rule<Of extends Columns, Returned extends Declarations> {
  * Creates a statement that stores rows unless the table has newer ones.
  * @param columns the types of the columns; each parameter of the statement is an array
  */
-export const storeNewest = <const Of extends Columns, const Returned extends Declarations = Record<never, never>>(
+export const storeNewest = <const Types extends Columns, const Returned extends Declarations = Record<never, never>>(
   name: string,
   table: string,
-  columns: Of,
-  { key, by = 'version, event_id', names = {}, returning }: Rule<Of, Returned>,
-): Statement<Arrays<Of>, Returned> => {
+  columns: Types,
+  { key, by = 'version, event_id', names = {}, returning }: StoreOptions<Types, Returned>,
+): Statement<Arrays<Types>, Returned> => {
   const nameOf = (field: string): string =>
     names[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const fields = Object.keys(columns);
@@ -44,7 +47,7 @@ export const storeNewest = <const Of extends Columns, const Returned extends Dec
       .join(', ')})`;
   return statement(
     name,
-    Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Of>,
+    Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Types>,
     returning ?? ({} as Returned),
     `
     insert into ${table} as t (${all}) select ${selected} from unnest(${arrays}) i (${all})

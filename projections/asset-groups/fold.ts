@@ -14,7 +14,8 @@ export const TYPES = [
 
 export type GroupEvent = EventOf<(typeof TYPES)[number]>;
 
-export interface Stream {
+/** The progress of an organization's stream of group events, as far as the batch shows it. */
+export interface StreamState {
   readonly organization: string;
   revision: bigint;
   lastGroupId: number;
@@ -24,7 +25,7 @@ export interface Stream {
 export interface Group {
   readonly organization: string;
   readonly groupId: number;
-  /** null: deleted */
+  /** Null if the group was deleted. */
   readonly name: string | null;
   readonly revision: bigint;
 }
@@ -38,14 +39,14 @@ export interface IdempotentResponse extends IdempotentRequest {
 
 export interface GroupedAsset {
   readonly organization: string;
-  /** The asset's hash. */
-  readonly asset: string;
-  /** null: in no group */
+  readonly assetHash: string;
+  /** Null if the asset is in no group. */
   readonly groupId: number | null;
   readonly version: number;
   readonly eventId: string;
-  /** As reported; null if it is in no group. */
+  /** The asset's type as reported; null if the asset is in no group. */
   readonly type: string | null;
+  /** The asset's content as reported; null if the asset is in no group. */
   readonly content: string | null;
 }
 
@@ -53,7 +54,7 @@ const UNGROUPED = { groupId: null, type: null, content: null };
 
 /** The newest state of all groups, assets and responses in a batch. */
 export class NewestGroups {
-  readonly streams = new Map<string, Stream>();
+  readonly streams = new Map<string, StreamState>();
   readonly groups = new Map<string, Group>();
   readonly responses = new Map<string, IdempotentResponse>();
   readonly assets = new Map<string, GroupedAsset>();
@@ -65,37 +66,37 @@ export class NewestGroups {
       case 'AssetGroupCreated': {
         const { groupId, name, createdAt } = event.data;
         advance(stream, revision, createdAt);
-        this.group({ organization, groupId, name, revision });
+        this.addGroup({ organization, groupId, name, revision });
         stream.lastGroupId = Math.max(stream.lastGroupId, groupId);
-        this.response(metadata, { organization, groupId, answeredAt: createdAt, revision });
+        this.addResponse(metadata, { organization, groupId, answeredAt: createdAt, revision });
         return;
       }
       case 'AssetGroupRenamed': {
         const { groupId, name, updatedAt } = event.data;
         advance(stream, revision, updatedAt);
-        this.group({ organization, groupId, name, revision });
+        this.addGroup({ organization, groupId, name, revision });
         return;
       }
       case 'AssetGroupDeleted': {
         const { groupId, deletedAt } = event.data;
         advance(stream, revision, deletedAt);
-        this.group({ organization, groupId, name: null, revision });
+        this.addGroup({ organization, groupId, name: null, revision });
         return;
       }
       case 'AssetGroupRefused':
         advance(stream, revision, event.data.createdAt);
-        this.response(metadata, { organization, groupId: null, answeredAt: event.data.createdAt, revision });
+        this.addResponse(metadata, { organization, groupId: null, answeredAt: event.data.createdAt, revision });
         return;
       case 'AssetGrouped':
       case 'AssetUngrouped': {
-        const { id: asset, version } = recordOf(event);
+        const { id: assetHash, version } = recordOf(event);
         const member = event.type === 'AssetGrouped' ? { groupId: event.data.groupId, ...event.data.asset } : UNGROUPED;
-        this.asset({ organization, asset, version, eventId: id, ...member });
+        this.addAsset({ organization, assetHash, version, eventId: id, ...member });
       }
     }
   }
 
-  private stream(organization: string): Stream {
+  private stream(organization: string): StreamState {
     let stream = this.streams.get(organization);
     if (!stream) {
       stream = { organization, revision: -1n, lastGroupId: 0, latestAt: 0 };
@@ -104,13 +105,13 @@ export class NewestGroups {
     return stream;
   }
 
-  private group(group: Group): void {
+  private addGroup(group: Group): void {
     const key = `${group.organization}:${group.groupId}`;
     const before = this.groups.get(key);
     if (!before || before.revision < group.revision) this.groups.set(key, group);
   }
 
-  private response(metadata: unknown, response: Omit<IdempotentResponse, keyof IdempotentRequest>): void {
+  private addResponse(metadata: unknown, response: Omit<IdempotentResponse, keyof IdempotentRequest>): void {
     const request = idempotentRequestOf(metadata);
     if (!request) return;
     const key = `${response.organization}:${request.idempotencyKeyHash}`;
@@ -118,12 +119,12 @@ export class NewestGroups {
     if (!before || before.revision < response.revision) this.responses.set(key, { ...request, ...response });
   }
 
-  private asset(asset: GroupedAsset): void {
-    lastWriterWins(this.assets, `${asset.organization}:${asset.asset}`, asset);
+  private addAsset(asset: GroupedAsset): void {
+    lastWriterWins(this.assets, `${asset.organization}:${asset.assetHash}`, asset);
   }
 }
 
-const advance = (stream: Stream, revision: bigint, at: number): void => {
+const advance = (stream: StreamState, revision: bigint, at: number): void => {
   if (revision > stream.revision) stream.revision = revision;
   stream.latestAt = Math.max(stream.latestAt, at);
 };

@@ -7,8 +7,8 @@ import { DELETE_EXPIRED_RESPONSES, STORE_RESPONSES, STORE_ASSETS, STORE_GROUPS, 
 
 /**
  * The groups of each organization, the number of assets in each group, and the responses to requests with an
- * `Idempotency-Key`. The assets and the count of a deleted group are kept but never shown, because group ids are not
- * reused.
+ * `Idempotency-Key`. When a group is deleted, its assets and its count stay in the tables. They are never shown,
+ * because no later group gets the same id.
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',
@@ -23,11 +23,11 @@ export const assetGroups: Projection<GroupEvent> = {
 };
 
 const write = async ({ streams, groups, responses, assets }: NewestGroups, connection: PoolClient): Promise<void> => {
-  // This updates the row of every organization in the batch, so that the row shows that other rows have changed.
+  // This writes the row of every organization in the batch, even if the batch only has events about its assets.
   await STORE_STREAMS.runEach(connection, [...streams.values()]);
   await STORE_GROUPS.runEach(connection, [...groups.values()]);
   await STORE_RESPONSES.runEach(connection, [...responses.values()]);
-  // Expiry uses the time of events instead of the clock, so that a rebuild deletes the same responses.
+  // Responses expire by the time of events instead of the clock, so that a rebuild deletes the same responses.
   if (groups.size + responses.size > 0)
     await DELETE_EXPIRED_RESPONSES.run(connection, { organizations: [...streams.keys()], keptMs: IDEMPOTENCY_TTL_MS });
   // Assets are counted even if their group does not exist yet.

@@ -22,7 +22,7 @@ export const STORE_GROUPS = storeNewest(
 );
 
 export const STORE_RESPONSES = storeNewest(
-  'asset-groups-store-answers',
+  'asset-groups-store-responses',
   'asset_group_requests',
   {
     organization: 'text',
@@ -36,7 +36,7 @@ export const STORE_RESPONSES = storeNewest(
 );
 
 export const DELETE_EXPIRED_RESPONSES = statement(
-  'asset-groups-forget-answers',
+  'asset-groups-delete-expired-responses',
   { organizations: 'text[]', keptMs: 'bigint' },
   {},
   `
@@ -46,14 +46,14 @@ export const DELETE_EXPIRED_RESPONSES = statement(
 );
 
 /**
- * Stores assets and updates the counts of their groups. The previous group of each asset is read once by key. A join of
- * stored rows with previous rows would be a nested loop, whose cost grows with the square of the batch size.
+ * Stores assets and updates the counts of their groups. The previous group of each asset is read once by key, because a
+ * join of stored rows with previous rows would be a nested loop, whose cost grows with the square of the batch size.
  */
 export const STORE_ASSETS = statement(
   'asset-groups-store-assets',
   {
     organization: 'text[]',
-    asset: 'text[]',
+    assetHash: 'text[]',
     groupId: 'bigint[]',
     version: 'bigint[]',
     eventId: 'uuid[]',

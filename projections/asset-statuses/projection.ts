@@ -9,7 +9,10 @@ import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/
 
 type StatusEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
-/** Reviews have the form `organization:brand`. A deleted entry has neither a status nor reviews. */
+/**
+ * An entry of the status history. Each review has the form `organization:brand`. A deleted entry has neither a status
+ * nor reviews.
+ */
 type Entry = RowOf<typeof READ_ENTRIES>;
 
 interface Incoming {
@@ -32,8 +35,8 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
 });
 
 /**
- * The status of each asset, which is that of its newest entry that is not deleted, and the position of its last event.
- * Processes that keep statuses in memory use the position to read only changes.
+ * For each asset: the status of its newest entry that is not deleted, and the position of the last event about the
+ * asset. Processes that keep statuses in memory read only the assets with a later position than they have read before.
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
@@ -67,6 +70,6 @@ const write = async (incoming: readonly Incoming[], connection: PoolClient): Pro
   }
   const rows = [...changed.values()].map((entry) => ({ ...entry, reviews: entry.reviews && nameArray(entry.reviews) }));
   await STORE_ENTRIES.runEach(connection, rows);
-  const statuses = [...touched].map(([assetHash, asset]) => ({ assetHash, ...asset }));
+  const statuses = [...touched].map(([hash, last]) => ({ assetHash: hash, ...last }));
   await STORE_STATUSES.runEach(connection, statuses);
 };

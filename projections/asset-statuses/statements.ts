@@ -8,7 +8,7 @@ export const READ_ENTRIES = statement(
     changeId: 'text',
     assetHash: 'text',
     asset: 'text',
-    /** Null: written before this column existed. */
+    /** Null if the row was written before the column `content` existed; a rebuild fills the column. */
     content: nullable('text'),
     status: nullable('text'),
     version: 'bigint',

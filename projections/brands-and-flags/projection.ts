@@ -9,7 +9,8 @@ interface Change {
   readonly organization: string;
   readonly slug: string;
   readonly name: string | null;
-  readonly on: boolean;
+  /** Whether the brand is registered, or the flag is enabled. */
+  readonly isActive: boolean;
   readonly version: number;
   readonly eventId: string;
 }
@@ -18,8 +19,8 @@ const changeOf = ({ id, event }: ProjectedEvent<SettingEvent>): Change => {
   const { organization, id: slug, version } = recordOf(event);
   const state =
     event.type === 'FeatureFlagChanged'
-      ? { name: null, on: event.data.enabled }
-      : { name: event.data.name ?? null, on: event.type === 'BrandRegistered' };
+      ? { name: null, isActive: event.data.enabled }
+      : { name: event.data.name ?? null, isActive: event.type === 'BrandRegistered' };
   return { organization, slug, version, eventId: id, ...state };
 };
 

@@ -13,12 +13,16 @@ import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 
 const PAGE_SIZE = 2_000;
-/** The last events are applied while the live projector waits, so applying them should take less than this. */
+/**
+ * Maximum time for applying the last events, because the live projector waits meanwhile. The time is a goal and not a
+ * guarantee.
+ */
 const MAX_CATCH_UP_MS = 500;
 const RETRY_DELAY_MS = 50;
 
 /**
- * Copies what `create table like` does not: storage parameters, and the names of indexes, which migrations refer to.
+ * Copies what `create table like` does not copy: storage parameters, and the names of indexes, which migrations refer
+ * to.
  */
 const copyTableOptions = async (pool: Pool, schema: string, table: string): Promise<void> => {
   const options = await STORAGE_PARAMETERS.run(pool, { table });
@@ -56,9 +60,9 @@ export interface Target {
  * Creates empty shadow tables of projections, runs `work`, and drops the shadow tables. An advisory lock prevents
  * concurrent runs.
  * @param what the name of the work, which begins the error message: `A rebuild`
- * @param work receives the connection that holds the lock. Rows are committed without waiting for the disk. If the
- *   server crashes, it loses rows and closes this connection. `work` must therefore use this connection for everything
- *   that relies on the rows
+ * @param work receives the connection that holds the lock. Commits do not wait for the disk, so a crash of the server
+ *   loses rows. A crash also closes this connection, so `work` must use this connection for everything that relies on
+ *   the rows
  * @throws if another run for one of the projections is in progress
  */
 export const withShadowTables = async <Result>(
@@ -100,7 +104,7 @@ interface Piece extends Pick<Batch, 'events' | 'position'> {
 /**
  * Reads the log once and applies it to the shadow tables of projections. Waits while the log is unavailable.
  * @param after the last position that has been applied
- * @param upTo the last position to apply; undefined: the current end of the log
+ * @param upTo the last position to apply; if undefined, the log is applied up to its current end
  * @returns the position reached
  * @throws Unavailable if the log stays unavailable for 60 s
  * @throws ApplyError, naming the position, if an event could not be applied
@@ -139,8 +143,8 @@ export const applyLog = async (
 };
 
 /**
- * Applies the log up to the checkpoint of the live tables, and again up to the new checkpoint, until one repetition
- * takes less than `MAX_CATCH_UP_MS`.
+ * Applies the log up to the checkpoint of the live tables. Repeats this, because the checkpoint moves meanwhile, until
+ * one repetition takes less than `MAX_CATCH_UP_MS`.
  * @returns the position reached, at most the position of the live tables
  */
 export const applyUpToLive = async (

@@ -4,7 +4,7 @@ import type { Span, Tracing } from '../../src/runtime/tracing/tracing.js';
 import { isSampled, traceparentOf } from '../../src/runtime/tracing/traceparent.js';
 import type { Projection } from './projection.js';
 
-/** Maximum number of links of a span. OpenTelemetry keeps as many by default. */
+/** Maximum number of links of a span, which is the default limit of OpenTelemetry. */
 const MAX_LINKS = 128;
 
 /** The distinct sampled traces that appended these events. */
@@ -19,8 +19,8 @@ const tracesOf = (events: readonly RecordedEvent[]): string[] => {
 };
 
 /**
- * Starts a span for a batch. The span is linked to all sampled traces that appended its events, and is a child of the
- * first one.
+ * Starts a span for a batch. The span is a child of the first sampled trace that appended events of the batch, and has
+ * links to all such traces.
  * @returns undefined if tracing is disabled or the batch is empty
  */
 export const batchSpan = (

@@ -18,7 +18,7 @@ export class CheckpointMoved extends Error {}
 export class ForeignCheckpoint extends Error {}
 
 /**
- * Reads the projections' checkpoints, creating those of new projections at the beginning.
+ * Reads the checkpoints of projections. The checkpoint of a new projection is created at the beginning of the log.
  * @throws ForeignCheckpoint if continuing would silently skip events
  */
 export const readCheckpoints = async (
@@ -87,17 +87,17 @@ export const livePosition = async (
 export interface CheckpointMove {
   readonly checkpoint: Checkpoint;
   readonly to: bigint;
-  /** The last applied event; undefined if there was none. */
+  /** The last event that the batch applies; undefined if the batch has no new event. */
   readonly last: RecordedEvent | undefined;
-  /** Events skipped because of an unknown type. */
-  readonly unknown: number;
+  /** Number of events that are skipped because their type is unknown. */
+  readonly unknownCount: number;
 }
 
 /**
- * Moves checkpoints by compare-and-set. This is the first statement of the transaction, so a second writer waits here
- * and then finds that the position has changed.
+ * Moves checkpoints by compare-and-set. The move must be the first statement of the transaction: a second writer then
+ * waits for the lock of the checkpoint, and finds that the position has changed.
  * @param asOf the rows will include everything that was acknowledged before this instant (ms, by the database's clock);
- *   undefined: leaves the stored instant unchanged
+ *   if undefined, the stored instant stays unchanged
  * @throws CheckpointMoved if another projector has moved a checkpoint; the caller must roll back
  */
 export const moveCheckpoints = async (
@@ -110,7 +110,7 @@ export const moveCheckpoints = async (
     from: moves.map(({ checkpoint }) => checkpoint.position),
     to: moves.map(({ to }) => to),
     asOf: asOf ?? null,
-    unknown: moves.map(({ unknown }) => unknown),
+    unknownCount: moves.map(({ unknownCount }) => unknownCount),
     stream: moves.map(({ last }) => last?.stream),
     revision: moves.map(({ last }) => last?.revision),
     eventId: moves.map(({ last }) => last?.id),

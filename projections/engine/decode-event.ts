@@ -6,14 +6,14 @@ import type { ProjectedEvent } from './projection.js';
 
 export type DecodedEvent =
   | { readonly kind: 'read'; readonly projected: ProjectedEvent }
-  /** A type this version does not know. */
+  /** This version does not know the type of the event. */
   | { readonly kind: 'unknown' }
-  /** A known type with invalid contents. */
+  /** The type is known, but the event is invalid. */
   | { readonly kind: 'unreadable'; readonly type: EventType; readonly reason: string };
 
 /**
- * Returns why an upstream event cannot have been stored by the endpoint. The check uses the actual stream of the event:
- * a library update may change the hash of an asset, while the id contains the old hash.
+ * Returns why the ingestion endpoint cannot have stored an upstream event. The check uses the actual stream of the
+ * event: a library update may change the hash of an asset, while the id contains the old hash.
  */
 const upstreamIssue = ({ id, type, stream, metadata }: RecordedEvent): string | undefined => {
   const { source, id: sourceId, time } = (metadata ?? {}) as Record<string, unknown>;
@@ -24,14 +24,14 @@ const upstreamIssue = ({ id, type, stream, metadata }: RecordedEvent): string | 
   if (id === expected && issue === undefined) return undefined;
   // Before version 2.1, type and stream were not part of the id. Existing events keep their ids, because checkpoints
   // and the order of equal versions depend on them. The endpoint does not create such ids any more, so no organization
-  // can use the event id of another one.
+  // can use an event id of another organization.
   if (id === legacyEventIdOf(source, sourceId)) return undefined;
   return issue === undefined
     ? `the event id must be ${expected}, the UUIDv5 of its source, id, type and stream`
     : `metadata.${issueOfId(source) === undefined ? 'id' : 'source'} ${issue}`;
 };
 
-/** Decodes a recorded event, and checks that the endpoint could have stored it. */
+/** Decodes a recorded event, and checks that the ingestion endpoint could have stored the event. */
 export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   const { type } = recorded;
   if (!isKnownType(type)) return { kind: 'unknown' };

@@ -35,7 +35,7 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
     'read',
     async (transaction) => {
       const live = readModelsOver(transaction.connection);
-      // The lock makes the live projector wait.
+      // The lock of the checkpoint makes the live projector wait.
       await live.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
       const result = decodeEvent({
         ...parked,
@@ -65,7 +65,8 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
   );
 
 /**
- * Records in the log that parked events are dropped. The projector then removes them, and a rebuild skips them.
+ * Records in the log that parked events are dropped. The projector then removes these events from the parked events,
+ * and a rebuild skips them.
  */
 export const dropParked = async (log: EventLog, parked: readonly Parked[], reason: string): Promise<void> => {
   const createdAt = Date.now();

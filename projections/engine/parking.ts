@@ -25,7 +25,7 @@ export interface FailedEvent {
   readonly unreadable: boolean;
 }
 
-/** Returns a property if it is a string that matches the pattern. */
+/** Returns the value of a property if the value is a string that matches the pattern. */
 const textIn = (json: unknown, name: string, pattern: RegExp): string | undefined => {
   const value = (json as Record<string, unknown> | null | undefined)?.[name];
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
@@ -82,20 +82,20 @@ const failedEvent = (event: ProjectedEvent, reason: string): FailedEvent => {
 /**
  * Checks that the tables of a projection can be written, and locks them until the transaction ends. If a later
  * statement of the transaction fails, the tables are not the cause.
- * @throws the error of the database if they cannot be written
+ * @throws the error of the database if a table cannot be written
  */
 const probeTables = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
   for (const table of tables) await connection.query(`delete from "${table}" where false`);
 };
 
 /**
- * SQLSTATE classes of errors that the data of a statement causes: cardinality, data, integrity, limits. An error
- * without SQLSTATE was thrown by the projection because of an event. Other errors, such as a missing table, would occur
- * for every event, so events must not be parked for them.
+ * SQLSTATE classes of errors whose cause is the data of a statement: cardinality, data, integrity, limits. The
+ * projection itself throws an error without SQLSTATE, because of an event. Any other error, such as a missing table,
+ * would occur for every event and must not park events.
  */
 const DATA_ERROR = /^(21|22|23|44|54|P0)/;
 
-/** Whether an event caused the error, so that the event can be parked. */
+/** Whether an event caused the error. Only such an event may be parked. */
 export const isDataError = (error: unknown): error is Error => {
   if (!(error instanceof Error) || isTransient(error)) return false;
   const { code } = error as { code?: string };
@@ -115,7 +115,7 @@ export interface ProjectionEvents {
  * Applies the events for one projection, and parks events that cannot be applied.
  * @param apply applies the events and returns those that failed
  * @returns the parked events
- * @throws ApplyError if events cannot be applied now, but may succeed later
+ * @throws ApplyError if the events cannot be applied now; a retry may succeed
  */
 export const applyOrPark = async (
   transaction: ProjectorTransaction,
@@ -139,7 +139,7 @@ export const applyOrPark = async (
 };
 
 /**
- * Applies events. If this fails, bisects them until the events that cannot be applied are isolated.
+ * Applies events. If that fails, bisects the events until those that cannot be applied are isolated.
  * @param prepared the prepared events, if they have been prepared before
  * @returns the events that cannot be applied; all others have been applied
  * @throws errors that the events did not cause

@@ -10,8 +10,8 @@ export class PipelinedWriter<Batch> {
   ) {}
 
   /**
-   * Waits for the previous batch, and resolves when writing `batch` has started. After the signal has aborted, `batch`
-   * is not written; its checkpoint has not moved.
+   * Waits for the previous batch, and resolves when writing `batch` has started. If the signal has aborted, `batch` is
+   * not written, and its checkpoint does not move.
    * @throws the error of the previous batch, also on every later call
    */
   async push(batch: Batch): Promise<void> {

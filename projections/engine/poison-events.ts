@@ -4,17 +4,18 @@ import { isTransient } from '../../src/postgres/transient-errors.js';
 
 /** Maximum number of facts per transaction, so that a transaction takes about a tenth of a second. */
 const MAX_FACTS = 5_000;
-/** After this many failures at one position, an event is suspected instead of an outage. */
+/** After this many failures at one position, the likely cause is an event instead of an outage. */
 const MIN_FAILURES = 2;
 /**
- * An isolated event is parked after this many failures. Before each attempt but the first, the tables are probed.
+ * An isolated event is parked after this many failures. Every attempt except the first probes the tables before it
+ * applies the event.
  */
 const MAX_ISOLATED_FAILURES = 3;
 const DISK_FULL = '53100';
 
 type Slice = Pick<Batch, 'events' | 'position'>;
 
-/** A projection failed to write its rows. Not used for failures of the connection or of the commit. */
+/** A projection failed to write its rows. A failure of the checkpoint or of the commit is not an `ApplyError`. */
 export class ApplyError extends Error {
   constructor(
     readonly projection: string,
@@ -29,10 +30,10 @@ export class ApplyError extends Error {
 }
 
 /**
- * Distinguishes an outage from a poison event: both can cause a statement timeout, a lock timeout or a lost connection.
+ * Distinguishes an outage from a poison event. Both can cause a statement timeout, a lock timeout or a lost connection.
  * Events that fail twice at the same position are bisected, with a transaction for each half, until one event is
- * isolated. The isolated event is parked after three failures. An outage also affects the connection, the checkpoint,
- * the probe or the commit; such failures are not counted here.
+ * isolated. The isolated event is parked after three failures. An outage also makes connecting, moving the checkpoint,
+ * probing the tables or committing fail; these failures are not counted.
  */
 export class PoisonEventIsolation {
   private suspects: { readonly upTo: bigint; readonly size: number; readonly failures: number } | undefined;
@@ -47,7 +48,7 @@ export class PoisonEventIsolation {
     return this.suspects !== undefined && this.suspects.failures >= MIN_FAILURES && position <= this.suspects.upTo;
   }
 
-  /** Splits a batch into pieces for one transaction each. */
+  /** Splits a batch into pieces. Each piece is applied in a transaction of its own. */
   *split<Whole extends Slice>({ events, ...batch }: Whole): Generator<Slice & { readonly isLast: boolean }> {
     let start = 0;
     let facts = 0;
@@ -97,8 +98,8 @@ export class PoisonEventIsolation {
   }
 
   /**
-   * Returns an object if `events` is the isolated event. The caller must then probe the tables first. If `reason` is
-   * set, the event must be parked instead of retried.
+   * Returns an object if `events` contains only the isolated event. The caller must then probe the tables before it
+   * applies the event. If `reason` is set, the caller must park the event instead of applying it.
    */
   suspectIn(projection: string, events: readonly { readonly id: string }[]): { readonly reason?: string } | undefined {
     const isolated = this.isolated.get(projection);

@@ -11,28 +11,28 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly stream: string;
   readonly revision: bigint;
   readonly metadata: unknown;
-  /** When the log stored the event, by the clock of the log. ms */
+  /** When the log stored the event, in ms, by the clock of the log. */
   readonly recordedAt: number;
 }
 
 /**
- * Writes a prepared batch. Called at most once. Table names have no schema: the search_path selects the live tables or
- * the shadow tables.
+ * Writes a prepared batch. The engine calls this function at most once. Statements must name tables without a schema,
+ * because the search_path selects the live tables or the shadow tables.
  */
 export type Write = (transaction: ProjectorTransaction) => Promise<void>;
 
-/** Turns events into rows. The engine owns the transaction and moves the checkpoint in it. */
+/** Turns events into rows. The engine begins and commits the transaction, and moves the checkpoint in it. */
 export interface Projection<Event extends DomainEvent = DomainEvent> {
-  /** Identifies the checkpoint and the parked events, and is the argument of `projections rebuild`. */
+  /** The name identifies the checkpoint and the parked events, and is the argument of `projections rebuild`. */
   readonly name: string;
   /** The tables that the projection writes and a rebuild replaces. */
   readonly tables: readonly (keyof Tables)[];
   /**
-   * Must be incremented when the same events result in different rows. Rows of an earlier version are rebuilt at the
-   * next start. Default: 1.
+   * The version must be incremented when the same events result in different rows. Rows of an earlier version are
+   * rebuilt at the next start. Default: 1.
    */
   readonly version?: number;
-  /** The event types it receives. */
+  /** The event types that the projection receives. */
   readonly types: readonly Event['type'][];
   /**
    * Prepares a batch while the previous batch is being written. The resulting rows must not depend on the order of
@@ -44,7 +44,7 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
 export const versionOf = ({ version = 1 }: Projection): number => version;
 
 /**
- * Stores a state under a key unless a newer one is stored. The order of calls does not matter.
+ * Stores a state under a key, unless the map has a newer state. The order of calls does not matter.
  * @returns whether the state was stored
  */
 export const lastWriterWins = <State extends { readonly version: number; readonly eventId: string }>(

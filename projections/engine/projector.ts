@@ -19,27 +19,30 @@ import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './tra
 import { inSpan, tracing } from '../../src/runtime/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
-/** The part of a batch for one projection. */
+/** The events of a batch for one projection, and the move of its checkpoint. */
 interface ProjectionBatch extends ProjectionEvents {
   readonly move: CheckpointMove;
-  /** Prepares the rows. A rejection is handled in the transaction that writes the batch, which can park the event. */
+  /** Prepares the rows. The transaction that writes the batch handles a rejection, because it can park the event. */
   readonly prepared: Promise<Write>;
 }
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 5_000;
-/** The statement timeout while a poison event is isolated. Shorter, because all other events wait. */
+/**
+ * The statement timeout while a poison event is being isolated. The timeout is shorter than usual, because all other
+ * events wait.
+ */
 export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
 /**
- * How long a transaction may wait for its next statement: as long as a lease is valid. A projector that stalls holds
- * the locks of the checkpoints, and the projector that takes over the lane has to wait for them.
+ * How long a transaction may wait for its next statement, which is as long as a lease is valid. A stalled projector
+ * holds the locks of the checkpoints, for which the projector that takes over the lane has to wait.
  */
 const IDLE_TIMEOUT_MS = 3_000;
 
 /**
  * Follows the log and maintains the read models. Each batch is one transaction with the rows and the checkpoints of all
- * projections, so that a crash cannot leave them inconsistent. A batch with too many facts for one transaction is
- * split.
+ * projections, so that rows and checkpoints are consistent after a crash. A batch with too many facts for one
+ * transaction is split.
  */
 export class Projector {
   private readonly isolation = new PoisonEventIsolation();
@@ -59,7 +62,7 @@ export class Projector {
   ) {}
 
   /**
-   * Runs until `signal` aborts. The batch in flight is completed.
+   * Runs until `signal` aborts, and then completes the batch in flight.
    * @throws ForeignCheckpoint, and errors that neither a retry nor parking can fix
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -72,7 +75,7 @@ export class Projector {
         );
         const writer = new PipelinedWriter<{ parts: ProjectionBatch[]; piece: Batch }>(
           ({ parts, piece }, onStarted) => {
-            // The span starts here, because a prepared batch may never be written.
+            // The span starts when the write starts, because a prepared batch may never be written.
             const span = batchSpan(tracing, this.log, this.projections, piece);
             return inSpan(tracing, span, () => this.apply(parts, piece, onStarted));
           },
@@ -112,7 +115,7 @@ export class Projector {
     try {
       await this.write(parts, piece, applyAll, onStarted).catch((error: unknown) => {
         if (!(error instanceof ApplyError) || !isDataError(error.cause)) throw error;
-        // An event of the batch is invalid: apply the others, and park it.
+        // An event of the batch is invalid: it is parked, and the other events are applied.
         return this.write(parts, piece, (transaction, { projection, events }) =>
           applyByBisection(transaction, projection, events),
         );
@@ -172,18 +175,18 @@ export const dispatchBatch = async (
 ): Promise<ProjectionBatch[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
-  for await (const few of yieldingChunks(batch.events))
-    for (const recorded of few) decoded.push({ recorded, result: decodeEvent(recorded) });
+  for await (const chunk of yieldingChunks(batch.events))
+    for (const recorded of chunk) decoded.push({ recorded, result: decodeEvent(recorded) });
   const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);
     const events: ProjectedEvent[] = [];
     const unreadable: FailedEvent[] = [];
     const dropped: string[] = [];
-    let unknown = 0;
+    let unknownCount = 0;
     for (const { recorded, result } of decoded) {
       if (recorded.position <= checkpoint.position) continue;
-      if (result.kind === 'unknown') unknown += 1;
+      if (result.kind === 'unknown') unknownCount += 1;
       else if (result.kind === 'unreadable') {
         if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason, unreadable: true });
       } else {
@@ -197,7 +200,7 @@ export const dispatchBatch = async (
     const newest = batch.events.at(-1);
     const last = newest && newest.position > checkpoint.position ? newest : undefined;
     const prepared = projection.prepare(events);
-    return { projection, move: { checkpoint, to, last, unknown }, events, prepared, unreadable, dropped };
+    return { projection, move: { checkpoint, to, last, unknownCount }, events, prepared, unreadable, dropped };
   });
   await Promise.allSettled(parts.map(({ prepared }) => prepared));
   return parts;

@@ -6,14 +6,17 @@ import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 
-/** Lock timeout for replacing the live tables. New readers of the tables wait as long; then the switch is retried. */
+/**
+ * Lock timeout for replacing the live tables. While the switch waits for the lock of a table, new readers of that table
+ * wait too. After a timeout, the switch is rolled back and retried.
+ */
 const LOCK_TIMEOUT_MS = 500;
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 const MAX_ATTEMPTS = 60;
 /**
- * SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. After a lost connection, rows may be
- * lost.
+ * SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. Other errors are not retried: if the
+ * connection was lost, the server may have crashed and lost rows of the shadow tables.
  */
 const LOCK_CONFLICTS: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
@@ -22,7 +25,7 @@ const LOCK_CONFLICTS: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
  * or all new rows. The live projector may be running, behind or stopped.
  * @param onProgress called with the position reached
  * @param stop aborts the rebuild and leaves the live tables unchanged
- * @throws if another rebuild of the same projection is running; the reason of `stop`
+ * @throws Error if another rebuild of the same projection is running; `stop.reason` if `stop` aborts
  */
 export const rebuild = (
   source: Source,
@@ -64,13 +67,14 @@ const switchOver = async (
   const live = readModelsOver(lockConnection).withSchema('read');
   try {
     await lockConnection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
-    // The lock makes the live projector wait, so that the new tables can reach exactly its position.
+    // The lock makes the live projector wait, so that the new tables can reach exactly the position of the live tables.
     const upTo = await livePosition(live, projection, { lock: true });
     if (position > upTo)
       throw new Error(
         `The checkpoint of "${projection.name}" moved back from ${position} to ${upTo}; start the rebuild again`,
       );
-    // These events are committed before the switch, so that readers never see new tables without them.
+    // The rows of the last events are committed before the switch, so that the new tables are complete when readers
+    // first see them.
     await applyLog(source, [target], { after: position, upTo });
     for (const table of projection.tables)
       await lockConnection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
@@ -99,8 +103,8 @@ const findOutdated = async (pool: Pool, projections: readonly Projection[]): Pro
 };
 
 /**
- * Rebuilds projections whose rows are of an earlier version, while the old rows are served. Never rejects: after a
- * failure the old rows stay in use, and the next start retries.
+ * Rebuilds projections whose rows are of an earlier version. The old rows are served meanwhile. Never rejects: after a
+ * failure, the old rows stay in use, and the rebuild is retried when a projector next acquires the lane.
  */
 export const rebuildOutdated = async (
   source: Source,

@@ -18,9 +18,12 @@ export const MOVE_CHECKPOINTS = statement(
     projection: 'text[]',
     from: 'bigint[]',
     to: 'bigint[]',
-    /** Null: the batch is incomplete, so the stored instant is unchanged. */
+    /**
+     * The instant before which every acknowledged event is applied, in ms. Null leaves the column `as_of` unchanged:
+     * the instant is unknown, or this is not the last piece of a batch.
+     */
     asOf: nullable('bigint'),
-    unknown: 'bigint[]',
+    unknownCount: 'bigint[]',
     stream: 'text[]',
     revision: 'bigint[]',
     eventId: 'uuid[]',
@@ -55,7 +58,7 @@ export const PARK = statement(
     keyId: 'text[]',
     unreadable: 'boolean[]',
     changeId: 'text[]',
-    /** A PostgreSQL array as text for each event. */
+    /** For each event, a PostgreSQL array literal in a text. */
     organizations: 'text[]',
   },
   {},
@@ -102,7 +105,7 @@ export const STORAGE_PARAMETERS = statement(
 
 /** The indexes of a shadow table, and the names of the live indexes with the same definition. */
 export const SHADOW_INDEXES = statement(
-  'rebuild-indexes-beside',
+  'rebuild-shadow-indexes',
   { schema: 'text', table: 'text' },
   { name: 'text', live: 'text' },
   `
@@ -115,7 +118,7 @@ export const SHADOW_INDEXES = statement(
       join pg_namespace n on n.oid = t.relnamespace
       where t.relname = $2::text and n.nspname in ('read', $1::text)
     )
-    select beside.name, live.name as live
-    from indexes beside join indexes live using (definition, indisprimary, indisunique)
-    where beside.schema = $1::text and live.schema = 'read'`,
+    select shadow.name, live.name as live
+    from indexes shadow join indexes live using (definition, indisprimary, indisunique)
+    where shadow.schema = $1::text and live.schema = 'read'`,
 );

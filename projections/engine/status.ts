@@ -4,14 +4,15 @@ import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints/s
 
 export interface ProjectionStatus {
   readonly projection: string;
-  /** A string, because a position may exceed the safe integers of JSON parsers. */
+  /** The position is a string, because it may exceed the safe integers of JSON parsers. */
   readonly position: string;
   readonly head: string;
   readonly lag: string;
   /** The unit of `lag`. Positions of EventStoreDB are byte offsets. */
   readonly lagUnit: 'events' | 'bytes';
   /**
-   * Age of the rows (ms): they include everything that was acknowledged before. Null: no event has been projected yet.
+   * Age of the rows in ms: the rows include everything that was acknowledged at least that long ago. Null if no event
+   * has been projected yet.
    */
   readonly ageMs: number | null;
   readonly parked: number;

@@ -1,14 +1,17 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction } from '../../src/postgres/transaction.js';
 
-/** A transaction of a projector: the rows and the checkpoint of one batch. */
+/**
+ * An open transaction that writes the rows of one batch. The projector also moves its checkpoints in it; a rebuild does
+ * not.
+ */
 export interface ProjectorTransaction {
   readonly connection: PoolClient;
 }
 
 /**
- * Forces plans that access rows by key. The planner's statistics may be from when the tables were empty, so each
- * statement is planned for the current batch, without scans of whole tables.
+ * Settings that force plans that access rows by key, because the planner's statistics may date from when the tables
+ * were empty. Each statement is planned for the current batch, without scans of whole tables.
  */
 const SETTINGS = [
   'synchronous_commit = off',
@@ -21,7 +24,7 @@ const SETTINGS = [
   'jit = off',
 ].map((setting) => `set local ${setting}`);
 
-/** Default statement timeout. Statements usually take milliseconds, because a transaction writes few facts. */
+/** Default statement timeout. Statements usually take milliseconds, because the size of a batch is limited. */
 export const STATEMENT_TIMEOUT_MS = 15_000;
 
 /** Timeouts of a transaction. */
@@ -33,7 +36,7 @@ interface Timeouts {
 }
 
 /**
- * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: a crash can
+ * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk. A crash can
  * only lose rows together with their checkpoint, and the events are still in the log.
  */
 export const transact = <Result>(

@@ -6,7 +6,7 @@ import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } f
 import { livePosition } from './checkpoints.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
 
-/** A row that exists on one side only. */
+/** A row that only the read model or only the rebuild has. */
 export interface Difference {
   readonly table: string;
   readonly side: 'only in the read model' | 'only in the rebuild';
@@ -69,8 +69,8 @@ const compare = async (
 
 /**
  * Starts a transaction on the lock connection with a snapshot of live tables and shadow tables at the same position.
- * Meanwhile, another connection locks the checkpoint. The transaction locks the live tables, so that no rebuild can
- * replace them before they have been compared.
+ * While the snapshot is taken, another connection locks the checkpoint. The transaction locks the live tables, so that
+ * no rebuild can replace them before they have been compared.
  */
 const takeSnapshot = (
   source: Source,

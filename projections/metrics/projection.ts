@@ -16,13 +16,13 @@ interface NewState extends RecordState {
 }
 
 /**
- * Returns the newest state of each record among these events, sorted by organization, so that neighbouring rows are
- * written together.
+ * Returns the newest state of each record among these events. States are sorted by organization, so that neighbouring
+ * rows are written together.
  */
 const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
-  for await (const few of yieldingChunks(events))
-    for (const { id, event } of few) {
+  for await (const chunk of yieldingChunks(events))
+    for (const { id, event } of chunk) {
       const record = recordOf(event);
       const state = { ...record, eventId: id, facts: factsOf(event) };
       lastWriterWins(newest, `${record.organization}\n${record.kind}\n${record.id}`, state);
@@ -65,7 +65,7 @@ class FactColumns {
   }
 }
 
-const recordsOf = (states: readonly NewState[]) => ({
+const recordColumns = (states: readonly NewState[]) => ({
   organization: nameArray(states.map(({ organization }) => organization)),
   kind: nameArray(states.map(({ kind }) => kind)),
   id: nameArray(states.map(({ id }) => id)),
@@ -74,22 +74,25 @@ const recordsOf = (states: readonly NewState[]) => ({
   facts: states.map(({ facts }) => JSON.stringify(facts)),
 });
 
-/** Prepares a batch as if all records were new, which is usual. `write` corrects the counts for known records. */
+/**
+ * Prepares a batch as if all records were new, because most records are new. `write` corrects the counts for known
+ * records.
+ */
 const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
   const countChanges = new CountChanges();
-  for await (const few of yieldingChunks(states)) for (const { facts } of few) countChanges.add(facts, 1);
-  const records = recordsOf(states);
+  for await (const chunk of yieldingChunks(states)) for (const { facts } of chunk) countChanges.add(facts, 1);
+  const records = recordColumns(states);
   return ({ connection }) => write(states, records, countChanges, connection);
 };
 
 /**
- * Writes a batch. The previous facts of known records are read from the table. No other process can write between
- * reading and writing, because this transaction holds the lock of the checkpoint.
+ * Writes a batch. The previous facts of known records are read from the table. No other process can change the table
+ * meanwhile, because this transaction holds the lock of the checkpoint.
  */
 const write = async (
   states: readonly NewState[],
-  records: ReturnType<typeof recordsOf>,
+  records: ReturnType<typeof recordColumns>,
   countChanges: CountChanges,
   connection: PoolClient,
 ): Promise<void> => {
@@ -109,14 +112,16 @@ const write = async (
     } else countChanges.add(state.facts, -1);
   }
   await sendPipelined(connection, function* () {
-    if (newer.length > 0) yield UPDATE_RECORDS.query(recordsOf(newer));
+    if (newer.length > 0) yield UPDATE_RECORDS.query(recordColumns(newer));
     if (removed.length > 0) yield DELETE_FACTS.query(removed.values);
     if (added.length > 0) yield INSERT_FACTS.query(added.values);
     yield* countChanges.statements();
   });
 };
 
-/** Sends statements one by one. While PostgreSQL executes one, the values of the next one are serialised. */
+/**
+ * Sends statements one by one. While PostgreSQL executes a statement, the values of the next statement are serialised.
+ */
 const sendPipelined = async (connection: PoolClient, statements: () => Iterable<QueryConfig>): Promise<void> => {
   let result: Promise<unknown> = Promise.resolve();
   for (const statement of statements()) {

@@ -3,7 +3,9 @@ import type { Fact } from '../../src/events/facts.js';
 
 type ArrayType = 'text[]' | 'smallint[]' | 'integer[]';
 
-/** Inserts new records, and returns the stored rows of known ones. */
+/**
+ * Inserts new records, and returns the stored rows of known records. The column `counts` holds the facts of a record.
+ */
 export const INSERT_NEW_RECORDS = statement(
   'metrics-enter-records',
   { organization: 'text[]', kind: 'text[]', id: 'text[]', version: 'bigint[]', eventId: 'uuid[]', facts: 'text[]' },
@@ -59,10 +61,11 @@ export const INSERT_FACTS = statement(
 
 /**
  * Creates the statements that add to a table of counts and subtract from it. Adding is an upsert, which always uses the
- * primary key. Subtracting is a merge, because the negative row of an upsert would violate the check of the table.
- * Subtracting from a missing row inserts a negative row and thereby fails the check.
+ * primary key. Subtracting is a merge: an upsert would propose a row with a negative count, which the table's
+ * constraint `check (n >= 0)` rejects even if the key exists. Subtracting from a missing row inserts a negative count,
+ * which the constraint rejects.
  */
-const countsIn = <const Key extends Readonly<Record<string, ArrayType>>>(table: string, key: Key) => {
+const countStatements = <const Key extends Readonly<Record<string, ArrayType>>>(table: string, key: Key) => {
   const columns = Object.keys(key);
   const parameters = { ...key, n: 'bigint[]' } as const;
   const arrays = Object.values<string>(parameters).map((type, index) => `$${index + 1}::${type}`);
@@ -91,5 +94,5 @@ const countsIn = <const Key extends Readonly<Record<string, ArrayType>>>(table: 
 };
 
 const OWNER = { organization: 'text[]', brand: 'text[]' } as const;
-export const DAYS = countsIn('days', { ...OWNER, measure: 'smallint[]', day: 'integer[]' });
-export const TYPE_DAYS = countsIn('type_days', { ...OWNER, day: 'integer[]', type: 'text[]' });
+export const DAY_COUNTS = countStatements('days', { ...OWNER, measure: 'smallint[]', day: 'integer[]' });
+export const TYPE_DAY_COUNTS = countStatements('type_days', { ...OWNER, day: 'integer[]', type: 'text[]' });

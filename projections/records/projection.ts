@@ -14,13 +14,14 @@ const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is Proj
   projected.event.type === 'AssetStatusChanged' || projected.event.type === 'AssetStatusChangeDeleted';
 
 /**
- * Keeps the newest state of each record, but all states of entries, because each may concern different organizations.
+ * Keeps only the newest state of each record, but all states of each entry, because each state of an entry may concern
+ * different organizations.
  */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
-  for await (const few of yieldingChunks(events))
-    for (const event of few) {
+  for await (const chunk of yieldingChunks(events))
+    for (const event of chunk) {
       if (isEntryEvent(event)) {
         states.push(entryStateOf(event));
         continue;
@@ -52,14 +53,17 @@ const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<
   );
 };
 
-/** Replaces the rows that list changed records under their brands. Threats have no brand. */
+/**
+ * Replaces the rows of changed records in `brand_records`, which has one row per record and brand. Threats have no
+ * brand.
+ */
 const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
   await DELETE_BRAND_RECORDS.runEach(connection, rows);
   const brandRecords = rows.flatMap(({ view, ...row }) =>
     (view?.brands ?? []).map((brand) => ({
       ...row,
       brand,
-      at: view!.brandAt,
+      at: view!.countedAt,
       status: view!.status,
       type: view!.asset?.type,
     })),
@@ -67,7 +71,7 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
   await INSERT_BRAND_RECORDS.runEach(connection, brandRecords);
 };
 
-/** The records of lists and of the feed. */
+/** The records that lists and the feed return. */
 export const records = {
   name: 'records',
   version: KEY_VERSION + ITEM_VERSION,

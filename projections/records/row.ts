@@ -9,9 +9,9 @@ import type { ProjectedEvent } from '../engine/projection.js';
 /** Events about a record of one organization. */
 export type OwnedEvent = EventOf<(typeof OWNED_TYPES)[number]>;
 
-/** A record as lists and the feed show it, and the values for filters. */
+/** The JSON of a record in lists and in the feed, and the values that filters compare. */
 export interface RecordView {
-  /** The item as JSON, as declared in `kinds.ts`. */
+  /** The record as JSON, with the fields that `kinds.ts` declares. */
   readonly item: string;
   /** ms */
   readonly createdAt: number;
@@ -19,7 +19,7 @@ export interface RecordView {
   readonly asset?: Asset;
   readonly brands: readonly string[];
   /** The instant at which the metrics of brands count the record. ms */
-  readonly brandAt: number;
+  readonly countedAt: number;
 }
 
 /** A row of `listed_records`. */
@@ -30,12 +30,11 @@ export interface Row {
   readonly version: number;
   readonly eventId: string;
   readonly position: bigint;
-  /** ms */
-  readonly storedAt: number;
+  /** When the log stored the event, in ms. */
+  readonly recordedAt: number;
   /** Undefined: the record was deleted or no longer concerns the organization. */
   readonly view: RecordView | undefined;
-  /** The asset's hash. */
-  readonly hash: string | undefined;
+  readonly assetHash: string | undefined;
 }
 
 /** Serialises an item. @param item the fields in the order of the output */
@@ -50,19 +49,19 @@ const viewOf = (event: OwnedEvent, id: string): RecordView | undefined => {
     case 'ReportFiled': {
       const { brands } = data;
       const item = itemJson<'report'>({ id, brands, createdAt, updatedAt });
-      return { item, createdAt: data.createdAt, brands, brandAt: data.createdAt };
+      return { item, createdAt: data.createdAt, brands, countedAt: data.createdAt };
     }
     case 'ThreatStatusChanged': {
       const { asset, status } = data;
       const item = itemJson<'threat'>({ id, asset, status, createdAt, updatedAt });
-      return { item, createdAt: data.createdAt, status, asset, brands: [], brandAt: data.createdAt };
+      return { item, createdAt: data.createdAt, status, asset, brands: [], countedAt: data.createdAt };
     }
     case 'TakedownFiled':
     case 'TakedownStatusChanged': {
       const { asset, status, brand } = data;
       const item = itemJson<'takedown'>({ id, asset, status, brand, createdAt, updatedAt });
       const brands = brand === undefined ? [] : [brand];
-      return { item, createdAt: data.createdAt, status, asset, brands, brandAt: data.updatedAt };
+      return { item, createdAt: data.createdAt, status, asset, brands, countedAt: data.updatedAt };
     }
   }
 };
@@ -77,9 +76,9 @@ export const rowOf = ({ event, id: eventId, position, recordedAt }: ProjectedEve
     version,
     eventId,
     position,
-    storedAt: recordedAt,
+    recordedAt,
     view,
-    hash: view?.asset && assetHash(view.asset),
+    assetHash: view?.asset && assetHash(view.asset),
   };
 };
 

@@ -13,22 +13,23 @@ export const STORE_RECORDS = storeNewest(
     version: 'bigint',
     eventId: 'uuid',
     position: 'bigint',
-    storedAt: 'bigint',
+    recordedAt: 'bigint',
     createdAt: 'bigint',
     status: 'text',
     type: 'text',
-    hash: 'uuid',
+    assetHash: 'uuid',
     item: 'text',
   },
   {
     key: ['organization', 'kind', 'id'],
-    names: { hash: 'asset' },
+    names: { recordedAt: 'stored_at', assetHash: 'asset' },
     returning: { organization: 'text', kind: 'smallint', id: 'text' },
   },
 );
 
 /**
- * The order forces a scan of the primary key, as in `READ_VERDICTS`. An index by brand would read many more entries.
+ * The `order by` makes the planner scan the primary key; see `READ_VERDICTS`. The other indexes begin with
+ * organization, kind and brand, so scanning one of them would read many more index entries.
  */
 export const DELETE_BRAND_RECORDS = statement(
   'records-delete-of-brands',
@@ -56,7 +57,7 @@ export const INSERT_BRAND_RECORDS = statement(
     at: 'bigint[]',
     status: 'text[]',
     type: 'text[]',
-    hash: 'uuid[]',
+    assetHash: 'uuid[]',
   },
   {},
   `
@@ -65,14 +66,14 @@ export const INSERT_BRAND_RECORDS = statement(
       $8::uuid[])`,
 );
 
-export const READ_ENTRIES = statement(
+export const READ_REVIEWED_ENTRIES = statement(
   'records-read-entries',
   { changeIds: 'text[]' },
   {
     changeId: 'text',
     version: 'bigint',
     eventId: 'uuid',
-    /** All organizations that have or had a verdict by this entry. */
+    /** All organizations for which this entry is or was a verdict, because it names or named one of their brands. */
     organizations: 'text[]',
   },
   `
@@ -81,9 +82,9 @@ export const READ_ENTRIES = statement(
 );
 
 /**
- * Reads verdicts by key. The query selects the first row from the key on, because only the primary key provides this
- * order. For a plain equality, the planner may use any index that begins with the organization, and read all of its
- * verdicts.
+ * Reads verdicts by key. For each key, the query orders the rows by the primary key and takes the first row at or after
+ * the key: only the index of the primary key provides that order, so the planner must use it. For a plain equality, the
+ * planner may use any index that begins with the organization, and read all verdicts of the organization.
  */
 export const READ_VERDICTS = statement(
   'records-read-verdicts',
@@ -91,7 +92,7 @@ export const READ_VERDICTS = statement(
   {
     organization: 'text',
     id: 'text',
-    /** Null: deleted. */
+    /** Null if the entry was deleted or no longer concerns the organization. */
     item: nullable('text'),
   },
   `
@@ -105,7 +106,7 @@ export const READ_VERDICTS = statement(
     where r.organization = i.organization and r.kind = ${LISTED_KIND.verdict} and r.id = i.id`,
 );
 
-export const STORE_ENTRIES = storeNewest(
+export const STORE_REVIEWED_ENTRIES = storeNewest(
   'records-store-entries',
   'reviewed_entries',
   { changeId: 'text', version: 'bigint', eventId: 'uuid', organizations: 'text[]' },

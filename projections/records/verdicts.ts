@@ -8,23 +8,24 @@ import type { RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/kinds.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 import { itemJson, keyOf, type Row, type RecordView } from './row.js';
-import { READ_ENTRIES, READ_VERDICTS, STORE_ENTRIES } from './statements.js';
+import { READ_REVIEWED_ENTRIES, READ_VERDICTS, STORE_REVIEWED_ENTRIES } from './statements.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
-type Entry = RowOf<typeof READ_ENTRIES>;
+type Entry = RowOf<typeof READ_REVIEWED_ENTRIES>;
 
-/** The state of an entry, as prepared before the tables are read. */
+/** The state of an entry according to one event, prepared before the tables are read. */
 export interface EntryState {
   readonly changeId: string;
   readonly version: number;
   readonly eventId: string;
   readonly position: bigint;
-  /** ms */
-  readonly storedAt: number;
-  readonly hash: string;
+  /** When the log stored the event, in ms. */
+  readonly recordedAt: number;
+  readonly assetHash: string;
   /**
-   * The view of each organization, with its own brands only. Brands are sorted, so that their order reveals nothing.
+   * The view of each organization, which has only the brands of that organization. Brands are sorted, so that their
+   * order reveals nothing about other organizations.
    */
   readonly views: ReadonlyMap<string, RecordView>;
 }
@@ -37,23 +38,23 @@ export const entryStateOf = ({ event, id: eventId, position, recordedAt }: Proje
     for (const { organization, brand } of brandReviews) {
       const brands = [...(views.get(organization)?.brands ?? []), brand].sort();
       const item = itemJson<'verdict'>({ id: changeId, asset, status, brands, createdAt: formatInstant(createdAt) });
-      views.set(organization, { item, createdAt, status, asset, brands, brandAt: createdAt });
+      views.set(organization, { item, createdAt, status, asset, brands, countedAt: createdAt });
     }
   }
-  return { changeId, version, eventId, position, storedAt: recordedAt, hash: assetHash(event.data.asset), views };
+  return { changeId, version, eventId, position, recordedAt, assetHash: assetHash(event.data.asset), views };
 };
 
 /**
  * Stores the newest states of entries, and determines which verdicts change. If the view of an organization is
- * unchanged, its verdict keeps its position in the feed, so that the organization does not learn of changes for others.
- * Events are applied one by one in the order of the log, so that the result does not depend on how the log is split
- * into batches.
+ * unchanged, the verdict keeps its position in the feed, so that the organization does not learn of changes that
+ * concern only other organizations. Events are applied one by one in the order of the log, so that the result does not
+ * depend on how the log is split into batches.
  * @returns the rows to store
  */
 export const foldVerdicts = async (states: readonly EntryState[], connection: PoolClient): Promise<readonly Row[]> => {
   if (states.length === 0) return [];
   const changeIds = [...new Set(states.map(({ changeId }) => changeId))];
-  const known = await READ_ENTRIES.run(connection, { changeIds });
+  const known = await READ_REVIEWED_ENTRIES.run(connection, { changeIds });
   const entries = new Map(known.map((entry) => [entry.changeId, entry]));
   const owned = known.flatMap(({ changeId, organizations }) =>
     organizations.map((organization) => ({ organization, changeId })),
@@ -63,7 +64,7 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
   const items = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.item ?? undefined]));
   const changed = new Map<string, Row>();
   const changedEntries = new Map<string, Entry>();
-  for (const { changeId, version, eventId, position, storedAt, hash, views } of states) {
+  for (const { changeId, version, eventId, position, recordedAt, assetHash: hash, views } of states) {
     const entry = entries.get(changeId);
     if (entry && !isLater({ version, eventId }, entry)) continue;
     const organizations = [...new Set([...(entry?.organizations ?? []), ...views.keys()])].sort();
@@ -72,8 +73,8 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
       const view = views.get(organization);
       if (items.has(key) && items.get(key) === view?.item) continue;
       items.set(key, view?.item);
-      const base = { organization, kind, id: changeId, version, eventId, position, storedAt };
-      changed.set(key, { ...base, view, hash: view && hash });
+      const base = { organization, kind, id: changeId, version, eventId, position, recordedAt };
+      changed.set(key, { ...base, view, assetHash: view && hash });
     }
     entries.set(changeId, { changeId, version, eventId, organizations });
     changedEntries.set(changeId, entries.get(changeId)!);
@@ -82,6 +83,6 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
     ...entry,
     organizations: nameArray(entry.organizations),
   }));
-  await STORE_ENTRIES.runEach(connection, stored);
+  await STORE_REVIEWED_ENTRIES.runEach(connection, stored);
   return [...changed.values()];
 };

@@ -15,14 +15,14 @@ const OUTCOMES: Readonly<Record<string, number>> = {
 
 interface State extends RecordState {
   readonly eventId: string;
-  /** '': the takedown has no brand. */
+  /** Empty if the takedown has no brand. */
   readonly brand: string;
   readonly type: string;
-  /** Null: deleted. */
+  /** Null if the takedown was deleted. */
   readonly outcome: number | null;
   /** ms */
   readonly createdAt: number | null;
-  /** ms. For a completed takedown, this is the completion. */
+  /** The last change, in ms. The last change of a completed takedown is its completion. */
   readonly updatedAt: number | null;
 }
 

@@ -3,13 +3,13 @@ import type { ProjectedEvent, Projection } from '../engine/projection.js';
 import { STORE_ENDPOINTS } from './statements.js';
 
 const rowOf = (endpoint: Webhook, revision: bigint) => {
-  const { organization, webhookId: id, state, createdAt, idempotencyKeyHash: requestKeyHash } = endpoint;
-  return { organization, id, state, createdAt, requestKeyHash, revision, endpoint };
+  const { organization, webhookId: id, state, createdAt, idempotencyKeyHash } = endpoint;
+  return { organization, id, state, createdAt, idempotencyKeyHash, revision, endpoint };
 };
 
 /**
  * The webhook endpoints of each organization. The row of a deleted endpoint is kept, so that older events cannot
- * restore it.
+ * restore the endpoint.
  */
 export const webhooks: Projection<WebhookEvent> = {
   name: 'webhooks',
@@ -19,11 +19,11 @@ export const webhooks: Projection<WebhookEvent> = {
     async (events) =>
     async ({ connection }) => {
       const newest = new Map<string, ProjectedEvent<WebhookEvent>>();
-      for (const one of events) {
-        const { organization, webhookId } = one.event.data;
+      for (const projected of events) {
+        const { organization, webhookId } = projected.event.data;
         const key = `${organization}:${webhookId}`;
         const known = newest.get(key);
-        if (!known || known.revision < one.revision) newest.set(key, one);
+        if (!known || known.revision < projected.revision) newest.set(key, projected);
       }
       const rows = [...newest.values()].map(({ event, revision }) => rowOf(event.data, revision));
       await STORE_ENDPOINTS.runEach(connection, rows);

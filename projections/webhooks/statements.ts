@@ -8,9 +8,9 @@ export const STORE_ENDPOINTS = storeNewest(
     id: 'text',
     state: 'text',
     createdAt: 'bigint',
-    requestKeyHash: 'text',
+    idempotencyKeyHash: 'text',
     revision: 'bigint',
     endpoint: 'jsonb',
   },
-  { key: ['organization', 'id'], by: 'revision' },
+  { key: ['organization', 'id'], by: 'revision', names: { idempotencyKeyHash: 'request_key_hash' } },
 );

@@ -174,7 +174,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     'p',
     ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true, 'c1', '{acme}'),
   ],
-  'rebuild-indexes-beside': () => ['read_next_metrics', 'facts'],
+  'rebuild-shadow-indexes': () => ['read_next_metrics', 'facts'],
   'rebuild-options-of-table': () => ['facts'],
   'rebuild-try-lock': () => ['x'],
   'rebuild-unlock-all': () => [],
@@ -223,7 +223,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'store-asset-statuses': (b) => columns(b, hash, key('URL:'), number),
   'asset-groups-store-streams': (b) => columns(b, key('o'), 6, 6, AT),
   'asset-groups-store-groups': group,
-  'asset-groups-store-answers': (b) => columns(b, 'acme', hash, 'b', number, AT, (i) => i + 1),
-  'asset-groups-forget-answers': (b) => [b(key('o')), 1_000],
+  'asset-groups-store-responses': (b) => columns(b, 'acme', hash, 'b', number, AT, (i) => i + 1),
+  'asset-groups-delete-expired-responses': (b) => [b(key('o')), 1_000],
   'asset-groups-store-assets': (b) => columns(b, 'acme', hash, (i) => 1 + ((i + 7) % 50), 4, id, 'URL', key('x')),
 };
