@@ -22,12 +22,13 @@ import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { tryWriteLines } from './runtime/terminal.js';
 
 /**
- * The composition root. The validation pipe and the error filter are providers, so that tests run with the same ones as
- * production. This is the only global module: it exports the settings and the output of the access log.
+ * The composition root. The validation pipe and the error filter are providers, so that tests run with the same pipe
+ * and filter as production. `AppModule` is the only global module: it exports the settings and the output of the access
+ * log.
  */
 @Module({})
 export class AppModule {
-  /** @param config `databaseUrl` must be set, and that database must have been migrated */
+  /** @param config `databaseUrl` must be set, and the database must have been migrated */
   static with(config: Config, sources: SourcesSettings = readSourcesFile(config)): DynamicModule {
     return {
       module: AppModule,
@@ -54,7 +55,7 @@ export class AppModule {
   }
 }
 
-/** Creates the API. It does not listen yet. */
+/** Creates the API. The returned application does not listen yet. */
 export const createApp = async (
   config: Config,
   logger: LoggerService | false,

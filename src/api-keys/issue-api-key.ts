@@ -14,19 +14,19 @@ export interface NewKey {
   readonly name?: string | undefined;
   /** When the key expires, in ms. */
   readonly expiresAt?: number | undefined;
-  /** Stored in the event's metadata. */
+  /** Who issues the key: the name of the OS user, as passed by the command line. Stored in the event's metadata. */
   readonly operator?: string | undefined;
 }
 
 export interface IssuedKey {
   readonly id: string;
-  /** The key itself. It cannot be read again, because only its digest is stored. */
+  /** The key itself. The key cannot be read again, because only its digest is stored. */
   readonly key: string;
 }
 
 /**
  * Issues an API key.
- * @throws Invalid if the expiry is in the past, or if a key without an organization has another scope than `ingest`
+ * @throws Invalid if the expiry is in the past, or if the key has no organization and another scope than `ingest`
  */
 export const issueApiKey = async (log: EventLog, newKey: NewKey): Promise<IssuedKey> => {
   const { scopes, organization, name, expiresAt } = newKey;

@@ -6,8 +6,8 @@ import type { EventLog } from '../event-log/event-log.js';
 const PAGE_SIZE = 500;
 
 /**
- * Returns the operator that the metadata of an event names; undefined if it names none, as in events of earlier
- * versions. The type of metadata is not checked when an event is appended.
+ * Returns the operator that the metadata of an event names; undefined if the metadata names no operator, as in events
+ * of earlier versions. Appending an event does not check the type of its metadata.
  */
 const operatorOf = (metadata: unknown): string | undefined => {
   const { operator } = (metadata ?? {}) as Record<string, unknown>;
@@ -24,7 +24,7 @@ export interface KeyCursor {
 
 export const NO_KEY_EVENTS_READ: KeyCursor = { next: 0n, lastEventId: undefined };
 
-/** Key events that were read are no longer in the log, because a failover of its database lost events. */
+/** Key events that were read are no longer in the log, because a failover of the log's database lost events. */
 export class KeyEventsLost extends Error {}
 
 /**
@@ -39,7 +39,7 @@ export const readKeyEvents = async (
 ): Promise<KeyCursor> => {
   let { next, lastEventId } = from;
   for (;;) {
-    // Reads the last known event again, to detect lost events.
+    // The page begins with the last known event, so that lost events are detected.
     const overlap = lastEventId === undefined ? 0 : 1;
     const page = await log.readStream(API_KEYS_STREAM, next - BigInt(overlap), PAGE_SIZE);
     if (overlap > 0 && page[0]?.id !== lastEventId)

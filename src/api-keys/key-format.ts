@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib';
 
 /**
  * A key is `tp_`, 30 random base62 characters (178 bits, so storing a plain SHA-256 is secure) and a checksum of 6
- * characters. Prefix and checksum allow secret scanners to find leaked keys, and the service to reject typos without a
- * lookup.
+ * characters. Prefix and checksum allow secret scanners to find leaked keys, and allow the service to reject typos
+ * without a lookup.
  */
 const PREFIX = 'tp_';
 const RANDOM_LENGTH = 30;

@@ -19,10 +19,10 @@ const MAX_CACHED_KEYS = 10_000;
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 
-/** The valid keys according to the key events read so far. */
+/** The keys that are not revoked, according to the key events read so far. */
 class Keys {
   readonly byDigest = new Map<string, Key>();
-  private readonly byId = new Map<string, string>();
+  private readonly digestById = new Map<string, string>();
   private cursor = NO_KEY_EVENTS_READ;
 
   get isEmpty(): boolean {
@@ -36,10 +36,10 @@ class Keys {
         const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
         const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
         this.byDigest.set(keyHash, { ...event.data, caller });
-        this.byId.set(keyId, keyHash);
+        this.digestById.set(keyId, keyHash);
         return;
       }
-      const digest = this.byId.get(event.data.keyId);
+      const digest = this.digestById.get(event.data.keyId);
       if (digest !== undefined) this.byDigest.delete(digest);
       onRevoked();
     });
@@ -49,8 +49,8 @@ class Keys {
 export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex');
 
 /**
- * All API keys in memory, read from the log at the start and then polled four times a second. Verification therefore
- * does not depend on the projector or the read models. While the log is unavailable, known keys stay valid.
+ * Keeps all API keys in memory. The log is read at the start and then polled four times a second. Verifying a key
+ * therefore does not depend on the projector or the read models. While the log is unavailable, known keys stay valid.
  */
 @Injectable()
 export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -90,14 +90,14 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     return key.caller;
   }
 
-  /** Reads new key events. Reads run one after another, so that revocations are applied in order. */
+  /** Reads new key events. Concurrent calls read one after another, so that revocations are applied in order. */
   refresh(): Promise<void> {
     this.reading = this.reading.catch(() => undefined).then(() => this.read());
     return this.reading;
   }
 
   onApplicationBootstrap(): void {
-    this.polling = this.follow();
+    this.polling = this.pollUntilStopped();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -107,7 +107,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
 
   /**
    * Reads new key events. If events read earlier are no longer in the log, all keys are read again and then replace the
-   * known keys. An empty log does not replace them.
+   * known keys. If the log has no key events at all, the known keys are kept.
    */
   private async read(): Promise<void> {
     const log = this.log.forFollowers;
@@ -127,7 +127,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     this.isLoaded = true;
   }
 
-  private async follow(): Promise<void> {
+  private async pollUntilStopped(): Promise<void> {
     const { signal } = this.stop;
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     let wait = POLL_MS;

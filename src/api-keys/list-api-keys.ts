@@ -12,12 +12,12 @@ export interface ApiKey {
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
   readonly revokedAt: number | undefined;
-  /** The operating system user who issued the key; undefined if not recorded. */
+  /** The operating system user who issued the key; undefined if the event does not name an operator. */
   readonly issuedBy: string | undefined;
   readonly revokedBy: string | undefined;
 }
 
-/** Lists all keys that were ever issued, in order, read from the log. */
+/** Lists all keys that were ever issued, in the order in which they were issued. Reads the log. */
 export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
   const keys = new Map<string, ApiKey>();
   await readKeyEvents(log, NO_KEY_EVENTS_READ, ({ type, data }, operator) => {

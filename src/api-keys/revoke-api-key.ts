@@ -7,7 +7,8 @@ import { listApiKeys } from './list-api-keys.js';
 
 /**
  * Revokes a key. Every instance rejects the key within a second.
- * @param operator stored in the event's metadata
+ * @param operator who revokes the key: the name of the OS user, as passed by the command line; stored in the event's
+ *   metadata
  * @throws NotFound if the key does not exist, Conflict if it is already revoked
  */
 export const revokeApiKey = async (log: EventLog, keyId: string, operator?: string): Promise<void> => {

@@ -20,8 +20,11 @@ import { CheckAsset } from './check-asset.js';
 import { bulkJson, CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
-const READS = ['asset-statuses'] as const;
-/** A bulk check keeps 1 to 2 MB in memory until its response is sent, and may wait for lookups meanwhile. */
+const READ_MODELS = ['asset-statuses'] as const;
+/**
+ * The limit for bulk checks. A bulk check keeps 1 to 2 MB in memory until its response is sent, and may wait for
+ * lookups meanwhile.
+ */
 const BULK_CHECKS: ConcurrencyLimits = {
   name: 'bulk checks',
   maxRunning: 4,
@@ -43,7 +46,7 @@ export class AssetCheckController {
 
   @Post('check')
   @HttpCode(200)
-  @Access({ scope: 'read', reads: READS })
+  @Access({ scope: 'read', reads: READ_MODELS })
   @ApiOperation({
     summary: 'Check one asset',
     description:
@@ -64,7 +67,7 @@ export class AssetCheckController {
 
   @Post('check/bulk')
   @HttpCode(200)
-  @Access({ scope: 'read', reads: READS, ...BULK })
+  @Access({ scope: 'read', reads: READ_MODELS, ...BULK })
   @ApiOperation({
     summary: 'Check up to 1,000 assets at once',
     description: 'Equivalent to one check for each content. The results are in the order of the contents.',
@@ -89,7 +92,7 @@ export class AssetCheckController {
 
   @Post('history')
   @HttpCode(200)
-  @Access({ scope: 'read', reads: READS, namesCheckpoint: true })
+  @Access({ scope: 'read', reads: READ_MODELS, namesCheckpoint: true })
   @ApiOperation({
     summary: 'Get the history of an asset',
     description:

@@ -3,7 +3,7 @@ import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
 import { ASSET_STATUSES, type AssetStatus } from '../events/types/asset-statuses.js';
 import { contentIssue } from '../assets/content-issue.js';
 import { Checked } from '../http/body/checked.js';
-import { type Code, CODES, type Mode, MODES, type Reason, REASONS } from './source-result.js';
+import { type NoVerdictCode, NO_VERDICT_CODES, type SourceMode, SOURCE_MODES, type Reason, REASONS } from './source-result.js';
 
 const MAX_CONTENTS = 1_000;
 const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;
@@ -40,8 +40,8 @@ export class SourceAnswerDto {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /** A disabled source is listed but not queried. */
-  @ApiProperty({ enum: MODES, example: 'ENABLED' })
-  mode!: Mode;
+  @ApiProperty({ enum: SOURCE_MODES, example: 'ENABLED' })
+  mode!: SourceMode;
   /**
    * Why the source has this status. `not-found`: the source does not list the asset. `unsupported-type`: the source does
    * not cover assets of this type. `source-error`: the source failed. `timeout`: the source did not respond in time.
@@ -72,14 +72,16 @@ export class AssetCheckResponse {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * The source that determined the status. If no source determined it, this service's own source.
+   * The source that determined the status. If no source determined the status, the value is the id of this service's
+   * own source.
    * @example "metamask"
    */
   source!: string;
   /**
-   * Why the asset has this status. Absent if this service's own status of exactly this asset determined the status.
-   * `external-source`: an exact entry of another source determined the status. `parent-domain`: an entry for a domain, page
-   * or profile above the asset determined the status. `not-found`: also used with a `code`.
+   * Why the asset has this status. Absent if this service has a status of its own for exactly this asset, and that
+   * status determined the result. `external-source`: an exact entry of another source determined the status.
+   * `parent-domain`: an entry for a domain, page or profile above the asset determined the status. `not-found`: also
+   * used with a `code`.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
@@ -101,8 +103,8 @@ export class AssetCheckResponse {
    * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address of
    * the browser, the machine or a private network. `internal-error`: the check itself failed.
    */
-  @ApiProperty({ enum: CODES, required: false })
-  code?: Code;
+  @ApiProperty({ enum: NO_VERDICT_CODES, required: false })
+  code?: NoVerdictCode;
 }
 
 export class BulkSummary {
@@ -159,8 +161,8 @@ export class ListedSince {
    */
   source!: string;
   /** A disabled source is listed but not queried. */
-  @ApiProperty({ enum: MODES, example: 'ENABLED' })
-  mode!: Mode;
+  @ApiProperty({ enum: SOURCE_MODES, example: 'ENABLED' })
+  mode!: SourceMode;
   /** The current status in the list, as in the asset check. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
@@ -173,8 +175,8 @@ export class ListedSince {
    */
   match?: string;
   /**
-   * Since when the list has had the entry without interruption, as observed by this service (ISO 8601, UTC). If equal
-   * to `watchedSince`, the entry may be older.
+   * Since when the list has had the entry without interruption, as observed by this service (ISO 8601, UTC). If
+   * `seenSince` equals `watchedSince`, the entry may be older.
    * @example "2026-03-04T08:15:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })
@@ -195,8 +197,8 @@ export class AssetHistoryResponse {
    */
   asset?: UnderstoodAsset;
   /** Why no source was queried, as in the asset check. */
-  @ApiProperty({ enum: CODES, required: false })
-  code?: Code;
+  @ApiProperty({ enum: NO_VERDICT_CODES, required: false })
+  code?: NoVerdictCode;
   /** This service's own statuses of exactly this asset, newest first, at most 100. */
   @ApiProperty({ type: [PastStatus] })
   statuses!: readonly PastStatus[];

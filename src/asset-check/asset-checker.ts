@@ -3,14 +3,14 @@ import { Registry } from 'prom-client';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
 import type { AssetCheckResponse, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
-import type { Code } from './source-result.js';
+import type { NoVerdictCode } from './source-result.js';
 import { MAX_CONCURRENT_REQUESTS } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
 import { decide, decidingIndex, type AttributedResult } from './verdict.js';
 
-/** Maximum time that a bulk check waits for lookups, unless the budget of a single check is longer. ms */
+/** Maximum time in ms that a bulk check waits for lookups, unless the budget of a single check is longer. */
 const MAX_BUDGET_MS = 30_000;
 
 const NO_CARRIERS: readonly ParsedContent[] = [];
@@ -20,14 +20,14 @@ export class AssetChecker {
   private readonly logger = new Logger('asset-check');
   /** One report per source id. */
   private readonly failures: ReadonlyMap<string, FailureReport>;
-  /** Reused by all checks to avoid allocations. */
+  /** All checks reuse this buffer, to avoid allocations. */
   private readonly hashes = new SuffixHashes();
   private readonly own: string;
   private readonly notQueried: readonly SourceAnswerDto[];
 
   constructor(
     private readonly sources: readonly Source[],
-    /** Maximum time that one check waits for lookups. ms */
+    /** Maximum time in ms that one check waits for lookups. */
     readonly budgetMs: number,
     registry: Registry = new Registry(),
   ) {
@@ -38,7 +38,8 @@ export class AssetChecker {
 
   /**
    * Returns how long a bulk check may wait for lookups, in ms. A source gets `MAX_CONCURRENT_REQUESTS` contents at a
-   * time. Every round but the last may use the timeout of the source, and the last round the budget of a single check.
+   * time. Each of these rounds may take the timeout of the source, except the last round, which may take the budget of
+   * a single check.
    */
   budgetOf(contents: number): number {
     const waits = Math.ceil(contents / MAX_CONCURRENT_REQUESTS) - 1;
@@ -78,13 +79,13 @@ export class AssetChecker {
     }
   }
 
-  /** The response for content that a single check would reject with 400. */
+  /** The result of a bulk check for content that a single check would reject with 400. */
   get invalidContent(): AssetCheckResponse {
     return this.withoutVerdict('parse-error', undefined);
   }
 
   private withoutVerdict(
-    code: Code,
+    code: NoVerdictCode,
     content: string | undefined,
     asset?: AssetCheckResponse['asset'],
   ): AssetCheckResponse {

@@ -8,7 +8,7 @@ import { AssetChecker } from './asset-checker.js';
 export class CheckAsset extends Query<AtPosition<AssetCheckResponse>> {
   constructor(
     readonly content: string,
-    /** The result reflects at least this position of the log. -1: any. */
+    /** The result reflects at least this position of the log. -1 means that any position is enough. */
     readonly minPosition = -1,
   ) {
     super();
@@ -26,7 +26,7 @@ export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
   async execute({ content, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckResponse>> {
     const { own } = this.refresh;
     if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
-    // Read before the check, because the statuses may advance while a lookup is awaited.
+    // The position is read before the check, because the statuses may advance while a lookup is awaited.
     const position = BigInt(own?.position ?? -1);
     return { result: await this.assetCheck.check(content), position };
   }

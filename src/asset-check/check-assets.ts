@@ -11,16 +11,19 @@ import { TimeSlices, type Work } from '../flow/time-slices.js';
 export class CheckAssets extends Query<AtPosition<BulkAssetCheckResponse>> {
   constructor(
     readonly contents: readonly unknown[],
-    /** Checks of different owners share CPU time fairly. */
+    /** The owner of the check. Checks of different owners share CPU time fairly. */
     readonly owner = '',
-    /** The result reflects at least this position of the log. -1: any. */
+    /** The results reflect at least this position of the log. -1 means that any position is enough. */
     readonly minPosition = -1,
   ) {
     super();
   }
 }
 
-/** Normalized content can be three times as long as the content sent, and a bulk response has up to 1,000 of them. */
+/**
+ * Truncates the normalized content, which can be three times as long as the content sent. A bulk response has up to
+ * 1,000 results.
+ */
 const withTruncatedAsset = (answer: AssetCheckResponse): AssetCheckResponse =>
   answer.asset === undefined
     ? answer

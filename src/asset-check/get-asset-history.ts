@@ -40,7 +40,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     const asset = reading ?? internal;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
-    // One additional row tells whether there are more.
+    // One additional entry tells whether older statuses exist.
     const entries = await this.concurrency.run(organization, `history ${reading.keys.join(' ')}`, () =>
       this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1),
     );

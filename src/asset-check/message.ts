@@ -1,13 +1,13 @@
 import type { ParsedContent } from '../assets/parse-content.js';
 import { dayOf, formatDay } from '../events/instant.js';
-import type { Code, SourceResult } from './source-result.js';
+import type { NoVerdictCode, SourceResult } from './source-result.js';
 import type { Source } from './sources/sources.js';
 import type { Verdict, AttributedResult } from './verdict.js';
 
 const MAX_NAME_LENGTH = 120;
 
 /** @param content the content as sent; undefined if it is too long, empty or not a string */
-export const describeCode = (code: Code, content: string | undefined): string => {
+export const describeCode = (code: NoVerdictCode, content: string | undefined): string => {
   const name = content === undefined || content.trim() === '' ? 'This' : quoted(content);
   if (code === 'parse-error')
     return `${name} is not a URL, host, wallet address, profile or anything else that can be checked.`;
@@ -22,9 +22,12 @@ export const cut = (text: string): string => {
   const end = MAX_NAME_LENGTH - (/[\ud800-\udbff]/.test(text[MAX_NAME_LENGTH - 1]!) ? 1 : 0);
   return `${text.slice(0, end)}…`;
 };
-/** Characters that are invisible or change how text is displayed. An attacker could use them to falsify the message. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-const quoted = (name: string): string => `"${cut(name).replace(UNSEEN, '\ufffd')}"`;
+/**
+ * Characters that are invisible or change how text is displayed. An attacker could use such characters to falsify the
+ * message.
+ */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const quoted = (name: string): string => `"${cut(name).replace(INVISIBLE, '\ufffd')}"`;
 
 /**
  * Describes a verdict in one sentence: who lists the asset, since when, and where to appeal, if known.

@@ -13,24 +13,25 @@ export const REASONS = [
 export type Reason = (typeof REASONS)[number];
 
 /** Why a check has no verdict. */
-export const CODES = ['parse-error', 'internal-scheme', 'internal-error'] as const;
-export type Code = (typeof CODES)[number];
+export const NO_VERDICT_CODES = ['parse-error', 'internal-scheme', 'internal-error'] as const;
+export type NoVerdictCode = (typeof NO_VERDICT_CODES)[number];
 
-export const MODES = ['ENABLED', 'DISABLED'] as const;
-export type Mode = (typeof MODES)[number];
+/** Whether checks query a source. */
+export const SOURCE_MODES = ['ENABLED', 'DISABLED'] as const;
+export type SourceMode = (typeof SOURCE_MODES)[number];
 
 /** The result of one source for one asset. */
 export interface SourceResult {
   readonly status: AssetStatus;
-  /** Present if the status is UNKNOWN or inherited. */
+  /** Present if the status is inherited, or is UNKNOWN for an enabled source. */
   readonly reason?: Reason;
   /** The matching entry, as the source wrote it. */
   readonly match?: string;
   /** True if the asset imitates the matching entry (a fuzzy match) instead of being equal to it. */
   readonly isImitation?: boolean;
   /**
-   * Number of characters of host and path in the entry that the status is inherited from; a longer match is nearer to
-   * the asset. Absent if the source does not return the matching entry.
+   * The length of the host and path of the entry from which the status is inherited, in characters. The longer they
+   * are, the nearer the entry is to the asset. Absent if the source does not return the matching entry.
    */
   readonly matchedLength?: number;
   /** Since when the source has the status, in ms; absent if unknown. */
@@ -41,11 +42,11 @@ export const NOT_FOUND: SourceResult = Object.freeze({ status: 'UNKNOWN', reason
 export const UNSUPPORTED: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'unsupported-type' });
 export const FAILED: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'source-error' });
 export const TIMED_OUT: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'timeout' });
-/** The source is disabled. */
+/** The result of a disabled source. */
 export const NOT_QUERIED: SourceResult = Object.freeze({ status: 'UNKNOWN' });
 
 /** The result for an asset below a listed domain under which anybody can publish. */
-export const hosted = (match?: string): SourceResult => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+export const hostingResult = (match?: string): SourceResult => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
 
 /** Whether the status is inherited from a parent domain, page or profile. */
 export const isInherited = ({ reason }: SourceResult): boolean => reason === 'parent-domain';

@@ -1,36 +1,36 @@
 import type { AssetStatus } from '../events/types/asset-statuses.js';
-import { isInherited, type Mode, type SourceResult, type Reason } from './source-result.js';
+import { isInherited, type SourceMode, type SourceResult, type Reason } from './source-result.js';
 
 /** A result with the id, kind and mode of the source that returned it. */
 export interface AttributedResult {
   readonly source: string;
   readonly isOwn: boolean;
-  readonly mode: Mode;
+  readonly mode: SourceMode;
   readonly result: SourceResult;
 }
 
 export interface Verdict {
   readonly status: AssetStatus;
-  /** The source that determined the status; this service's own source if none did. */
+  /** The source that determined the status; this service's own source if no source did. */
   readonly source: string;
   readonly reason?: Reason;
 }
 
-const NONE = Number.POSITIVE_INFINITY;
+const NO_RANK = Number.POSITIVE_INFINITY;
 
 /**
- * The precedence of a result; the lowest rank determines the verdict. 0: own exact status. 1: another source's exact
- * BLOCKED. 2: own inherited status. 3: another source's exact ALLOWED. 4: another source's inherited BLOCKED. 5:
- * another source's inherited ALLOWED. UNKNOWN has no rank.
- * @param blockedLength `matchedLength` of the nearest inherited BLOCKED of another source. This BLOCKED overrides an
- *   own ALLOWED that is inherited from a shorter match.
+ * Returns the precedence of a result; the result with the lowest rank determines the verdict. 0: own exact status. 1:
+ * another source's exact BLOCKED. 2: own inherited status. 3: another source's exact ALLOWED. 4: another source's
+ * inherited BLOCKED. 5: another source's inherited ALLOWED. A result with the status UNKNOWN has no rank.
+ * @param blockedLength `matchedLength` of the nearest inherited BLOCKED of another source, which overrides an own
+ *   ALLOWED with a shorter `matchedLength`
  */
 const rankOf = ({ isOwn, result }: AttributedResult, blockedLength: number): number => {
-  if (result.status === 'UNKNOWN') return NONE;
+  if (result.status === 'UNKNOWN') return NO_RANK;
   const inherited = isInherited(result);
   if (isOwn) {
     if (!inherited) return 0;
-    return result.status === 'ALLOWED' && blockedLength > (result.matchedLength ?? 0) ? NONE : 2;
+    return result.status === 'ALLOWED' && blockedLength > (result.matchedLength ?? 0) ? NO_RANK : 2;
   }
   if (result.status === 'BLOCKED') return inherited ? 4 : 1;
   return inherited ? 5 : 3;
@@ -44,21 +44,24 @@ const nearestBlocked = (results: readonly AttributedResult[]): number => {
   return nearest;
 };
 
-/** @param results one per configured source, in the configured order; the first of two equal ranks wins */
+/**
+ * @param results one per configured source, in the configured order; of two results with equal ranks, the first
+ *   determines the verdict
+ */
 export const decide = (results: readonly AttributedResult[]): Verdict => {
   const blockedLength = nearestBlocked(results);
   let decider: AttributedResult | undefined;
-  let lowest = NONE;
+  let lowest = NO_RANK;
   let enabled = 0;
   let unsupported = 0;
-  let hosted = false;
+  let isHosted = false;
   let own = '';
   for (const candidate of results) {
     if (candidate.isOwn) own = candidate.source;
     if (candidate.mode === 'DISABLED') continue;
     enabled += 1;
     if (candidate.result.reason === 'unsupported-type') unsupported += 1;
-    if (candidate.result.reason === 'hosting-domain') hosted = true;
+    if (candidate.result.reason === 'hosting-domain') isHosted = true;
     const rank = rankOf(candidate, blockedLength);
     if (rank < lowest) {
       lowest = rank;
@@ -71,12 +74,12 @@ export const decide = (results: readonly AttributedResult[]): Verdict => {
     return isOwn ? { status: result.status, source } : { status: result.status, source, reason: 'external-source' };
   }
   if (enabled > 0 && unsupported === enabled) return { status: 'UNKNOWN', source: own, reason: 'unsupported-type' };
-  return { status: 'UNKNOWN', source: own, reason: hosted ? 'hosting-domain' : 'not-found' };
+  return { status: 'UNKNOWN', source: own, reason: isHosted ? 'hosting-domain' : 'not-found' };
 };
 
 /**
- * Returns the index of the verdict to use. The first verdict is the asset's, the others are those of its carriers. A
- * carrier is used only if it is BLOCKED.
+ * Returns the index of the verdict to use. The first verdict is that of the asset, the other verdicts are those of its
+ * carriers. The verdict of a carrier is used only if the carrier is BLOCKED.
  */
 export const decidingIndex = (verdicts: readonly Verdict[]): number =>
   Math.max(

@@ -6,7 +6,7 @@ import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejec
 /** A list as a stream of bytes. */
 export interface Body {
   readonly chunks: AsyncIterable<Buffer> | Iterable<Buffer>;
-  /** Size in bytes as announced by the source; 0 if unknown. */
+  /** The size in bytes that the source announced; 0 if unknown. */
   readonly size: number;
 }
 
@@ -20,7 +20,7 @@ const MAX_EXAMPLE_LENGTH = 120;
 export class Collector {
   readonly builder: HostTableBuilder;
   readonly cooperativeYield = new CooperativeYield();
-  /** Number of entries that are a page, a profile or IPFS content. */
+  /** Number of entries for a page, a profile or IPFS content. */
   pages = 0;
   private readonly rejections = new Map<Rejection, { count: number; readonly examples: string[] }>();
 

@@ -5,7 +5,7 @@ import { type Body, InvalidList } from './collector.js';
 import { AddressDenied, Destinations, hostOf, fixedLookup } from '../../egress/destinations.js';
 import { NetworkPolicy } from '../../egress/network-policy.js';
 
-/** Validators of a conditional request, to which the server can respond with 304. */
+/** The validators of a conditional request. The server responds with 304 if the list has not changed. */
 export interface Validators {
   readonly etag?: string;
   readonly lastModified?: string;
@@ -20,7 +20,7 @@ export interface FetchedList {
 /** The hosts that a redirect may lead to. */
 const PUBLIC_INTERNET = new Destinations(new NetworkPolicy([]));
 
-/** Replaces the error of a request that timed out by an `InvalidList` that says so. */
+/** Replaces the error of a request that timed out by an `InvalidList` whose message names the timeout. */
 type AsTimeout = (error: unknown) => unknown;
 
 const MAX_REDIRECTS = 5;
@@ -29,7 +29,7 @@ const USER_AGENT = 'threat-protection/2.0 (+list refresh)';
 /**
  * Fetches a list from the URL that the operator configured, which may be on a private network. A redirect may only lead
  * to a public address: a remote server must not choose which internal hosts this service connects to.
- * @param timeoutMs for the whole download, including redirects and the body
+ * @param timeoutMs limits the whole download, including redirects and the body
  * @throws InvalidList, or the error of the connection; reading the body throws the same errors
  */
 export const fetchList = async (
@@ -42,17 +42,17 @@ export const fetchList = async (
   const signal = AbortSignal.any([timeout, stop]);
   const asTimeout: AsTimeout = (error) =>
     timeout.aborted ? new InvalidList(`The download did not finish within ${timeoutMs} ms`) : error;
-  let at = new URL(url);
+  let currentUrl = new URL(url);
   try {
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const lookup = redirects > 0 ? fixedLookup(await addressesOf(at, destinations, signal)) : undefined;
-      const response = await get(at, lookup, validators, signal);
+      const lookup = redirects > 0 ? fixedLookup(await addressesOf(currentUrl, destinations, signal)) : undefined;
+      const response = await get(currentUrl, lookup, validators, signal);
       const location = response.headers.location;
       if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
         response.destroy();
         if (location === undefined)
           throw new InvalidList(`The server responded with status ${response.statusCode} without a Location header`);
-        at = redirectTarget(location, at);
+        currentUrl = redirectTarget(location, currentUrl);
         continue;
       }
       return read(response, maxBytes, asTimeout);

@@ -9,18 +9,21 @@ import { hashOf } from './suffix-hashes.js';
 export interface Seen {
   /** When the entry was first seen, in ms; absent if the list does not have it. */
   readonly since?: number;
-  /** When the list was first read, in ms. Entries that it already had may be older. */
+  /** When the list was first read, in ms. Entries that the list had at that time may be older. */
   readonly watchedSince: number;
 }
 
-/** Longer lists are not tracked: each entry takes 12 bytes on disk, and in memory during an update. */
+/**
+ * Maximum number of entries of a list whose first-seen times are stored. Each entry takes 12 bytes on disk, and in
+ * memory during an update.
+ */
 const MAX_ENTRIES = 1_000_000;
 const SLOTS_PER_ENTRY = 1.5;
 const MAGIC = 0x54_50_53_31;
 const TWO_TO_32 = 4_294_967_296;
-const CHECK_EVERY = 256;
-/** Slots per read from disk. */
-const SLOTS_READ = 64;
+const ENTRIES_PER_CHECK = 256;
+/** Number of slots that one read from disk returns. */
+const SLOTS_PER_READ = 64;
 
 /** Indexes of the header fields, in 32-bit words. */
 const HEADER_WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capacity: 5 } as const;
@@ -39,9 +42,9 @@ const originOf = (origin: string): number => hash('sha256', origin, 'buffer').re
 
 /**
  * Stores when each entry of a list was first seen, in a file next to the copy of the list. The file is an
- * open-addressing hash table that is read on disk, so it takes no memory between refreshes. A slot has 32 bits of an
- * entry's hash and a time in seconds; 32 bits of a second hash select the slot. Each file has its own random seeds, so
- * that an attacker cannot craft entries whose hashes collide.
+ * open-addressing hash table. Lookups read only a few slots from disk, so the table takes no memory between refreshes.
+ * A slot contains 32 bits of an entry's hash and a time in seconds. 32 bits of another hash of the entry select the
+ * slot. Each file has its own random seeds, so that an attacker cannot craft entries whose hashes collide.
  */
 export class FirstSeen {
   constructor(
@@ -51,7 +54,7 @@ export class FirstSeen {
   ) {}
 
   /**
-   * Adds new entries and removes entries that are no longer listed.
+   * Adds the times of new entries, and removes the times of entries that are no longer listed.
    * @param at when the list was read, in ms
    * @throws Error if the disk fails; the file is then unchanged
    */
@@ -77,7 +80,7 @@ export class FirstSeen {
       words[slot] = entryHash;
       words[slot + 1] = before === 0 ? now : before;
       updated += 1;
-      if (updated % CHECK_EVERY === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
+      if (updated % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
     }
     free(stored);
     await replaceFile(this.path, new Uint8Array(words.buffer));
@@ -85,8 +88,8 @@ export class FirstSeen {
   }
 
   /**
-   * @param entry the ASCII key in the host table; undefined returns only `watchedSince`
-   * @returns undefined if the list is not tracked
+   * @param entry the ASCII key in the host table; if undefined, only `watchedSince` is returned
+   * @returns undefined if no first-seen times are stored for the list
    */
   async find(entry: string | undefined): Promise<Seen | undefined> {
     const file = await open(this.path).catch(() => undefined);
@@ -112,7 +115,7 @@ export class FirstSeen {
       const entryHash = hashOf(bytes, 0, bytes.length, header[HEADER_WORD.otherSeed]!);
       let slot = Math.floor((slotHash / TWO_TO_32) * capacity);
       for (let probed = 0; probed < capacity;) {
-        const slots = await readWords(HEADER_WORDS + 2 * slot, 2 * Math.min(SLOTS_READ, capacity - slot));
+        const slots = await readWords(HEADER_WORDS + 2 * slot, 2 * Math.min(SLOTS_PER_READ, capacity - slot));
         for (let at = 0; at < slots.length; at += 2) {
           if (slots[at + 1] === 0) return { watchedSince };
           if (slots[at] === entryHash) return { since: slots[at + 1]! * 1_000, watchedSince };
@@ -135,7 +138,7 @@ export class FirstSeen {
     );
   }
 
-  /** Reads the whole file; undefined if it is missing or invalid. */
+  /** Reads the whole file. @returns undefined if the file is missing or invalid */
   private async readAll(): Promise<Uint32Array<ArrayBuffer> | undefined> {
     const file = await open(this.path).catch(() => undefined);
     if (file === undefined) return undefined;
@@ -154,8 +157,8 @@ export class FirstSeen {
 }
 
 /**
- * Returns the index of an entry's slot, or of the empty slot for it. Returns the first probed slot if the table is
- * full.
+ * Returns the index of the slot of an entry, or of the empty slot where the entry would be stored. Returns the first
+ * probed slot if the table is full.
  */
 const slotOf = (words: Uint32Array, slotHash: number, entryHash: number): number => {
   const capacity = words[HEADER_WORD.capacity]!;

@@ -1,7 +1,7 @@
 import { distance } from 'fastest-levenshtein';
 
 /** Removes the top-level domain from a host. */
-const formOf = (host: string): string => host.slice(0, Math.max(0, host.lastIndexOf('.')));
+const withoutTopLevelDomain = (host: string): string => host.slice(0, Math.max(0, host.lastIndexOf('.')));
 
 /** The set of characters in a string, as a bitmap of their codes modulo 32. */
 const lettersOf = (text: string): number => {
@@ -18,11 +18,11 @@ const countOf = (bits: number): number => {
 };
 
 /**
- * Hosts that phishers imitate. A host within `tolerance` edits of one of them is an imitation; the top-level domain and
- * a leading `www.` are ignored. This is the rule of eth-phishing-detect.
+ * Hosts that phishers imitate. A host is an imitation if it differs from one of these hosts by at most `tolerance`
+ * edits. The comparison ignores the top-level domain and a leading `www.`, as eth-phishing-detect does.
  */
 export class FuzzyList {
-  private readonly targets: readonly { readonly host: string; readonly form: string; readonly letters: number }[];
+  private readonly targets: readonly { readonly host: string; readonly name: string; readonly letters: number }[];
   private readonly shortest: number;
   private readonly longest: number;
 
@@ -30,8 +30,8 @@ export class FuzzyList {
     hosts: readonly string[],
     private readonly tolerance: number,
   ) {
-    this.targets = hosts.map((host) => ({ host, form: formOf(host), letters: lettersOf(formOf(host)) }));
-    const lengths = this.targets.map(({ form }) => form.length);
+    this.targets = hosts.map((host) => ({ host, name: withoutTopLevelDomain(host), letters: lettersOf(withoutTopLevelDomain(host)) }));
+    const lengths = this.targets.map(({ name }) => name.length);
     this.shortest = Math.min(...lengths) - tolerance;
     this.longest = Math.max(...lengths) + tolerance;
   }
@@ -39,15 +39,15 @@ export class FuzzyList {
   /** Returns the host that `host` imitates, or undefined. */
   find(host: string): string | undefined {
     if (this.tolerance <= 0) return undefined;
-    const form = formOf(host).replace('www.', '');
-    if (form.length < this.shortest || form.length > this.longest) return undefined;
-    const letters = lettersOf(form);
+    const name = withoutTopLevelDomain(host).replace('www.', '');
+    if (name.length < this.shortest || name.length > this.longest) return undefined;
+    const letters = lettersOf(name);
     for (const target of this.targets) {
       // One edit changes the length by at most one, and adds and removes at most one distinct character.
-      if (Math.abs(target.form.length - form.length) > this.tolerance) continue;
+      if (Math.abs(target.name.length - name.length) > this.tolerance) continue;
       if (countOf(letters & ~target.letters) > this.tolerance) continue;
       if (countOf(target.letters & ~letters) > this.tolerance) continue;
-      if (distance(form, target.form) <= this.tolerance) return target.host;
+      if (distance(name, target.name) <= this.tolerance) return target.host;
     }
     return undefined;
   }

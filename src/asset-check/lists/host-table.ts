@@ -7,7 +7,7 @@ const BOTH = BLOCKED | ALLOWED;
 /** Flags shifted left by this number apply to the subdomains of a host, not to the host itself. */
 export const SUBDOMAINS_SHIFT = 3;
 const STATUS = BOTH | (BOTH << SUBDOMAINS_SHIFT);
-/** The source spelled the entry differently; that spelling follows the normalized text. */
+/** Set if the source spelled the entry differently. The spelling of the source then follows the normalized text. */
 const HAS_SPELLING = 4;
 
 /** The flags that apply to exactly the host of an entry. */
@@ -15,20 +15,21 @@ export const flagsForHost = (flags: number): number => flags & BOTH;
 /** The flags that apply to the subdomains of an entry. */
 export const flagsForSubdomains = (flags: number): number => (flags | (flags >> SUBDOMAINS_SHIFT)) & BOTH;
 
-/** No host or account is longer. */
+/** Maximum length of a host or an account. */
 export const MAX_ENTRY_LENGTH = 255;
 const HEADER_BYTES = 2;
-/** With fewer slots, probe sequences would be too long. */
+/** Slots of the hash table. With fewer slots per entry, probe sequences would be too long. */
 const SLOTS_PER_ENTRY = 1.5;
 const TWO_TO_32 = 4_294_967_296;
-/** One in 16 bits is set, so the filter passes one in 16 unlisted hosts. */
+/** At most one in 16 bits of the filter is set, so that at most one in 16 unlisted hosts passes the filter. */
 const FILTER_BITS_PER_ENTRY = 16;
 const ENTRIES_PER_CHECK = 256;
 
 /**
  * Hosts and accounts with their flags, in about 30 bytes each: a pool of texts, and an open-addressing table of offsets
- * with one byte of each hash, so that few probes compare texts. Most hosts are not listed, so a Bloom filter that fits
- * the CPU cache comes first. Texts are compared byte by byte, so that equal hashes do not confuse two entries.
+ * with one byte of each hash, so that few probes compare texts. Most hosts are not listed, so a lookup first asks a
+ * Bloom filter that fits into the CPU cache. Texts are compared byte by byte, so that equal hashes do not confuse two
+ * entries.
  */
 export class HostTable {
   private readonly scale: number;
@@ -36,8 +37,8 @@ export class HostTable {
 
   constructor(
     /**
-     * The records: length, flags, text, and with `HAS_SPELLING` the length and bytes of the source's spelling. Byte 0
-     * is unused, because offset 0 marks an empty slot.
+     * The records. Each has a length, flags and a text; with the flag `HAS_SPELLING`, the length and the bytes of the
+     * source's spelling follow. Byte 0 is unused, because offset 0 marks an empty slot.
      */
     private readonly texts: Uint8Array,
     private readonly slots: Uint32Array,
@@ -56,8 +57,9 @@ export class HostTable {
   }
 
   /**
-   * Frees the memory at once; otherwise it would stay allocated until the next garbage collection, possibly after the
-   * next list is loaded. The table is empty afterwards. On Node 20 this does nothing.
+   * Frees the memory of the table at once. Without this call, the memory would stay allocated until the next garbage
+   * collection, possibly after the next list is loaded. The table is empty afterwards. On Node 20 the call has no
+   * effect.
    */
   free(): void {
     for (const { buffer } of [this.texts, this.slots, this.fingerprints, this.filter])
@@ -65,7 +67,7 @@ export class HostTable {
   }
 
   /**
-   * Returns the flags of `text.slice(start)`; 0 if it is not listed.
+   * Returns the flags of the entry `text.slice(start)`; 0 if the entry is not listed.
    * @param hash the hash of `text.slice(start)`
    */
   find(text: string, start: number, hash: number): number {
@@ -122,14 +124,14 @@ export class HostTableBuilder {
   }
 
   /**
-   * @param expected number of bytes of text; unused memory pages never become resident, so a high estimate costs
-   *   nothing
+   * @param expected the expected number of bytes of text. A high estimate costs nothing, because unused memory pages
+   *   never become resident
    */
   constructor(expected = 0) {
     this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 2.3)));
   }
 
-  /** @param spelling the source's spelling; ignored if longer than 255 bytes */
+  /** @param spelling the source's spelling; a spelling of more than 255 bytes is ignored */
   add(text: string, flags: number, spelling = text): void {
     const original = spelling === text ? undefined : Buffer.from(spelling);
     const isKept = original !== undefined && original.length <= MAX_ENTRY_LENGTH;
@@ -151,7 +153,7 @@ export class HostTableBuilder {
     this.entries += 1;
   }
 
-  /** Builds the table. Equal entries become one entry with the flags of all of them. */
+  /** Builds the table. Equal entries become one entry with the flags of all equal entries. */
   async build(cooperativeYield = new CooperativeYield()): Promise<HostTable> {
     const texts = this.texts.subarray(0, this.end);
     const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));

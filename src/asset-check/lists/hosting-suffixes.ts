@@ -5,7 +5,10 @@ import { parseLocation } from '../../assets/location.js';
 const SHIPPED = new URL('./hosting-suffixes.txt', import.meta.url);
 const OPTIONS = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false };
 
-/** The part of a host under which different people have names, and who runs that part. */
+/**
+ * The suffix of a host under which different people can register names or publish, and who runs the suffix: a registry
+ * or a hosting service.
+ */
 export interface Boundary {
   /** The longest public or hosting suffix of the host. */
   readonly suffix: string;
@@ -16,7 +19,7 @@ export interface Boundary {
   readonly owner: 'registry' | 'hosting';
 }
 
-/** Reads the suffixes shipped with the service. Each is a host, or `*.` and a host. */
+/** Reads the suffixes that are shipped with the service. Each suffix is a host, or `*.` and a host. */
 export const shippedSuffixes = (): string[] =>
   readFileSync(SHIPPED, 'utf8')
     .split('\n')
@@ -33,7 +36,7 @@ export const readSuffix = (text: string): string | undefined => {
 
 /** Maximum length of a DNS name. Only the last labels of a longer host are used. */
 const MAX_NAME_LENGTH = 253;
-const endOf = (host: string): string =>
+const lastLabelsOf = (host: string): string =>
   host.length <= MAX_NAME_LENGTH ? host : host.slice(host.indexOf('.', host.length - MAX_NAME_LENGTH - 1) + 1);
 
 const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
@@ -42,7 +45,9 @@ const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.',
 export class HostingSuffixes {
   private readonly exact = new Set<string>();
   private readonly wild = new Set<string>();
-  /** The last two labels of each added suffix. One lookup here rules out most hosts. */
+  /**
+   * The last two labels of each added suffix. Most hosts have other labels, so one lookup in this set rules them out.
+   */
   private readonly roots = new Set<string>();
 
   /** @param added hosts, or `*.` and a host for every name directly under it */
@@ -55,8 +60,8 @@ export class HostingSuffixes {
     }
   }
 
-  boundaryOf(asked: string): Boundary {
-    const host = endOf(asked);
+  boundaryOf(fullHost: string): Boundary {
+    const host = lastLabelsOf(fullHost);
     const { publicSuffix, isPrivate } = parse(host, OPTIONS);
     const suffix = publicSuffix ?? '';
     const added = this.addedSuffixOf(host);
@@ -64,7 +69,7 @@ export class HostingSuffixes {
     return { suffix, owner: isPrivate ? 'hosting' : 'registry' };
   }
 
-  /** Whether the host is itself a public suffix such as `co.uk`. */
+  /** Whether the whole host is a public suffix such as `co.uk`. */
   isRegistrySuffix(host: string): boolean {
     return getPublicSuffix(host, OPTIONS) === host && parse(host, OPTIONS).isIcann === true;
   }

@@ -7,7 +7,7 @@ import type { EntryKinds } from './list-entry.js';
 
 const SLICE = 16_384;
 const MAX_FUZZY = 1_000;
-/** With a higher tolerance, all short names would count as imitations of each other. */
+/** Maximum `tolerance`. With a higher tolerance, all short names would count as imitations of each other. */
 const MAX_TOLERANCE = 5;
 const DEFAULT_TOLERANCE = 3;
 
@@ -24,7 +24,7 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
   });
   parser.onValue = ({ value, key, parent, stack }) => {
     onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
-    // Frees the value; otherwise the parser would keep it until the end of the array.
+    // Frees the value, which the parser would otherwise keep until the end of the array.
     if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
   };
   try {
@@ -49,11 +49,12 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
 export const readArray = (body: Body, collector: Collector, flags: number): Promise<void> =>
   parseJson(body, '[', collector, (value) => collector.take(value, flags));
 
-/** Reads an object whose fields are arrays of entries.
+/**
+ * Reads an object whose fields are arrays of entries.
  * @param sections the flags of each array by its name
  * @param oneOf at least one of these arrays must exist
  * @param onOther called for values of other fields
- * @throws InvalidList if the JSON is invalid or an array is missing
+ * @throws InvalidList if the JSON is invalid, or all arrays of `oneOf` are missing
  */
 export const readObjectOfLists = async (
   body: Body,
@@ -61,7 +62,7 @@ export const readObjectOfLists = async (
   sections: Readonly<Record<string, number>>,
   oneOf: readonly string[],
   onOther: OnValue = () => undefined,
-  /** What ALLOWED entries may be, if different from other entries. */
+  /** What ALLOWED entries may be. Default: what all other entries may be. */
   allowed?: EntryKinds,
 ): Promise<void> => {
   const seen = new Set<string>();

@@ -7,8 +7,9 @@ export const withoutSecrets = (url: string): string => {
 };
 
 /**
- * Distinguishes URLs that differ only in their secrets: two queries to one server are two lists. The hash is slow to
- * compute, because it is stored on disk and a password may be short.
+ * Returns a hash of the secrets of a URL, which distinguishes URLs that differ only in their secrets: two queries to
+ * one server are two lists. The hash is slow to compute, because the hash is stored on disk and a password may be
+ * short.
  * @returns '' if the URL has no secrets
  */
 export const fingerprintOfSecrets = (url: string): string => {

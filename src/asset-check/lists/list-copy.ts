@@ -6,7 +6,9 @@ import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
 import type { RejectedEntries } from './list-entry.js';
 
-/** The state of a list, saved as JSON next to its copy. The operator's command reads the file from another process. */
+/**
+ * The state of a list, saved as JSON next to its copy. The command `sources status` reads the file in another process.
+ */
 export interface ListState {
   readonly id: string;
   /** Format, verdict and URL without secrets. A copy with another origin is ignored. */
@@ -17,12 +19,12 @@ export interface ListState {
   readonly refused: number;
   /** The rejected entries by reason. */
   readonly rejected?: readonly RejectedEntries[];
-  /** When the content in use was fetched, in ms. Absent if it never was. */
+  /** When the content in use was fetched, in ms. Absent if no content was ever fetched. */
   readonly fetchedAt?: number;
   /** When the server last confirmed that the content is current, in ms. */
   readonly checkedAt?: number;
   readonly validators: Validators;
-  /** Why the last attempt failed; absent if it succeeded. */
+  /** Why the last attempt to refresh the list failed; absent if the attempt succeeded. */
   readonly lastError?: string;
   /** ms */
   readonly lastErrorAt?: number;
@@ -32,7 +34,10 @@ export interface ListState {
 const FOLDER = { recursive: true, mode: 0o700 };
 const FILE_MODE = 0o600;
 
-/** Returns a random name: in containers, instances that share a folder may have equal process ids. */
+/**
+ * Returns a temporary path with a random part. The process id is not enough, because instances in containers that share
+ * a folder may have equal process ids.
+ */
 const newPartOf = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.part`;
 
 /** Replaces a file atomically, so that a crash or another instance cannot leave a partial file. */
@@ -57,7 +62,7 @@ const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 export class ListCopy {
   private readonly body: string;
   private readonly state: string;
-  /** The body that was read completely since the last `write`. */
+  /** The body that was read completely since the last `write`, and the failure of the disk, if any. */
   private recorded: { readonly part: string; readonly failure: Error | undefined } | undefined;
 
   constructor(
@@ -80,7 +85,7 @@ export class ListCopy {
     }
   }
 
-  /** @returns undefined if there is no copy, or it exceeds `maxBytes` */
+  /** @returns undefined if there is no copy, or the copy is larger than `maxBytes` */
   async readBody(maxBytes: number): Promise<Body | undefined> {
     try {
       const { size } = await stat(this.body);
@@ -92,7 +97,7 @@ export class ListCopy {
 
   /**
    * Passes the body through while saving it to a temporary file, so that the whole list is never in memory. The next
-   * `write` moves the file into place. A disk failure does not interrupt reading; `write` throws it.
+   * `write` moves the file into place. A disk failure does not interrupt reading; the next `write` throws the failure.
    */
   record({ chunks, size }: Body): Body {
     return { chunks: this.recording(chunks), size };
@@ -100,7 +105,7 @@ export class ListCopy {
 
   /**
    * Replaces the state, and optionally the body. Each file is replaced atomically.
-   * @param keepsBody whether the recorded body, if any, becomes the new copy; otherwise it is deleted
+   * @param keepsBody if true, the recorded body, if any, becomes the new copy; if false, the recorded body is deleted
    * @throws Error if the disk fails
    */
   async write(state: ListState, keepsBody: boolean): Promise<void> {

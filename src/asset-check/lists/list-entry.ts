@@ -9,16 +9,16 @@ import type { HostingSuffixes } from './hosting-suffixes.js';
 
 /** Why a list entry is rejected. */
 export const REJECTIONS = [
-  /** Neither a host, an IP address, a page, a profile, IPFS content nor an account. */
+  /** The entry is neither a host, an IP address, a page, a profile, IPFS content nor an account. */
   'unreadable',
   'too-long',
-  /** A suffix such as `co.uk`, under which a registry sells names. */
+  /** The entry is a suffix such as `co.uk`, under which a registry sells names. */
   'public-suffix',
-  /** A host on this machine or on a private network. */
+  /** The entry is a host on this machine or on a private network. */
   'private',
-  /** A valid asset, but not one that an entry of this format can be. */
+  /** The entry is a valid asset, but lists of this format cannot contain assets of its kind. */
   'unsupported',
-  /** A line of a hosts file that maps to another host instead of blocking. */
+  /** The entry is a line of a hosts file that maps names to another host instead of blocking them. */
   'redirect',
 ] as const;
 export type Rejection = (typeof REJECTIONS)[number];
@@ -27,7 +27,7 @@ export type Rejection = (typeof REJECTIONS)[number];
 export interface RejectedEntries {
   readonly reason: Rejection;
   readonly count: number;
-  /** The first rejected entries, as written. */
+  /** The first rejected entries, as the list has them. */
   readonly examples: readonly string[];
 }
 
@@ -57,9 +57,12 @@ export interface Entry {
   readonly subdomainsOnly: boolean;
 }
 
-/** Enough for a scheme, white space and a Unicode name. */
+/** Maximum length of an entry, which is enough for a scheme, white space and a Unicode name. */
 const MAX_TEXT_LENGTH = 1_024;
-/** The type of a page, a profile or IPFS content. Hosts and accounts have no upper-case letters before a colon. */
+/**
+ * Matches the type before the key of a page, a profile or IPFS content. The keys of hosts and accounts have no
+ * upper-case letters before a colon.
+ */
 const TYPED = /^[A-Z_]+:/;
 /** `*.` or `.` before a host, with or without a scheme. */
 const SUBDOMAIN_MARK = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
@@ -124,11 +127,13 @@ const readHost = (
 
 const readPage = (text: string, host: string, rest: string, subdomainsOnly: boolean): Entry | Rejection => {
   const { reading } = parseContent(text);
-  // A deep link is rejected: it is unclear whether its own host or the link it carries is meant.
+  // A deep link is rejected, because it is unclear whether the entry means the host of the deep link or the carried
+  // link.
   if (reading?.host !== host) return 'unsupported';
   const key = reading.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key === undefined) return 'unreadable';
-  // For example `youtube.com/watch?v=ID`: without the query, the path would match every video.
+  // An entry such as `youtube.com/watch?v=ID` is rejected, because keys have no query and the path would match every
+  // video.
   if (key.startsWith('PAGE:') && reading.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
     return 'unsupported';
   return ofKey(key, subdomainsOnly);

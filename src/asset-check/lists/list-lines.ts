@@ -4,14 +4,14 @@ import { type Body, type Collector, InvalidList } from './collector.js';
 const MAX_LINE_LENGTH = 65_536;
 /** Bytes decoded before the event loop may serve other requests. */
 const BYTES_PER_SLICE = 8_192;
-/** CR LF yields an additional empty line, which is skipped. */
+/** Matches the end of a line. CR LF yields an additional empty line, which is skipped. */
 const LINE_END = /[\r\n]/;
 /** An HTML or XML element, comment or declaration. */
 const MARKUP = /<(?:[!?]|\/?[a-z])/i;
-/** At most one in this many lines may be unreadable. */
+/** At most one in ten lines may be unreadable. */
 const UNREADABLE_SHARE = 10;
 
-/** Where a comment begins: at the start of a line or after white space. */
+/** Matches the start of a comment, which is at the start of a line or after white space. */
 const COMMENT = /(?:^|\s)[#!]/;
 /** In a hosts file, a comment may begin anywhere. */
 const HOSTS_COMMENT = /[#!]/;
@@ -37,7 +37,7 @@ export const forEachEntry = async (
     if (text === '') return;
     if (collector.builder.isEmpty && MARKUP.test(text)) throw new InvalidList('The document is a web page, not a list');
     texts += 1;
-    // A line that is too long is accepted if its rest is a comment.
+    // A line that is too long is accepted if it is cut within a comment.
     if (line.length >= MAX_LINE_LENGTH && end === -1) collector.reject('too-long', text);
     else if (onEntry(text)) return;
     unreadable += 1;

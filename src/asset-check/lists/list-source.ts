@@ -15,13 +15,13 @@ import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
 
-/** A list that shrinks to 1/10 of its entries or less is rejected as broken. */
+/** A list that shrinks to a tenth of its entries or less is rejected as broken. */
 const MAX_SHRINK_FACTOR = 10;
 const FIRST_RETRY_MS = 5_000;
 
 /**
- * A list in memory. The last valid version stays in use; it is refreshed in the background and saved on disk for the
- * next start.
+ * A list in memory, which is refreshed in the background. The last valid version stays in use, and is saved on disk for
+ * the next start.
  */
 export class ListSource {
   private content: ListContent | undefined;
@@ -31,7 +31,10 @@ export class ListSource {
   private readonly seen: FirstSeen;
   /** Whether the first-seen times of the content in use are saved. */
   private isFirstSeenSaved = false;
-  /** The reasons for rejected entries that were logged last. */
+  /**
+   * The text about rejected entries (counts, reasons and examples) at the last check; the next text is logged only if
+   * it differs.
+   */
   private reportedReasons = '';
   state: ListState;
 
@@ -40,8 +43,8 @@ export class ListSource {
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
     /**
-     * Called when a refresh fails with a new error, when a refresh succeeds after a failure, and when the rejected
-     * entries change.
+     * Called when a refresh fails with a new error, when a refresh succeeds after a failure, when the rejected entries
+     * change, and when the disk fails or the copy on disk is unusable.
      */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
@@ -51,7 +54,7 @@ export class ListSource {
     this.seen = new FirstSeen(seenPathOf(dataDir, settings.id), this.state.origin);
   }
 
-  /** Whether a version is in use, fetched or loaded from disk. */
+  /** Whether a version of the list is in use, either fetched or loaded from disk. */
   get isLoaded(): boolean {
     return this.content !== undefined;
   }
@@ -67,15 +70,15 @@ export class ListSource {
 
   /**
    * Returns since when the list has had an entry, and since when this service has read the list.
-   * @param match the entry as the list wrote it; undefined returns only `watchedSince`
-   * @returns undefined if the list is not tracked or the disk fails
+   * @param match the entry as the list wrote it; if undefined, only `watchedSince` is returned
+   * @returns undefined if no first-seen times are stored for the list, or the disk fails
    */
   async seenSince(match: string | undefined): Promise<Seen | undefined> {
     const entry = match === undefined ? undefined : readEntry(match, this.suffixes, kindsOf(this.settings.format));
     return this.seen.find(typeof entry === 'object' ? entry.key : undefined).catch(() => undefined);
   }
 
-  /** Loads the copy on disk if it has the same origin. */
+  /** Loads the copy on disk if it has the origin of the settings: format, verdict, and URL or path. */
   async load(): Promise<void> {
     const state = await this.copy.readState();
     if (state?.origin !== this.state.origin || state.fetchedAt === undefined) return;
@@ -89,17 +92,17 @@ export class ListSource {
     }
   }
 
-  /** Refreshes periodically until `signal` aborts. */
-  async follow(signal: AbortSignal): Promise<void> {
+  /** Refreshes the list periodically until `signal` aborts. */
+  async refreshPeriodically(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // Jitter of 5 %, so that instances that started together do not send requests together.
-      const regularly = this.settings.refreshSeconds * 1_000 * (0.95 + Math.random() * 0.1);
-      await pause(this.isFailing ? this.backoff.next() : regularly, signal);
+      // The pause has a jitter of 5 %, so that instances that started together do not send requests together.
+      const regularPauseMs = this.settings.refreshSeconds * 1_000 * (0.95 + Math.random() * 0.1);
+      await pause(this.isFailing ? this.backoff.next() : regularPauseMs, signal);
       if (!signal.aborted) await this.refresh(signal);
     }
   }
 
-  /** Fetches the list once. If this fails, the version in use stays. Never rejects. */
+  /** Fetches the list once. If the fetch fails, the version in use is kept. Never rejects. */
   async refresh(stop: AbortSignal): Promise<void> {
     const { id } = this.settings;
     try {
@@ -125,7 +128,8 @@ export class ListSource {
       if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
       this.backoff.reset();
-      // Saved before the copy: once the validators are saved, the next response may be "not modified".
+      // First-seen times are saved before the copy: if the process ends between the two calls, no entry of the saved
+      // copy is without its time.
       await this.saveFirstSeen();
       await this.saveCopy(true);
     } catch (error) {
@@ -138,7 +142,7 @@ export class ListSource {
     }
   }
 
-  /** Logs the rejected entries, but only if they changed: a list may have the same errors for years. */
+  /** Logs the rejected entries only if they have changed, because a list may have the same errors for years. */
   private reportRejected(): void {
     const { id, rejected = [], refused } = this.state;
     const reasons = rejected.map(describeRejected).join(', ');
@@ -154,7 +158,7 @@ export class ListSource {
       const { body, ...fetched } = await fetchList(url, { timeoutMs, maxBytes, validators }, stop);
       return { ...fetched, body: body && this.copy.record(body) };
     }
-    // A local file is not copied, because it will still exist at the next start.
+    // A local file is not copied, because the file itself can be read at the next start.
     const { mtimeMs, size } = await stat(file!);
     const etag = `${mtimeMs}-${size}`;
     if (etag === validators.etag) return { validators };

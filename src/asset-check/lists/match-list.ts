@@ -1,12 +1,12 @@
 import { type ParentPage, parentPages } from '../../assets/parent-pages.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, hosted, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
+import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
 import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH, flagsForSubdomains, flagsForHost } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Format, kindsOf, type ListContent } from './parse-list.js';
 import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
-/** The text whose hashes `matchList` needs: the account or the host. */
+/** Returns the text whose hashes `matchList` needs: the account or the host. */
 export const lookupText = (reading: ParsedContent): string => reading.account ?? reading.host ?? '';
 
 const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
@@ -50,8 +50,8 @@ const matchAccount = (account: string, { table }: ListContent, hash: number): So
 };
 
 /**
- * Looks up a payment. In order of precedence: a BLOCKED entry for the other account that the payment involves, an entry
- * for the account with its tag, an entry for the whole account.
+ * Looks up a payment. The first entry that the list has determines the result: a BLOCKED entry for the other account
+ * that the payment involves, an entry for the account with its tag, or an entry for the whole account.
  */
 const matchPayment = (
   { account, involved, name }: ParsedContent,
@@ -67,7 +67,7 @@ const matchPayment = (
 const PAGE = 'PAGE:';
 const URL_KEY = 'URL:';
 const IPFS = 'IPFS:';
-/** A page is looked up under this many hosts: its own and parent domains, as in Safe Browsing. */
+/** Maximum number of hosts under which a page is looked up: its own host and parent domains, as in Safe Browsing. */
 const MAX_PAGE_HOSTS = 5;
 
 /** Looks up the key of a page, a profile or IPFS content. */
@@ -85,7 +85,7 @@ const findKey = (
   return { status: statusOf(flags), match: match === key ? key.slice(key.indexOf(':') + 1) : match };
 };
 
-/** Looks up IPFS content by its CID, regardless of the gateway that serves it. */
+/** Looks up IPFS content by its CID, regardless of the gateway that serves the content. */
 const matchIpfsContent = ({ keys }: ParsedContent, content: ListContent): SourceResult | undefined => {
   const key = keys.find((candidate) => candidate.startsWith(IPFS));
   return key === undefined ? undefined : findKey(key, content);
@@ -140,7 +140,7 @@ const matchPageOfParentHost = (
 /** Converts the result of a host to the result that pages and mailboxes on the host inherit. */
 const inherited = (result: SourceResult, host: string, suffixes: HostingSuffixes): SourceResult => {
   if (result.status === 'UNKNOWN' || result.reason === 'parent-domain') return result;
-  if (host.length <= suffixes.boundaryOf(host).suffix.length) return hosted(result.match!);
+  if (host.length <= suffixes.boundaryOf(host).suffix.length) return hostingResult(result.match!);
   return { ...result, reason: 'parent-domain', matchedLength: host.length };
 };
 
@@ -169,7 +169,7 @@ const resultOfUnlistedHost = (
   reading: ParsedContent,
 ): SourceResult => {
   if (reading.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
-  // Only a host can be an imitation, not a page or mailbox on it.
+  // Only a host can be an imitation, not a page or mailbox on the host.
   const imitated = format === 'metamask' && !reading.isOnHost ? fuzzy?.find(host) : undefined;
   return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
 };
@@ -178,17 +178,18 @@ const spellingOf = (host: string, index: number, { table }: ListContent, { start
   table.originalSpelling(host, starts[index]!, hashes[index]!);
 
 /**
- * Returns the result of a page or profile on a listed shared host: an entry for the host does not apply to its pages.
+ * Returns the result of a page or profile on a listed shared host. An entry for a shared host does not apply to the
+ * pages on the host.
  */
 const resultOfSharedHost = (host: string, content: ListContent, hashes: SuffixHashes): SourceResult => {
   let nearest = hashes.count - 1;
   while (hashes.flags[nearest] === 0) nearest -= 1;
-  return hosted(spellingOf(host, nearest, content, hashes));
+  return hostingResult(spellingOf(host, nearest, content, hashes));
 };
 
 /**
  * Returns the result of the nearest matching entry: an exact entry first, then entries for parent domains, longest
- * first. ALLOWED takes precedence over BLOCKED in the same entry.
+ * first. If an entry is both ALLOWED and BLOCKED, it counts as ALLOWED.
  * @param wanted the flags to consider
  * @returns undefined if no entry with a wanted flag matches
  */
@@ -208,7 +209,7 @@ const matchNearest = (
     const match = spellingOf(host, index, content, hashes);
     const matchedLength = host.length - starts[index]!;
     // An entry for a hosting suffix or a public suffix does not apply to the names under it.
-    if (matchedLength <= suffixes.boundaryOf(host).suffix.length) return hosted(match);
+    if (matchedLength <= suffixes.boundaryOf(host).suffix.length) return hostingResult(match);
     return { status: statusOf(flags), reason: 'parent-domain', match, matchedLength };
   }
   return undefined;

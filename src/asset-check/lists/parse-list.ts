@@ -15,7 +15,7 @@ export type Format = (typeof FORMATS)[number];
 export interface ListContent {
   readonly table: HostTable;
   readonly fuzzy?: FuzzyList;
-  /** Number of entries that are a page, a profile or IPFS content. */
+  /** Number of entries for a page, a profile or IPFS content. */
   readonly pages: number;
   readonly rejected: readonly RejectedEntries[];
 }
@@ -30,7 +30,7 @@ export const kindsOf = (format: Format): EntryKinds => ({
 const BLOCKING_ADDRESS = /^(?:0\.0\.0\.0|127\.\d+\.\d+\.\d+|::1?)$/;
 
 /**
- * Parses a list in slices, so that other requests are served in between.
+ * Parses a list in slices, so that the event loop can serve other requests in between.
  * @param verdict the status of entries in formats without a verdict per entry
  * @throws InvalidList if the list has no usable entries, or if the document is not a list
  */
@@ -56,7 +56,7 @@ export const parseList = async (
 };
 
 /**
- * Reads a line of a hosts file. A line with another address than a blocking one redirects its names, and is rejected.
+ * Reads a line of a hosts file. A line whose address is not a blocking address redirects its names, and is rejected.
  */
 const addHostsLine = (text: string, collector: Collector, flags: number): boolean => {
   const [address = '', ...names] = text.split(/\s+/);
@@ -68,7 +68,7 @@ const addHostsLine = (text: string, collector: Collector, flags: number): boolea
     collector.reject('redirect', text);
     return true;
   }
-  // Comment marks of other formats: words after a mark are not names to block.
+  // `;` and `//` are the comment marks of other formats. Words after such a mark are not names to block.
   const comment = names.findIndex((name) => /^(?:;|\/\/$)/.test(name));
   if (comment !== -1) collector.reject('unreadable', text);
   const blocked = comment === -1 ? names : names.slice(0, comment);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Random per process, so that an attacker cannot craft entries or hosts whose hashes collide. */
+/** The seed is random in each process, so that an attacker cannot craft entries or hosts whose hashes collide. */
 const SEED = randomBytes(4).readUInt32LE();
 const DOT = 0x2e;
 /** A DNS name has at most 127 labels. */
@@ -32,8 +32,8 @@ export const hashOfText = (text: string): number => {
 };
 
 /**
- * Returns each parent domain of a host that has at least two labels, shortest first: where it starts in the host, and
- * `hashOfText(prefix + domain)`. Makes one pass from right to left.
+ * Returns the parent domains of a host that have at least two labels, shortest first. Each item has the index in the
+ * host where the domain starts, and `hashOfText(prefix + domain)`. Makes one pass over the host from right to left.
  * @param from index in the host where the pass ends
  */
 export const hashesAbove = (host: string, from: number, prefix: string): { start: number; hash: number }[] => {
@@ -55,14 +55,15 @@ export const hashesAbove = (host: string, from: number, prefix: string): { start
 
 /**
  * The hashes of a text and of each of its parent domains with at least two labels, computed in one pass from right to
- * left. The next `read` overwrites them, which avoids allocations: use them before awaiting anything.
+ * left. To avoid allocations, the next `read` overwrites the hashes, so a caller must use them before it awaits
+ * anything.
  */
 export class SuffixHashes {
   /** Number of suffixes, shortest first; the last suffix is the text itself. */
   count = 0;
   readonly starts = new Uint16Array(MAX_LABELS);
   readonly hashes = new Uint32Array(MAX_LABELS);
-  /** Flags of each suffix in the list that is being searched; overwritten by the next list. */
+  /** The flags of each suffix in the list that is being searched. The search of the next list overwrites the flags. */
   readonly flags = new Uint8Array(MAX_LABELS);
 
   read(text: string, withParents: boolean): void {

@@ -1,6 +1,6 @@
 /** Number of consecutive failures that opens the breaker. */
 const FAILURE_THRESHOLD = 5;
-/** How long the breaker stays open before one request may probe the source. ms */
+/** How long the breaker stays open before one request may probe the source, in ms. */
 const OPEN_MS = 10_000;
 
 /** Skips requests to a source that keeps failing. */
@@ -16,7 +16,9 @@ export class CircuitBreaker {
     return this.failures >= FAILURE_THRESHOLD;
   }
 
-  /** Returns whether the source may be called now. While the breaker is half-open, only one caller may. */
+  /**
+   * Returns whether the source may be called now. While the breaker is half-open, only one caller may call the source.
+   */
   allows(): boolean {
     if (this.failures < FAILURE_THRESHOLD) return true;
     if (this.isProbing || this.now() < this.openUntil) return false;

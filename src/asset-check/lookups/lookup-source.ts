@@ -7,7 +7,7 @@ import { finishesWithin } from '../../flow/deadline.js';
 import { Semaphore } from '../../flow/semaphore.js';
 import type { LookupSettings } from '../sources/sources-file.js';
 
-/** How long a result is cached. ms */
+/** How long a result is cached, in ms. */
 const CACHE_TTL_MS = 30_000;
 const MAX_CACHED = 10_000;
 /** Maximum number of concurrent requests to one source; further requests wait. */
@@ -66,8 +66,8 @@ export class LookupSource {
   private async request(content: string, key: string, deadline: number): Promise<SourceResult> {
     await this.requests.acquire();
     try {
-      // Checked after waiting for a slot, because the deadline may have passed or the breaker may have opened
-      // meanwhile.
+      // The deadline and the breaker are checked after waiting for a slot, because the deadline may have passed or the
+      // breaker may have opened meanwhile.
       const isLate = performance.now() >= deadline;
       if (isLate || !this.breaker.allows()) {
         this.onOutcome(isLate ? 'timeout' : 'skipped');
@@ -111,7 +111,7 @@ export class LookupSource {
   }
 }
 
-/** `fetch` throws a generic error; its `cause` has the reason. */
+/** Returns the `cause` of an error of `fetch`, because the error itself is generic. */
 const causeOf = (error: unknown): unknown =>
   error instanceof Error && error.cause !== undefined ? error.cause : error;
 

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { parentPages } from '../../assets/parent-pages.js';
 import { addressKey, assetKey, urlKey } from '../../assets/asset-key.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, hosted, NOT_FOUND, type SourceResult } from '../source-result.js';
+import { FAILED, hostingResult, NOT_FOUND, type SourceResult } from '../source-result.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import { hashesAbove } from '../lists/suffix-hashes.js';
@@ -15,7 +15,10 @@ import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
-/** Pause after the statuses exceeded the memory limit, because each attempt reads all of them again. */
+/**
+ * The pause after the statuses exceeded the memory limit. The pause is long, because each attempt reads all statuses
+ * again.
+ */
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
 const MAX_NAME_LENGTH = 253;
 
@@ -25,14 +28,14 @@ type Row = RowOf<typeof STATUS_CHANGES>;
 type LastEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
 
 /**
- * The state of the table that the rows were read from. If anything but new events changed the state, all rows are read
- * again.
+ * The state of the table from which rows were read. If anything other than new events changes the state, all rows are
+ * read again.
  */
 interface SourceState {
   readonly table: string | null;
   readonly parked: string;
   readonly checkpoint: number;
-  /** Undefined if the projection has applied no event, or the log does not have the event. */
+  /** Undefined if the projection has not applied an event yet, or if the log no longer has the event. */
   readonly lastEvent: LastEvent | undefined;
 }
 
@@ -46,8 +49,8 @@ interface Snapshot {
 }
 
 /**
- * Keeps this service's own asset statuses in memory. All rows are read at the start; then changes are polled four times
- * a second. While the database is unavailable, the statuses read last stay in use.
+ * Keeps this service's own asset statuses in memory. All rows are read at the start, and changes are then polled four
+ * times a second. While the database is unavailable, the statuses that were read last stay in use.
  */
 export class OwnStatuses {
   private snapshot: Snapshot;
@@ -60,9 +63,9 @@ export class OwnStatuses {
     private readonly pool: Pool,
     private readonly log: Pick<EventLog, 'readStream'>,
     private readonly suffixes: HostingSuffixes,
-    /** Maximum memory of the statuses. Twice as much is used while all rows are read again. */
+    /** Maximum memory of the statuses in bytes. Twice as much memory is used while all rows are read again. */
     private readonly maxBytes: number,
-    /** Called when refreshing starts to fail and when it works again. */
+    /** Called when refreshing starts to fail, and when refreshing works again. */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
     this.snapshot = this.emptySnapshot();
@@ -82,7 +85,7 @@ export class OwnStatuses {
     return this.snapshot.statuses.bytes;
   }
 
-  /** ms since the last successful read; undefined if there was none. */
+  /** Time since the last successful read, in ms; undefined if no read has succeeded yet. */
   get age(): number | undefined {
     return this.readAt === undefined ? undefined : performance.now() - this.readAt;
   }
@@ -115,7 +118,7 @@ export class OwnStatuses {
     if (host === undefined) return NOT_FOUND;
     if (isSharedHost) {
       const carrier = this.snapshot.statuses.get(urlKey(host)) ?? this.nearestParent(host)?.status;
-      return carrier === undefined ? NOT_FOUND : hosted(carrier.match);
+      return carrier === undefined ? NOT_FOUND : hostingResult(carrier.match);
     }
     if (!isDnsName) return NOT_FOUND;
     const status = isOnHost ? this.snapshot.statuses.get(urlKey(host)) : undefined;
@@ -123,14 +126,15 @@ export class OwnStatuses {
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
     if (parent.matchedLength > boundary.suffix.length) return inherited(parent.status, parent.matchedLength);
-    // Names under the same public or hosting suffix belong to different people, so they do not inherit its status.
+    // Names under the same public or hosting suffix belong to different people, so they do not inherit the status of
+    // the suffix.
     return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.matchedLength))
-      ? hosted(parent.status.match)
+      ? hostingResult(parent.status.match)
       : NOT_FOUND;
   }
 
-  /** Polls until `signal` aborts. */
-  async follow(signal: AbortSignal): Promise<void> {
+  /** Polls changes until `signal` aborts. */
+  async pollUntilStopped(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     while (!signal.aborted) {
       const isRead = await this.refresh();
@@ -141,7 +145,7 @@ export class OwnStatuses {
 
   /**
    * Reads changes unless the statuses already include `position` of the log.
-   * @throws Unavailable if the statuses still do not include `position`
+   * @throws Unavailable if the statuses do not include `position` after the read
    */
   async catchUpTo(position: number): Promise<void> {
     if (this.position >= position) return;
@@ -151,7 +155,7 @@ export class OwnStatuses {
   }
 
   /**
-   * Reads changes. Concurrent calls share one read that starts after the calls. Never rejects; returns whether it
+   * Reads changes. Concurrent calls share one read that starts after the calls. Never rejects; returns whether the read
    * succeeded.
    */
   async refresh(): Promise<boolean> {
@@ -177,7 +181,7 @@ export class OwnStatuses {
       const rows = await STATUS_CHANGES.run(this.pool, { position, assetHash, passed: known?.checkpoint ?? -1 });
       const state = await this.stateOf(rows[0]!, known);
       if (state === undefined) {
-        // The new snapshot replaces the one in use only when it is complete.
+        // The new snapshot replaces the snapshot in use only when the new snapshot is complete.
         snapshot = this.emptySnapshot();
         continue;
       }
@@ -197,8 +201,8 @@ export class OwnStatuses {
   }
 
   /**
-   * Returns the state that a page of rows was read from. The log is read after the page: events lost before the page
-   * are detected now, and events lost later are detected with the next page.
+   * Returns the state that a page of rows was read from. The log is read after the page, so that events that were lost
+   * before the page was read are detected now. Events that are lost later are detected with the next page.
    * @returns undefined if the state does not continue `known`, so that all rows must be read again
    */
   private async stateOf(row: Row, known: SourceState | undefined): Promise<SourceState | undefined> {
@@ -208,7 +212,8 @@ export class OwnStatuses {
     if (known.lastEvent !== undefined && !(await this.isInLog(known.lastEvent))) return undefined;
     const isSame = checkpoint === known.checkpoint && row.eventId === known.lastEvent?.id;
     const lastEvent = isSame ? known.lastEvent : await this.lastEventOf(row);
-    // The previous state has no event to look up in the log, so it is unknown whether this state continues it.
+    // The previous state has no event that could be looked up in the log, so it is unknown whether this state continues
+    // the previous state.
     return known.lastEvent === undefined && lastEvent !== undefined
       ? undefined
       : { table, parked, checkpoint, lastEvent };
@@ -231,7 +236,8 @@ export class OwnStatuses {
 
   /** Finds the nearest parent domain of the host that has a status. */
   private nearestParent(host: string): { readonly status: SourceResult; readonly matchedLength: number } | undefined {
-    // Longer names are not DNS names. The limit keeps the loop short for hosts with thousands of labels.
+    // Names longer than `MAX_NAME_LENGTH` are not DNS names. The limit keeps the loop short for hosts with thousands of
+    // labels.
     const nearestParent = hashesAbove(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
     for (const { start, hash } of nearestParent.reverse()) {
       if (!this.snapshot.statuses.mayHave(hash)) continue;

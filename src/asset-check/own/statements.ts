@@ -1,31 +1,35 @@
 import { nullable, statement, textOf } from '../../postgres/statement.js';
 import type { AssetStatus } from '../../events/types/asset-statuses.js';
 
-/** Rows per read while following the statuses. */
+/** Maximum number of rows that one poll of the statuses reads. */
 export const STATUS_PAGE = 5_000;
 
-/** Identifies the set of parked events up to a position: their number and the sum of the hashes of their ids. */
+/**
+ * An expression that identifies the set of parked events up to a position: the number of the events and the sum of the
+ * hashes of their ids.
+ */
 const parkedUpTo = (position: string): string => `(
         select count(*) || ' ' || coalesce(sum(hashtextextended(event_id::text, 0)), 0) from read.parked_events
         where projection = 'asset-statuses' and position <= ${position}
       )`;
 
 /**
- * Reads the rows changed since a position. Always returns one row that tells whether the rows read earlier are still
- * valid. It has the id of the table, which a rebuild replaces; the set of parked events, because retrying an event
- * changes rows at an earlier position; and the last applied event, which a failover of the database may have lost.
+ * Reads the rows that changed after a position. Each row also tells whether the rows that were read earlier are still
+ * valid; if no row has changed, the statement returns one row without an asset. For this check, a row has the id of the
+ * table, which a rebuild replaces; the set of parked events, because retrying an event changes rows at an earlier
+ * position; and the last applied event, which a failover of the database may have lost.
  */
 export const STATUS_CHANGES = statement(
   'follow-asset-statuses',
   { position: 'bigint', assetHash: 'text', passed: 'bigint' },
   {
     table: nullable('text'),
-    /** The parked events up to `$3`. Events are parked when they are applied, so this set only shrinks. */
+    /** The parked events up to `$3`. An event is parked when the projector reaches it, so this set can only shrink. */
     parkedBefore: 'text',
     /** The parked events up to the checkpoint. */
     parked: 'text',
     checkpoint: 'bigint',
-    /** The last applied event. Null if there is none yet. */
+    /** The stream of the last applied event. Null if no event has been applied yet. */
     stream: nullable('text'),
     revision: nullable('bigint'),
     eventId: nullable('uuid'),
@@ -56,7 +60,10 @@ export const STATUS_CHANGES = statement(
     order by s.position, s.asset_hash`,
 );
 
-/** Reads each asset by index, so that the cost does not depend on the length of the history. */
+/**
+ * Reads the newest entries of assets. Each asset is an index lookup, so that the cost does not depend on the length of
+ * the history.
+ */
 export const NEWEST_STATUS_ENTRIES = statement(
   'asset-status-entries-newest',
   { hashes: 'text[]', organization: 'text', limit: 'bigint' },
@@ -77,10 +84,10 @@ export const NEWEST_STATUS_ENTRIES = statement(
         select substr(review, length($2) + 2) from unnest(e.reviews) review
         where starts_with(review, $2 || ':') order by 1
       ) end as brands
-    from unnest($1::text[]) asked (hash)
+    from unnest($1::text[]) requested (hash)
     cross join lateral (
       select * from read.asset_status_entries
-      where asset_hash = asked.hash and status is not null
+      where asset_hash = requested.hash and status is not null
       order by version desc, event_id desc limit $3
     ) e
     order by e.version desc, e.event_id desc limit $3`,

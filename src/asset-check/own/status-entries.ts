@@ -15,7 +15,7 @@ export interface StatusEntry {
   readonly status: AssetStatus;
   /** ms */
   readonly from: number;
-  /** The brands of the requesting organization that reviewed the asset, sorted. */
+  /** The brands of the requesting organization that reviewed the asset, in alphabetical order. */
   readonly brands: readonly string[];
   /** The asset that the status is for, as upstream reported it. */
   readonly match: string;
@@ -49,7 +49,7 @@ export class StatusEntries {
     }));
   }
 
-  /** Reads the brands from the log for rows that an earlier version wrote without brands. */
+  /** Reads brands from the log, for rows that an earlier version wrote without brands. */
   private async readMissing(rows: readonly Row[], organization: string): Promise<ReadonlyMap<string, string[]>> {
     const brands = new Map<string, string[]>();
     const old = rows.filter((row) => row.brands === null);

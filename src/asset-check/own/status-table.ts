@@ -2,7 +2,7 @@ import { hashOfText } from '../lists/suffix-hashes.js';
 
 export interface StoredStatus {
   readonly status: 'BLOCKED' | 'ALLOWED';
-  /** The asset as it was reported. */
+  /** The asset as upstream reported it. */
   readonly match: string;
   /** ms */
   readonly since: number | undefined;
@@ -21,7 +21,10 @@ const WIDE_KEY = 8;
 const HAS_MATCH = 16;
 const WIDE_MATCH = 32;
 
-/** Flags (1), number of characters of the key (2) and of the match (2), since (8, a double), then the characters. */
+/**
+ * A record has, with sizes in bytes: flags (1), the number of characters of the key (2) and of the match (2), `since`
+ * (8, a double), the characters of the key, and those of the match.
+ */
 const HEADER_BYTES = 13;
 const KEY_LENGTH = 1;
 const MATCH_LENGTH = 3;
@@ -34,7 +37,8 @@ const MAX_FILL = 0.75;
 const GROWTH = 1.5;
 const MIN_GROWTH = 1.05;
 /**
- * A table with a larger share of dead bytes is compacted when it grows. Compacting takes 100 times as long as copying.
+ * A table with a larger share of dead bytes is compacted when it grows. Tables with a smaller share are copied, because
+ * compacting takes 100 times as long.
  */
 const MAX_DEAD_SHARE = 1 / 3;
 const TWO_TO_32 = 4_294_967_296;
@@ -49,7 +53,7 @@ const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
 /**
  * Maps keys to statuses in about 60 bytes each: a pool of records, and an open-addressing hash table with the offset
  * and hash of each record. Keys are compared character by character, so that equal hashes do not confuse two assets. A
- * record that was replaced or removed takes memory until the pool is compacted.
+ * replaced or removed record takes memory until the pool is compacted.
  */
 export class StatusTable {
   /** Offset 0 is unused, because it marks an empty slot. */
@@ -57,7 +61,7 @@ export class StatusTable {
   private end = 1;
   private slots = new Uint32Array(64);
   private hashes = new Uint32Array(64);
-  /** Slots in use, removed entries included. */
+  /** Number of slots in use, including those of removed entries. */
   private usedSlots = 0;
   private entries = 0;
   /** Bytes of the pool that belong to replaced and removed records. */
@@ -65,7 +69,10 @@ export class StatusTable {
   /** Element n is 1 if a key of length n was ever set. */
   private readonly keyLengths = new Uint8Array(MAX_CHARACTERS + 1);
 
-  /** @param maxBytes limit for pool and slots; exceeded only while the table grows, because two copies exist then */
+  /**
+   * @param maxBytes the limit for pool and slots, which is exceeded only while the table grows, because two copies then
+   *   exist
+   */
   constructor(private readonly maxBytes: number) {}
 
   get size(): number {
@@ -76,7 +83,7 @@ export class StatusTable {
     return this.pool.length + this.slots.length * SLOT_BYTES;
   }
 
-  /** Returns false if no key has this hash (from `hashOfText`). */
+  /** Returns false if no key has this hash, which is a result of `hashOfText`. */
   mayHave(hash: number): boolean {
     const { slots, hashes } = this;
     let slot = Math.floor((hash / TWO_TO_32) * slots.length);
@@ -85,7 +92,7 @@ export class StatusTable {
   }
 
   get(key: string): StoredStatus | undefined {
-    // Avoids hashing a long key if no key of its length exists.
+    // If no key of this length exists, a long key need not be hashed.
     if (!this.keyLengths[key.length]) return undefined;
     const at = this.slots[this.slotOf(key, hashOfText(key))]!;
     const { pool } = this;
@@ -190,7 +197,7 @@ export class StatusTable {
     const isDense = this.deadBytes <= this.end * MAX_DEAD_SHARE;
     const capacityFor = (records: number): number => Math.max(64, Math.ceil(((records + 1) * GROWTH) / MAX_FILL));
     const [whole, compact] = [capacityFor(this.usedSlots), capacityFor(this.entries)];
-    // Without spare room, every further change would copy the whole table.
+    // A table without spare room does not fit, because every further change would copy the whole table.
     const fits = (bytes: number, capacity: number): boolean =>
       (bytes + needed) * MIN_GROWTH <= limit - capacity * SLOT_BYTES;
     const sizeOf = (bytes: number, capacity: number): number =>

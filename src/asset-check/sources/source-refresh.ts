@@ -20,11 +20,13 @@ import {
   type SourcesSettings,
 } from './sources-file.js';
 
-/** Maximum time that the start waits for local data: own statuses, files and copies on disk. ms */
+/** Maximum time in ms that the start waits for local data: own statuses, files and copies on disk. */
 const LOCAL_SOURCES_TIMEOUT_MS = 2_000;
-/** Maximum time that the start waits for downloads. A list that arrives later is used from then on. ms */
+/**
+ * Maximum time in ms that the start waits for downloads. A list that arrives later is used as soon as it is complete.
+ */
 const REMOTE_LISTS_TIMEOUT_MS = 150;
-/** If the own statuses are older, readiness is `degraded`. ms */
+/** Maximum age of the own statuses in ms. If they are older, readiness is `degraded`. */
 const STALE_AFTER_MS = 5_000;
 
 /** Creates the configured sources and keeps them current while the process runs. */
@@ -35,7 +37,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
   private readonly lists: readonly ListSource[];
-  /** This service's own statuses; undefined if disabled. */
+  /** This service's own statuses; undefined if their source is disabled. */
   readonly own: OwnStatuses | undefined;
   private polling: Promise<unknown> | undefined;
 
@@ -66,7 +68,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         if (error !== undefined) failures.failed(error);
       });
     };
-    const of = (settings: SourceSettings): Source['of'] => {
+    const connect = (settings: SourceSettings): Source['of'] => {
       if (settings.kind === 'own') return { kind: 'own', statuses: own };
       if (settings.kind === 'http') return { kind: 'http', lookUp: lookUpOf(settings) };
       return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, report) };
@@ -76,7 +78,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
       id: settings.id,
       mode: settings.mode,
       appeal: settings.appeal,
-      of: of(settings),
+      of: connect(settings),
     }));
     this.own = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED') ? own : undefined;
     this.lists = this.sources.flatMap(({ of: source, mode }) =>
@@ -103,9 +105,9 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     this.polling = Promise.all([
       ...this.lists.map(async (list, index) => {
         await remote[index];
-        await list.follow(signal);
+        await list.refreshPeriodically(signal);
       }),
-      this.own?.follow(signal),
+      this.own?.pollUntilStopped(signal),
     ]);
   }
 
@@ -123,8 +125,8 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     ];
     this.logger.warn(
       others.length === 0
-        ? 'No list could be read; every verdict is UNKNOWN until one is.'
-        : `No list could be read; verdicts come from ${others.join(' and ')} alone.`,
+        ? 'No list could be read; every verdict is UNKNOWN until a list can be read.'
+        : `No list could be read; verdicts come only from ${others.join(' and ')}.`,
     );
   }
 
@@ -136,18 +138,19 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         if (age === undefined) return { state: 'unavailable', detail: 'The asset statuses have not been read yet' };
         return { state: age > STALE_AFTER_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
       });
-    // A missing list does not make an instance unready, because every other instance would be unready too.
+    // An instance without a list is ready but degraded. If it were unready, all instances would be unready, because
+    // they miss the same list.
     readiness.register('lists', () => ({
       state: lists.every(({ isLoaded }) => isLoaded) ? 'ok' : 'degraded',
       detail: Object.fromEntries(
         lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
       ),
     }));
-    const gauge = <Of extends ListSource | LookupSource>(
+    const gauge = <Measured extends ListSource | LookupSource>(
       name: string,
       help: string,
-      of: readonly Of[],
-      value: (source: Of) => number | undefined,
+      measuredSources: readonly Measured[],
+      value: (source: Measured) => number | undefined,
     ): Gauge =>
       new Gauge({
         name,
@@ -156,7 +159,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         registers: [registry],
         collect() {
           this.reset();
-          for (const source of of) {
+          for (const source of measuredSources) {
             const measured = value(source);
             if (measured !== undefined) this.set({ source: source.settings.id }, measured);
           }

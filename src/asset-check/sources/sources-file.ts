@@ -3,20 +3,20 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigError } from '../../runtime/config.js';
 import { readUrl } from '../../runtime/read-url.js';
-import { type Mode, MODES } from '../source-result.js';
+import { type SourceMode, SOURCE_MODES } from '../source-result.js';
 import { readSuffix } from '../lists/hosting-suffixes.js';
 import { type Format, FORMATS } from '../lists/parse-list.js';
 
 interface Named {
   readonly id: string;
-  readonly mode: Mode;
+  readonly mode: SourceMode;
   /** Where owners of wrongly listed assets can appeal. */
   readonly appeal?: string;
 }
 
 export interface OwnSettings extends Named {
   readonly kind: 'own';
-  /** Maximum memory for this service's own statuses. */
+  /** Maximum memory for this service's own statuses, in bytes. */
   readonly maxBytes: number;
 }
 
@@ -44,7 +44,7 @@ export interface LookupSettings extends Named {
 export type SourceSettings = OwnSettings | ListSettings | LookupSettings;
 
 export interface SourcesSettings {
-  /** Maximum time that a check waits for lookups. ms */
+  /** Maximum time in ms that a check waits for lookups. */
   readonly budgetMs: number;
   readonly hostingSuffixes: readonly string[];
   readonly sources: readonly SourceSettings[];
@@ -122,7 +122,7 @@ class Fields {
         if (found === undefined && isUsed) this.reject(path, `uses \${${variableName}}, which is not set`);
         return found ?? '';
       });
-      // The message does not quote the value, which may be a secret.
+      // The error message does not quote the value, because the value may be a secret.
       if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[header.toLowerCase()]!))
         this.reject(path, 'has characters that a header cannot have');
     }
@@ -136,7 +136,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const readSource = (fields: Fields, folder: string, variable: Config['variable']): SourceSettings => {
   const kind = fields.oneOf('kind', ['own', 'list', 'http']);
   const id = fields.text('id', ID, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit');
-  const mode = fields.oneOf('mode', MODES, 'ENABLED');
+  const mode = fields.oneOf('mode', SOURCE_MODES, 'ENABLED');
   const appeal = fields.has('appeal') && kind !== 'own' ? fields.webAddress('appeal') : undefined;
   if (kind === 'own') {
     fields.only([...COMMON, 'maxBytes']);
@@ -170,7 +170,7 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
 };
 
 /**
- * Reads the sources file, whose sources a check queries in order.
+ * Reads the sources file. A check queries the sources in the order of the file.
  * @throws ConfigError that names the invalid field
  */
 export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>): SourcesSettings => {

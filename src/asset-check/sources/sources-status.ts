@@ -1,5 +1,5 @@
 import type { Config } from '../../runtime/config.js';
-import type { Mode } from '../source-result.js';
+import type { SourceMode } from '../source-result.js';
 import { withoutSecrets } from '../lists/list-address.js';
 import { ListCopy, type ListState } from '../lists/list-copy.js';
 import { readSourcesFile } from './sources-file.js';
@@ -8,10 +8,10 @@ type Saved = Pick<ListState, 'id' | 'entries' | 'refused' | 'rejected' | 'lastEr
 
 /** The state of a list, as shown to an operator. */
 export interface ListStatus extends Saved {
-  readonly mode: Mode;
+  readonly mode: SourceMode;
   /** The path of the list, or its URL without user, password, query and fragment. */
   readonly from: string;
-  /** Time since the list was last known to be current; absent if it was never read. */
+  /** Time since the list was last known to be current; absent if the list was never read. */
   readonly ageSeconds?: number;
 }
 

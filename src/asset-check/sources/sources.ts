@@ -1,5 +1,5 @@
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, type Mode, type SourceResult, NOT_QUERIED } from '../source-result.js';
+import { FAILED, type SourceMode, type SourceResult, NOT_QUERIED } from '../source-result.js';
 import type { AttributedResult } from '../verdict.js';
 import { lookupText } from '../lists/match-list.js';
 import type { ListSource } from '../lists/list-source.js';
@@ -10,7 +10,7 @@ import type { SuffixHashes } from '../lists/suffix-hashes.js';
 /** One configured source. */
 export interface Source {
   readonly id: string;
-  readonly mode: Mode;
+  readonly mode: SourceMode;
   readonly appeal?: string;
   readonly of:
     | { readonly kind: 'own'; readonly statuses: OwnStatuses }
@@ -37,7 +37,8 @@ export const querySources = (
   query: SourceQuery,
   onFailure: (source: string, error: unknown) => void,
 ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> => {
-  // Computed once for all lists. The buffer can be reused for the next query, because lists are queried synchronously.
+  // The hashes are computed once for all lists. The next query can reuse the buffer, because lists are queried
+  // synchronously.
   query.hashes.read(lookupText(query.reading), query.reading.isDnsName);
   let isPending = false;
   const results = sources.map((source) => {

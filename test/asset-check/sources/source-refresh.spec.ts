@@ -6,7 +6,7 @@ import { Logger } from '@nestjs/common';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 
-const SENTENCE = "No list could be read; verdicts come from this service's own statuses alone.";
+const SENTENCE = "No list could be read; verdicts come only from this service's own statuses.";
 
 describe('Lists that were never read', () => {
   let folder: string;
