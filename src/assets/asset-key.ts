@@ -9,8 +9,8 @@ import { profileName } from './profiles/bare-name.js';
 import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
 
 /**
- * Must be incremented if the key of any valid content changes; read models that store keys are then rebuilt.
- * `test/assets/pinned-keys.json` has keys of this version.
+ * The version must be incremented if the key of any valid content changes. Read models that store keys are then
+ * rebuilt. `test/assets/pinned-keys.json` has keys of this version.
  */
 export const KEY_VERSION = 3;
 
@@ -86,7 +86,8 @@ const mailbox = (name: string, host: string): string => {
 };
 
 /**
- * @returns the first 128 bits of the SHA-256 of the asset's key, in hex. Permanent, because streams are named by it.
+ * @returns the first 128 bits of the SHA-256 of the asset's key, in hex. The hash must never change, because it is part
+ *   of the names of streams.
  */
 export const assetHash = (asset: Asset): string => hashOfKey(assetKey(asset));
 

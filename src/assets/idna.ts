@@ -12,12 +12,14 @@ interface Tr46 {
 const OPTIONS = { checkJoiners: true };
 
 const require = createRequire(import.meta.url);
-/** Loaded at the first use: its tables take 5 MB, and many processes never parse a non-ASCII name. */
+/**
+ * The module is loaded at the first use, because its tables take 5 MB and many processes never parse a non-ASCII name.
+ */
 let tr46: Tr46 | undefined;
 
 /**
- * Converts a non-ASCII name to ASCII. The result is equal on every version of Node, unlike that of the URL parser of
- * Node, because keys must not depend on the version.
+ * Converts a non-ASCII name to ASCII. Keys must not depend on the version of Node, so this function is used instead of
+ * the URL parser of Node, whose results differ between versions.
  * @param name a short name: the time grows with the number of labels and the square of their length
  * @returns undefined if the name is not valid
  */

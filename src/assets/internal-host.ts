@@ -7,7 +7,10 @@ const PRIVATE_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arp
 export const isInternalHost = (host: string, isName: boolean): boolean =>
   isName ? PRIVATE_NAMES.test(host) : isInternalAddress(host);
 
-/** Schemes of addresses of the browser or the machine, including `view-source:` and `blob:` before a web address. */
+/**
+ * Schemes of addresses inside the browser or on the machine. `view-source:` and `blob:` are internal even if a web
+ * address follows them.
+ */
 const INTERNAL_SCHEME =
   /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
 /** @param text text after `refang` */

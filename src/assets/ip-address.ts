@@ -46,7 +46,7 @@ const BLOCKS = NOT_PUBLIC.map(([block, use]) => ({ range: ipaddr.parseCIDR(block
 
 type Use = 'public' | 'internal' | 'unused';
 
-/** The first matching row decides. */
+/** Returns the use of an address according to the first matching block. */
 const useOf = (address: Address): Use => {
   const found = BLOCKS.find(({ range }) => range[0].kind() === address.kind() && address.match(range));
   return found?.use ?? 'public';
@@ -56,7 +56,10 @@ const MAPPED = ipaddr.IPv6.parseCIDR('::ffff:0:0/96');
 /** The NAT64 prefix for global use (RFC 6052). The prefix for local use, 64:ff9b:1::/48, is not public. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
-/** Deprecated by RFC 4291; does not include `::` and `::1`. */
+/**
+ * IPv4-compatible addresses, which RFC 4291 deprecates. `::` and `::1` are in this block but are not IPv4-compatible
+ * addresses.
+ */
 const COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
 
@@ -74,7 +77,7 @@ const embedded = (address: Address): ipaddr.IPv4 | undefined => {
   return address.match(MAPPED) || address.match(NAT64) || isCompatible ? new ipaddr.IPv4(bytes.slice(12)) : undefined;
 };
 
-/** Returns the client address in a Teredo address, where its bits are inverted. */
+/** Returns the client address in a Teredo address, which contains the address with inverted bits. */
 const teredoClient = (address: Address): ipaddr.IPv4 | undefined =>
   address instanceof ipaddr.IPv6 && address.match(TEREDO)
     ? new ipaddr.IPv4(
@@ -96,7 +99,8 @@ export const canonicalAddress = (text: string): string | undefined => {
 };
 
 /**
- * Returns the use of an IP address or of the IPv4 address that it embeds; undefined if the text is not an IP address.
+ * Returns the use of an IP address or, if the address embeds an IPv4 address, of the IPv4 address; undefined if the
+ * text is not an IP address.
  */
 const useOfText = (text: string): Use | undefined => {
   const address = parse(text);

@@ -7,12 +7,12 @@ import { type Location, pathOf } from './location.js';
 const ANY_BASE = base36.decoder.or(base16.decoder);
 
 /** Minimum number of characters of a CID, except for inline CIDs, which contain the content. */
-const LEAST_CID = 46;
-const LEAST_INLINE_CID = 8;
+const MIN_CID_LENGTH = 46;
+const MIN_INLINE_CID_LENGTH = 8;
 
 /** @returns the CID as version 1 in base 32; undefined if the text is not a CID */
-const readCid = (text: string, least = LEAST_CID): string | undefined => {
-  if (text.length < least || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
+const readCid = (text: string, minLength = MIN_CID_LENGTH): string | undefined => {
+  if (text.length < minLength || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
   try {
     // Case-insensitive bases may be in upper case.
     const cid = /^[kKfF]/.test(text)
@@ -48,17 +48,18 @@ const PUBLISHER_HOST =
 /** Returns the CID in the host name of a gateway. */
 const cidOfHost = (host: string): string | undefined => {
   const below = host.includes('.ipfs.') ? SUBDOMAIN_HOST.exec(host)?.[1] : undefined;
-  if (below !== undefined) return readCid(below, LEAST_INLINE_CID);
-  // Most hosts begin with a shorter label. Without this test, the pattern would take a tenth of the time of a list
-  // lookup.
-  return host.indexOf('.') < LEAST_CID ? undefined : readCid(GATEWAY_HOST.exec(host)?.[1] ?? '');
+  if (below !== undefined) return readCid(below, MIN_INLINE_CID_LENGTH);
+  // This test is for speed: most hosts begin with a shorter label, and matching the pattern takes a tenth of the time
+  // of a list lookup.
+  return host.indexOf('.') < MIN_CID_LENGTH ? undefined : readCid(GATEWAY_HOST.exec(host)?.[1] ?? '');
 };
 
 const GATEWAY_PATH = /^\/+ip[fn]s\/+([^/]+)/i;
 
 /**
- * Returns the CID that a gateway serves: the CID in the host name, otherwise the CID in the path after `/ipfs/`. Deeper
- * segments and paths on hosts of one publisher are ignored, because a publisher can name a folder `ipfs/CID`.
+ * Returns the CID that a gateway serves: the CID in the host name or, if the host name has no CID, the CID in the path
+ * after `/ipfs/`. Deeper segments and paths on hosts of one publisher are ignored, because a publisher can name a
+ * folder `ipfs/CID`.
  * @param path the result of `pathOf`
  */
 export const gatewayCid = ({ host, isName, scheme, rest }: Location, path = pathOf(rest)): string | undefined => {

@@ -1,8 +1,8 @@
 import { type Location, parseDefangedLocation, refang } from './location.js';
 
 /**
- * Web equivalents of app schemes. For platforms whose web links have the name directly after the host, `-/` is
- * inserted, because app links have a command there (`tg://msg`).
+ * Web equivalents of app schemes. Web links of some platforms have the name directly after the host, where an app link
+ * has a command (`tg://msg`). The equivalents of these app links begin with `-/`.
  */
 const APPS: Readonly<Record<string, string>> = {
   tg: 'https://t.me/-/',
@@ -20,9 +20,7 @@ const APPS: Readonly<Record<string, string>> = {
   market: 'https://play.google.com/store/apps/',
   at: 'https://bsky.app/profile/',
 };
-/**
- * An app link. Does not match if a host follows the scheme, because most of these schemes can also precede a web link.
- */
+/** Matches an app link, unless a host follows the scheme, because most of these schemes can also precede a web link. */
 const APP = /^(tg(?=:)|[a-z][a-z.]{0,15}(?=:\/\/)):\/*(?!\/|[^/?#]{0,253}\.)/i;
 const AT = /^at:\/\/(?=[^/])/i;
 /** The SSH form of a Git repository: `git@github.com:NAME/REPOSITORY`. */

@@ -8,7 +8,7 @@ export interface Location {
   readonly host: string;
   /** Whether the host is a DNS name rather than an IP address. */
   readonly isName: boolean;
-  /** The scheme in lower case without the colon; '' if missing. */
+  /** The scheme in lower case without the colon; empty if there is no scheme. */
   readonly scheme: string;
   /** Path, query and fragment, as sent. */
   readonly rest: string;
@@ -19,14 +19,14 @@ const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
 /** Maximum cost of converting a name: distinct characters times length, summed over the labels. */
 const MAX_CONVERSION_WORK = (MAX_NAME_LENGTH + 3) ** 2;
-/** No IPv6 address with brackets, zone and port is longer. */
+/** Maximum length of an IPv6 address with brackets, zone and port. */
 const MAX_IPV6_LENGTH = 128;
 
 const DEFANGED = /[[\](){}]|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 /** Schemes for which the URL parser accepts any number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
-/** A location whose host is already normalized. Any other text goes through the URL parser. */
+/** Matches a location whose host is already normalized. Any other text is parsed with the URL parser. */
 const NORMALIZED_LOCATION = /^(?:(https?):\/\/)?((?!-)(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62})(?=\/|$)/;
 /** A path that is already normalized except for a trailing slash. */
 const NORMALIZED_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
@@ -35,7 +35,8 @@ const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 const BARE_LABELS = /^[a-z0-9_*-]{1,63}(?:\.[a-z0-9_*-]{1,63})*$/;
 
 /**
- * Removes what the URL parser ignores: white space and control characters at the ends, tabs and line breaks anywhere.
+ * Removes the characters that the URL parser ignores: white space and control characters at the ends, tabs and line
+ * breaks anywhere.
  */
 export const trimLikeUrlParser = (text: string): string => {
   let from = 0;
@@ -46,7 +47,10 @@ export const trimLikeUrlParser = (text: string): string => {
   return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
-/** Whether a character is ignored at either end: by the URL parser, or as non-ASCII white space from pasting. */
+/**
+ * Whether a character at either end of a text is ignored: the URL parser ignores the character, or the character is
+ * non-ASCII white space, which pasting may add.
+ */
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
@@ -64,7 +68,7 @@ const refangMemoized = memoizeLastTwo((text) =>
 );
 
 /**
- * Fast path for text that is already normalized, as most content is.
+ * Parses text that is already normalized, as most content is. This is the fast path.
  * @returns undefined if the text must be parsed with `parseDefangedLocation`
  */
 export const parsePlainLocation = (text: string): Location | undefined => {
@@ -90,8 +94,8 @@ export const parseDefangedLocation = memoizeLastTwo((text): Location | undefined
 
 /**
  * @param text text after `trimLikeUrlParser`
- * @returns undefined if the text has no valid host. With a web scheme, the URL parser decides; without one, the host
- *   must also be a possible DNS name
+ * @returns undefined if the text has no valid host. If the text has a web scheme, the URL parser decides; otherwise the
+ *   host must also be a possible DNS name
  */
 export const parseLocation = (text: string): Location | undefined => {
   const plain = parsePlainLocation(text);
@@ -135,7 +139,10 @@ const hostOf = (authority: string, isWeb: boolean): string | undefined => {
   return isWeb || (host.length <= MAX_NAME_LENGTH && BARE_LABELS.test(host)) ? host : undefined;
 };
 
-/** Returns the host that the URL parser of Node finds. Its versions differ for non-ASCII names and punycode. */
+/**
+ * Returns the host that the URL parser of Node finds. The versions of the URL parser differ for non-ASCII names and
+ * punycode.
+ */
 const parsedHost = (address: string): string | undefined => {
   try {
     return new URL(`http://${address}/`).hostname;
@@ -173,7 +180,7 @@ const bracketed = (authority: string): string => {
   return BARE_IPV6.test(address) ? `[${address}]` : address;
 };
 
-/** Replaces an IPv6 address that embeds an IPv4 address by the IPv4 address. */
+/** Returns the IPv4 address if a host is an IPv6 address that embeds an IPv4 address; otherwise returns the host. */
 const canonicalHost = (host: string): string => {
   const address = canonicalAddress(host) ?? host;
   return address.includes(':') ? host : address;
@@ -200,8 +207,8 @@ const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
 const LONG_PUNYCODE = /xn--[^.]{60}/i;
 
 /**
- * Whether a name would be slow to convert: punycode and the sorting of combining marks take quadratic time. Valid DNS
- * names are shorter, unless their letters are decomposed.
+ * Whether a name would be slow to convert, because punycode and the sorting of combining marks take quadratic time.
+ * Valid DNS names are shorter, unless their letters are decomposed.
  * @param letters the name without characters that IDNA ignores
  */
 const isSlowToConvert = (letters: string): boolean => {
@@ -249,8 +256,8 @@ export const pathOf = (rest: string): string => {
 };
 
 /**
- * Matches percent escapes that are not normalized. Escapes of unreserved characters (RFC 3986, 6.2.2.2) and of `@` are
- * decoded; other escapes are changed to upper case.
+ * Matches percent escapes that are not normalized. Normalizing decodes the escapes of unreserved characters (RFC 3986,
+ * 6.2.2.2) and of `@`, and changes other escapes to upper case.
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>

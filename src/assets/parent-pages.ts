@@ -4,25 +4,28 @@ import { hostsProfiles, profileHost, readProfileLink } from './profiles/profile.
 /** A parent page or profile of an asset. */
 export interface ParentPage {
   readonly key: string;
-  /** Number of characters of host and path. A longer parent is nearer to the asset. */
+  /** The length of host and path in characters. The longer they are, the nearer the parent is to the asset. */
   readonly matchedLength: number;
 }
 
 const PAGE = 'PAGE:';
-const NONE: readonly ParentPage[] = [];
+const NO_PARENTS: readonly ParentPage[] = [];
 /** Maximum number of path segments that are considered, to limit the number of lookups. */
 const MAX_SEGMENTS = 16;
-/** No profile link has more segments. */
+/** Maximum number of segments of a profile link. */
 const MAX_PROFILE_LENGTH = 3;
 
-/** Returns the parent pages of an asset on its host, nearest first, and the profiles that they belong to. */
+/**
+ * Returns the parent pages of an asset on the host of the asset, nearest first, and the profiles to which the parent
+ * pages belong.
+ */
 export const parentPages = ({ keys, host = '' }: ParsedContent): readonly ParentPage[] => {
   const page = keys[0]!;
-  if (!page.startsWith(PAGE)) return NONE;
+  if (!page.startsWith(PAGE)) return NO_PARENTS;
   const root = PAGE.length + host.length;
   const hasProfiles = hostsProfiles(host);
   const owner = profileHost(host);
-  const above: ParentPage[] =
+  const parents: ParentPage[] =
     owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, matchedLength: host.length }];
   let segments = 0;
   for (let end = page.indexOf('/', root + 1); end !== -1; end = page.indexOf('/', end + 1)) {
@@ -33,9 +36,9 @@ export const parentPages = ({ keys, host = '' }: ParsedContent): readonly Parent
       hasProfiles && segments <= MAX_PROFILE_LENGTH ? readProfileLink(host, page.slice(root, end)) : undefined;
     if (profile !== undefined && !profile.isPost) {
       const key = `${profile.type}:${profile.name}`;
-      if (!keys.includes(key)) above.push({ key, matchedLength });
+      if (!keys.includes(key)) parents.push({ key, matchedLength });
     }
-    above.push({ key: page.slice(0, end), matchedLength });
+    parents.push({ key: page.slice(0, end), matchedLength });
   }
-  return above.reverse();
+  return parents.reverse();
 };

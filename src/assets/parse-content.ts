@@ -13,9 +13,9 @@ import { hostsMailboxes, hostsUserPages } from './publishing-hosts.js';
 /** Content parsed as an asset. */
 export interface ParsedContent {
   readonly type: string;
-  /** The normalized content: a host, an account, a profile name. */
+  /** The normalized content, such as a host, an account or a profile name. */
   readonly name: string;
-  /** The keys that exactly this asset may be stored under, most specific first. */
+  /** The keys under which exactly this asset may be stored, most specific first. */
   readonly keys: readonly string[];
   /** The host that the asset is on. */
   readonly host?: string;
@@ -23,16 +23,20 @@ export interface ParsedContent {
   readonly isSharedHost: boolean;
   /** Whether the host has parent domains. */
   readonly isDnsName: boolean;
-  /** Whether the asset is on the host instead of being the host, so that it inherits the status of the host. */
+  /** Whether the asset is on the host instead of being the host. Such an asset inherits the status of the host. */
   readonly isOnHost: boolean;
   /** The key of the account without its tag. */
   readonly account?: string;
-  /** The key of another account that a payment involves. Only its status BLOCKED has an effect. */
+  /**
+   * The key of another account that a payment involves. A status of that account has an effect only if the status is
+   * BLOCKED.
+   */
   readonly involved?: string;
   /** The link that a deep link or other carrier opens. */
   readonly opened?: string;
   /**
-   * The carriers of this asset, such as a deep link of a wallet. Only the status BLOCKED of a carrier has an effect.
+   * The carriers of this asset, such as a deep link of a wallet. A status of a carrier has an effect only if the status
+   * is BLOCKED.
    */
   readonly carriers?: readonly ParsedContent[];
 }
@@ -150,8 +154,8 @@ const emailReading = (email: string): ParsedContent => {
 };
 
 /**
- * Creates the result for a host or an asset on a host. Fields are not spread, because that would double the parsing
- * time.
+ * Creates the result for a host or an asset on a host. The object is not spread from another object, because spreading
+ * would double the parsing time.
  */
 const hostReading = (
   host: string,
@@ -166,7 +170,7 @@ const locationReading = (location: Location): ParsedContent => {
   const { host, isName, rest } = location;
   const url = urlKey(host);
   const path = pathOf(rest);
-  // Uses the same string object, so that comparing `page` and `url` is fast.
+  // Without a path, `page` is the same string object as `url`, so that comparing the two is fast.
   const page = path === '' ? url : pageKey(host, path);
   const owner = isName ? profileHost(host) : undefined;
   if (owner !== undefined) return ownHostReading(host, page, owner);
@@ -185,7 +189,7 @@ const locationReading = (location: Location): ParsedContent => {
   return hostReading(host, isName, false, 'URL', host, keys);
 };
 
-/** Creates the result for a host that belongs to one profile, or for a post on it. */
+/** Creates the result for a host that belongs to one profile, or for a post on such a host. */
 const ownHostReading = (host: string, page: string, { type, name }: Profile): ParsedContent => {
   const url = urlKey(host);
   return page !== url && hasPosts(type)

@@ -2,7 +2,7 @@ const namesIn = (text: string): ReadonlySet<string> => new Set(text.trim().split
 
 /**
  * Hosts where many people publish under paths, so that each page is a separate asset. Hosts with a subdomain per person
- * (`NAME.github.io`) are hosting suffixes instead. The hosts are taken from entries with a path in the lists of
+ * (`NAME.github.io`) are in the hosting suffixes instead. The hosts are taken from entries with a path in the lists of
  * MetaMask/eth-phishing-detect and polkadot-js/phishing, and from the documentation of the providers.
  */
 const HOSTS = namesIn(`

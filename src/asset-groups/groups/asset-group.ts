@@ -29,18 +29,18 @@ export type AssetGroupCommand =
 
 export interface IdempotentResponse {
   readonly bodyHash: string;
-  /** The group created; undefined if the name was taken. */
+  /** The created group; undefined if the name was taken. */
   readonly groupId: number | undefined;
   /** ms */
   readonly answeredAt: number;
 }
 
 /**
- * The state of an organization's groups. The state may be partial: a decision reads only the groups, names and requests
- * that its command names, and the last id.
+ * The state of an organization's groups. The state may be partial, because a decision reads only the last id and the
+ * groups, names and requests that the command names.
  */
 export interface AssetGroups {
-  /** The highest id ever assigned; 0 before the first. */
+  /** The highest id that was ever assigned; 0 if no group was ever created. */
   lastGroupId: number;
   /** Undefined if the group was deleted. */
   readonly nameById: Map<number, string | undefined>;
@@ -74,7 +74,7 @@ export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: Id
   }
 };
 
-/** Sets the name of a group, or undefined if the group was deleted, and releases the previous name. */
+/** Sets the name of a group, and releases the previous name. A deleted group has the name undefined. */
 export const setName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
   const previous = groups.nameById.get(groupId);
   if (previous !== undefined && groups.idByName.get(previous) === groupId) groups.idByName.delete(previous);
@@ -92,18 +92,18 @@ const rememberResponse = (
   if (request) groups.responses.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
 };
 
-/** The outcome of a command: events to append, and either the group concerned or the error. */
+/** The outcome of a command: the events to append, and either the id of the group or the error. */
 export type Decision =
   | {
       readonly events: readonly AssetGroupEvent[];
       readonly groupId: number;
-      /** Set if this repeats the first response to an `Idempotency-Key`. */
+      /** Set if the outcome repeats the first response to an `Idempotency-Key`. */
       readonly replayed?: true;
       readonly refusal?: undefined;
     }
   | { readonly events: readonly AssetGroupEvent[]; readonly refusal: Error };
 
-/** Decides a command without I/O. @param now ms */
+/** Decides what a command changes, without I/O. @param now ms */
 export const decide = (groups: AssetGroups, command: AssetGroupCommand, now: number): Decision => {
   switch (command.type) {
     case 'CreateAssetGroup':

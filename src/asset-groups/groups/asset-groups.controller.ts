@@ -25,12 +25,12 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
 import { ListAssetGroups } from './list-asset-groups.js';
 import { RenameAssetGroup } from './rename-asset-group.js';
 
-const READS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
+const READ_ACCESS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
 const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
   'Idempotent-Replayed': {
-    description: '`true` if this repeats the first response to the `Idempotency-Key`; otherwise absent.',
+    description: '`true` if the response is a repetition of the first response to the `Idempotency-Key`; otherwise absent.',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };
@@ -55,7 +55,11 @@ export class AssetGroupsController {
   @Post()
   @HttpCode(201)
   @Access({ scope: 'write' })
-  @ApiOperation({ summary: 'Create a group', description: 'The next list includes it, on every instance.' })
+  @ApiOperation({
+    summary: 'Create a group',
+    description:
+      'A list of the groups that is requested after the response includes the new group, on every instance.',
+  })
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
@@ -89,7 +93,7 @@ export class AssetGroupsController {
 
   @Get()
   @Header('Content-Type', 'application/json; charset=utf-8')
-  @Access({ scope: 'read', ...READS })
+  @Access({ scope: 'read', ...READ_ACCESS })
   @ApiOperation({
     summary: 'List all groups with their asset counts',
     description:

@@ -6,7 +6,7 @@ const MAX_NAME_LENGTH = 255;
 
 const nameIssue = (name: unknown): string | undefined => {
   if (typeof name !== 'string') return 'Group name is required';
-  // Counting code points is expensive, so it is done only if the number of UTF-16 units does not decide.
+  // Counting code points is expensive, so they are counted only if the number of UTF-16 units does not decide.
   const isTooLong = name.length > MAX_NAME_LENGTH && Array.from(name).length > MAX_NAME_LENGTH;
   if (name === '' || isTooLong) return `Group name must be between 1 and ${MAX_NAME_LENGTH} characters`;
   return isUnstorable(name) ? 'Group name must not contain U+0000 or lone surrogates' : undefined;
@@ -14,8 +14,8 @@ const nameIssue = (name: unknown): string | undefined => {
 
 export class AssetGroupNameDto {
   /**
-   * 1 to 255 Unicode code points, stored as sent, without trimming or case folding. The name is unique within the
-   * organization; uniqueness is case-sensitive.
+   * The name has 1 to 255 Unicode code points, and is stored as sent, without trimming or case folding. The name is
+   * unique within the organization; uniqueness is case-sensitive.
    * @example "Landing pages"
    */
   @Checked(nameIssue)

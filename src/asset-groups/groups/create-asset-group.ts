@@ -6,7 +6,7 @@ import type { NamedAssetGroupDto } from './asset-groups.dto.js';
 import { GroupCommands } from './group-commands.js';
 
 export interface CreatedAssetGroup extends NamedAssetGroupDto {
-  /** Whether this repeats the first response to the same `Idempotency-Key`. */
+  /** Whether the result repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }
 
@@ -14,7 +14,7 @@ export class CreateAssetGroup extends Command<AtPosition<CreatedAssetGroup>> {
   constructor(
     readonly organization: string,
     readonly name: string,
-    /** As sent; undefined if the client sent no key. */
+    /** The `Idempotency-Key` as sent; undefined if the client did not send one. */
     readonly idempotencyKey: string | undefined,
     readonly origin: Origin = {},
   ) {

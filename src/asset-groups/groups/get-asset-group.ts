@@ -16,7 +16,7 @@ export class GetAssetGroup extends Query<ListedAssetGroupDto> {
   }
 }
 
-/** Reads the current state of groups, including all earlier changes on every instance. */
+/** Reads the current state of groups, including all earlier changes that any instance has made. */
 @Injectable()
 export class GroupFinder {
   constructor(
@@ -31,7 +31,7 @@ export class GroupFinder {
     return group;
   }
 
-  /** @returns the groups with these ids, without those that the organization does not have */
+  /** @returns the groups with these ids; ids that the organization does not have are left out */
   async find(organization: string, ids: readonly number[]): Promise<ListedAssetGroupDto[]> {
     const { groups, assets } = await loadGroups(this.pool, this.log, organization, { ids });
     return ids.flatMap((id) => {

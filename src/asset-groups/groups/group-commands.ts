@@ -12,15 +12,18 @@ import { type LoadedGroups, loadGroups, type NeededGroups } from './load-groups.
 /** The result of a command. */
 export interface CommandResult {
   readonly groupId: number;
-  /** Assets in the group according to the read model, for commands that name a group by id. */
+  /** Number of assets in the group according to the read model; 0 if the command does not name a group by id. */
   readonly assets: number;
-  /** Whether this repeats the first response to the same `Idempotency-Key`. */
+  /** Whether the result repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }
 
-/** Commands per append. With the longest names, they take a third of the log's size limit. */
+/** Maximum number of commands per append. With the longest names, their events take a third of the log's size limit. */
 const MAX_COMMANDS = 200;
-/** Commands of one organization that may wait in this process. With the longest names, they take about 5 MB. */
+/**
+ * Maximum number of commands of one organization that wait in this process. With the longest names, they take about 5
+ * MB.
+ */
 const MAX_WAITING = 5_000;
 
 const requestOf = (command: AssetGroupCommand): IdempotentRequest | undefined =>
@@ -50,7 +53,8 @@ export class GroupCommands {
 
   /**
    * @throws Conflict, NotFound or Unprocessable if the command is rejected
-   * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
+   * @throws TooManyRequests if the organization's daily quota is used up, or too many commands of the organization are
+   *   waiting
    * @throws Unavailable if the outcome is unknown or nothing was done
    */
   async execute(command: AssetGroupCommand, origin: Origin = {}): Promise<AtPosition<CommandResult>> {

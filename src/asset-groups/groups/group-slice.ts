@@ -7,7 +7,7 @@ import { readTail } from './stream-tail.js';
 
 /** Groups in order of id, from one snapshot. */
 export interface GroupSlice {
-  /** The items of a JSON array without its brackets; empty without groups. */
+  /** The items of a JSON array without the brackets; empty if there are no groups. */
   readonly json: string;
   /** The id after which the next slice begins; undefined for the last slice. */
   readonly next: number | undefined;
@@ -19,7 +19,10 @@ export interface SliceRequest {
   readonly after: number;
   /** The approximate size limit of the slice, in bytes. */
   readonly maxBytes: number;
-  /** Rows to read. Rows that do not fit are read for nothing; with too few rows, the slice is shorter than `maxBytes`. */
+  /**
+   * Maximum number of rows to read. Rows that do not fit into the slice are read in vain; with too few rows, the slice
+   * is shorter than `maxBytes`.
+   */
   readonly maxRows: number;
 }
 
@@ -30,7 +33,7 @@ interface Group {
 }
 
 const TIME_LIMIT_MS = 2_500;
-/** Groups written between two points where the work may be paused. */
+/** Number of groups that are written between two points where the work may be paused. */
 const GROUPS_PER_STEP = 50;
 
 /** Reads an organization's groups in slices: the rows of the read model, with the later events of the stream applied. */
@@ -72,11 +75,11 @@ export class GroupSlices {
   }
 }
 
-/** @param next the id after which the read model has more groups; undefined if it has no more */
+/** @param next the id after which the read model has more groups; undefined if the read model has no more groups */
 function* write(groups: readonly Group[], maxBytes: number, next: number | undefined): Work<GroupSlice> {
   let json = '';
   for (const [index, { id, name, assetCount }] of groups.entries()) {
-    // The length in UTF-16 units is at most the length in bytes, and escapes only make the text longer.
+    // The text has at least as many bytes as UTF-16 units, so this test never ends a slice before `maxBytes`.
     if (json.length >= maxBytes) return { json, next: groups[index - 1]!.id };
     json += `${index === 0 ? '' : ','}{"id":${id},"name":${JSON.stringify(name)},"assetCount":${assetCount}}`;
     if (index % GROUPS_PER_STEP === 0) yield;

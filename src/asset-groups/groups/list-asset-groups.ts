@@ -18,21 +18,33 @@ export class ListAssetGroups extends Query<string | Readable> {
   }
 }
 
-/** Lists up to this size, in bytes, are read in one snapshot and sent at once: about 15,000 groups with ordinary names. */
+/**
+ * Maximum size, in bytes, of a list that is read in one snapshot and sent at once. The list then has about 15,000
+ * groups with ordinary names.
+ */
 export const MAX_WHOLE = 1_024 * 1_024;
-/** Longer lists are read in slices of this size, in bytes. A slice and one more group fit into the charge of a stream. */
+/**
+ * The size, in bytes, of the slices in which a longer list is read. A slice and one more group fit into the memory that
+ * is charged for a stream.
+ */
 const MAX_SLICE = 120 * 1_024;
-/** More groups than this exceed `MAX_WHOLE`, even with the shortest names. */
+/**
+ * Maximum number of rows to read for a list that is sent at once. More groups exceed `MAX_WHOLE`, even with the
+ * shortest names.
+ */
 const MAX_ROWS = 20_000;
-/** Rows to read for a slice. Fewer rows would not fill a slice with ordinary names; more rows cost time with long names. */
+/**
+ * Maximum number of rows to read for a slice. Fewer rows would not fill a slice with ordinary names; more rows cost
+ * time with long names.
+ */
 const SLICE_ROWS = 1_200;
 /** How many slices are read at the same time in this process, each on one connection. */
 const MAX_CONCURRENT_READS = 2;
-/** The limit for long lists of one organization. */
+/** The limits for long lists of one organization. */
 const CONCURRENCY = { name: 'long group lists', maxRunning: 1, maxWaiting: 4, waitTimeoutMs: 4_000, cooldownMs: 0 };
 /** How long sending a list may take before the connection is closed, in ms. */
 const MAX_SENDING_MS = 120_000;
-/** How long a failed read of a slice is retried, in ms. */
+/** How long the read of a slice is retried after failures, in ms. */
 const RETRY_FOR_MS = 5_000;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 1_000;
@@ -95,7 +107,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
     yield ']}';
   }
 
-  /** Retries during a short outage, because a response that has started cannot become an error. */
+  /** Reads a slice. Retries during a short outage, because a response that has started cannot become an error. */
   private async readSlice(organization: string, after: number): Promise<GroupSlice> {
     const retryUntil = performance.now() + RETRY_FOR_MS;
     const backoff = new Backoff(FIRST_BACKOFF_MS, MAX_BACKOFF_MS);

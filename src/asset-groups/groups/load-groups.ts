@@ -16,7 +16,7 @@ export interface NeededGroups {
 
 export interface LoadedGroups extends Loaded {
   readonly groups: AssetGroups;
-  /** Asset counts of the groups requested by id. */
+  /** The asset counts of the groups that are requested by id. */
   readonly assets: ReadonlyMap<number, number>;
 }
 
@@ -26,8 +26,8 @@ type Row = RowOf<typeof KNOWN_GROUPS>;
 const TIME_LIMIT_MS = 2_500;
 
 /**
- * Loads the current state of a part of an organization's groups, including all earlier changes on every instance: the
- * read model, with the later events of the stream applied.
+ * Loads the current state of a part of an organization's groups, including all earlier changes that any instance has
+ * made. The state is the read model with the later events of the stream applied.
  * @throws Unavailable if the read model is too far behind
  */
 export const loadGroups = async (

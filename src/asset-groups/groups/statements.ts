@@ -42,12 +42,12 @@ export const KNOWN_GROUPS = statement(
       (select json_agg(json_build_array(group_id, n))
        from read.asset_group_counts
        where organization = $1 and group_id = any($3::bigint[])) as assets
-    from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`,
+    from (values ($1::text)) requested (organization) left join read.asset_group_streams s using (organization)`,
 );
 
 /**
- * The groups after an id in one snapshot. The last row is the one that exceeds `maxBytes`. Without groups, the result is one
- * row with null columns. Each row has the revision that the read model has reached.
+ * The groups after an id in one snapshot. The last row is the one that exceeds `maxBytes`. If there are no groups, the
+ * result is one row with null columns. Each row has the revision that the read model has reached.
  */
 export const READ_GROUPS = statement(
   'asset-groups-read',
@@ -57,12 +57,12 @@ export const READ_GROUPS = statement(
     id: nullable('bigint'),
     name: nullable('text'),
     n: nullable('bigint'),
-    /** The size of this row and all rows before it. */
+    /** The size in bytes of this row and all earlier rows. */
     bytes: nullable('bigint'),
   },
   `
     select s.revision, g.id, g.name, g.n, g.bytes
-    from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)
+    from (values ($1::text)) requested (organization) left join read.asset_group_streams s using (organization)
     left join lateral (
       select sized.group_id as id, sized.name, c.n, sized.bytes
       from (

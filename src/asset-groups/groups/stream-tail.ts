@@ -4,7 +4,7 @@ import { idempotentRequestOf } from '../../events/types/asset-groups.js';
 import { assetGroupsStream } from '../../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups } from './asset-group.js';
 
-/** The most events that a request reads. */
+/** Maximum number of events that a request reads. */
 const MAX_TAIL = 20_000;
 
 const TYPES = [

@@ -23,8 +23,8 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from '../groups/group-id.js';
 import { ListGroupAssets } from './list-group-assets.js';
 import type { MembershipItem, MembershipResult } from './membership.js';
 
-const READS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
-const WRITE = { scope: 'write', ...BULK } as const;
+const READ_ACCESS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
+const WRITE_ACCESS = { scope: 'write', ...BULK } as const;
 
 const REPEATABLE =
   'The response is sent once every instance lists and counts the change. If the response is 503, or there is no response, ' +
@@ -40,7 +40,7 @@ export class GroupAssetsController {
   ) {}
 
   @Get()
-  @Access({ scope: 'read', ...READS })
+  @Access({ scope: 'read', ...READ_ACCESS })
   @ApiOperation({
     summary: 'Get one group with its asset count',
     description: 'The response includes all earlier changes, on every instance.',
@@ -53,7 +53,7 @@ export class GroupAssetsController {
   }
 
   @Get('assets')
-  @Access({ scope: 'read', ...READS })
+  @Access({ scope: 'read', ...READ_ACCESS })
   @ApiOperation({
     summary: 'List the assets of a group',
     description:
@@ -73,7 +73,7 @@ export class GroupAssetsController {
 
   @Post('assets')
   @HttpCode(200)
-  @Access(WRITE)
+  @Access(WRITE_ACCESS)
   @ApiOperation({
     summary: 'Add up to 1,000 assets to a group',
     description: `An asset is in at most one group. An asset that is in another group is moved. ${REPEATABLE}`,
@@ -97,7 +97,7 @@ export class GroupAssetsController {
 
   @Post('assets/remove')
   @HttpCode(200)
-  @Access(WRITE)
+  @Access(WRITE_ACCESS)
   @ApiOperation({
     summary: 'Remove up to 1,000 assets from a group',
     description: `The removed assets are then in no group. An asset that is in another group stays there. ${REPEATABLE}`,

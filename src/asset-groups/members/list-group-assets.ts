@@ -31,12 +31,12 @@ export class ListGroupAssets extends Query<GroupAssetPageDto> {
 const MAX_PAGE = 256 * 1_024;
 
 const TIME_LIMIT_MS = 2_500;
-/** Concurrent reads of streams, for rows that do not contain the asset. */
+/** Maximum number of streams that are read concurrently, for rows that do not contain the asset. */
 const MAX_CONCURRENT_READS = 8;
 
 type Row = RowOf<typeof READ_MEMBERS>;
 
-/** The position before the first asset: the hash after which a page begins. */
+/** The position before the first asset. A position is the hash after which a page begins. */
 const FIRST: readonly [hash: string] = [''];
 
 @QueryHandler(ListGroupAssets)
@@ -79,7 +79,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     return hasMore ? { assets, nextCursor: cursors.write(groupId, [rows[assets.length - 1]!.hash]) } : { assets };
   }
 
-  /** Reads from the log the assets of rows that an earlier version wrote without them. */
+  /** Reads assets from the log, for rows that an earlier version wrote without the asset. */
   private async readMissing(organization: string, page: readonly Row[]): Promise<ReadonlyMap<string, Asset>> {
     const rows = page.filter(({ type }) => type === null);
     const assets = new Map<string, Asset>();

@@ -23,22 +23,22 @@ import { OrganizationQueues } from '../../flow/organization-queues.js';
 
 interface Waiting {
   readonly request: MembershipRequest;
-  /** The caller, which is stored in the metadata of the events. */
+  /** The caller, who is stored in the metadata of the events. */
   readonly origin: Origin;
-  /** In ms of `performance.now()`. */
+  /** When the request was queued, in ms of `performance.now()`. */
   readonly since: number;
   readonly resolve: (changed: AtPosition<readonly MembershipItem[]>) => void;
   readonly reject: (error: unknown) => void;
 }
 
 const SOURCE = 'urn:threat-protection:asset-groups';
-/** The most contents of one organization that wait in this process. */
+/** Maximum number of contents of one organization that wait in this process. */
 const MAX_WAITING = 8_000;
 /** How long a request waits for the projector, in ms. A failed projector is replaced within 5 s, before the client retries. */
 const PROJECTION_TIMEOUT_MS = 4_000;
 /** How long a request waits in the queue before it is rejected, in ms. */
 const MAX_WAIT_MS = 4_000;
-/** Events per append. Appends of other organizations run in between. */
+/** Maximum number of events per append. Appends of other organizations run in between. */
 const EVENTS_PER_APPEND = 250;
 const RETRY_AFTER_SECONDS = 1;
 const TIME_LIMIT_MS = 2_500;
@@ -52,9 +52,10 @@ const tooMany = (): Error =>
 /**
  * Turns membership changes into events. Each organization has a queue, whose requests are decided in order and stored
  * together. Before a decision, the queue waits until the read model includes all stored events, so that `unchanged` and
- * `moved` are exact and each event is newer than the previous event of its asset. The response is sent once the read model
- * includes the new events, so that every instance lists and counts them. An organization is therefore at most one batch
- * ahead of the projector. Between instances, and between instances and upstream, the last writer wins.
+ * `moved` are exact and each event is newer than the previous event of its asset. The response is sent once the read
+ * model includes the new events, so that every instance lists and counts the changes. The stored changes of an
+ * organization are therefore at most one batch ahead of the projector. Between instances, and between instances and
+ * upstream, the last writer wins.
  */
 @Injectable()
 export class MembershipQueue {
@@ -73,16 +74,17 @@ export class MembershipQueue {
 
   /**
    * @returns one item per content, in order
-   * @throws NotFound if the organization has no such group, or the group was deleted in between
+   * @throws NotFound if the organization has no such group, or the group is deleted meanwhile
    * @throws Unavailable if a part of the change may be stored; repeating the request completes the change
-   * @throws TooManyRequests if too many contents of the organization are waiting, or its daily quota is used up
+   * @throws TooManyRequests if too many contents of the organization are waiting, or the daily quota of the
+   *   organization is used up
    */
   execute(request: MembershipRequest, origin: Origin = {}): Promise<AtPosition<readonly MembershipItem[]>> {
     return new Promise((resolve, reject) => {
-      const one: Waiting = { request, origin, since: performance.now(), resolve, reject };
+      const waitingRequest: Waiting = { request, origin, since: performance.now(), resolve, reject };
       const waiting = contentsOf(this.queues.behind(request.organization));
       if (waiting + request.contents.length > MAX_WAITING) reject(tooMany());
-      else this.queues.add(request.organization, one);
+      else this.queues.add(request.organization, waitingRequest);
     });
   }
 
@@ -95,22 +97,23 @@ export class MembershipQueue {
     const now = await databaseTime(this.pool);
     const entries: { stream: string; event: NewEvent }[] = [];
     const eventsLeft = await this.quota.eventsLeft(organization);
-    const decided = batch.flatMap((one) => {
+    const decided = batch.flatMap((waiting) => {
       // A request that exceeds the quota must not affect the decisions on later requests.
-      const after = placementsOf(one.request, placements);
-      const { items, events } = decideMembership(one.request, after, now);
+      const after = placementsOf(waiting.request, placements);
+      const { items, events } = decideMembership(waiting.request, after, now);
       if (entries.length + events.length > eventsLeft) {
-        one.reject(this.quota.refusal(organization, 'events'));
+        waiting.reject(this.quota.refusal(organization, 'events'));
         return [];
       }
       for (const [hash, placement] of after) placements.set(hash, placement);
-      for (const event of events) entries.push(reportedEvent(SOURCE, event, now, one.origin));
-      return [{ ...one, items }];
+      for (const event of events) entries.push(reportedEvent(SOURCE, event, now, waiting.origin));
+      return [{ ...waiting, items }];
     });
     const last = await this.store(organization, entries);
     if (last > position) position = last;
     if (entries.length > 0) await this.waitForProjection(position);
-    // The group may have been deleted in the meantime, with an asset count that does not include these assets.
+    // Another request may have deleted the group meanwhile, and received an asset count that does not include these
+    // assets.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve({ result: items, position });
   }
 
@@ -123,12 +126,12 @@ export class MembershipQueue {
       throw new Unavailable('The change may be stored, but has not taken effect yet; repeat the request');
   }
 
-  /** Charges the quota for what is stored. @returns the position of the last event */
+  /** Stores events, and charges the quota for the stored events. @returns the position of the last event */
   private async store(
     organization: string,
     entries: readonly { readonly stream: string; readonly event: NewEvent }[],
   ): Promise<bigint> {
-    // Charged before the first await, so that no other decision uses the same part of the quota.
+    // The quota is charged before the first await, so that no other decision uses the same part of the quota.
     this.quota.charge(organization, { events: entries.length, bytes: 0 });
     let stored = 0;
     let last = BEGINNING;
@@ -144,7 +147,7 @@ export class MembershipQueue {
     }
   }
 
-  /** Returns the requests whose group exists, and rejects the others. */
+  /** Returns the requests whose group exists, and rejects all other requests. */
   private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
     const ids = [...new Set(batch.map(({ request }) => request.groupId))];
     const existing = new Set((await this.groups.find(organization, ids)).map(({ id }) => id));

@@ -10,13 +10,13 @@ export type MembershipResult = (typeof MEMBERSHIP_RESULTS)[number];
 export const MEMBERSHIP_REASONS = ['parse-error', 'internal-scheme', 'internal-error'] as const;
 export type MembershipReason = (typeof MEMBERSHIP_REASONS)[number];
 
-/** The most contents of one request, and of requests that are decided together. */
+/** Maximum number of contents of one request, and of requests that are decided together. */
 export const MAX_CONTENTS = 1_000;
 
 /** The result for one content. */
 export interface MembershipItem {
   readonly result: MembershipResult;
-  /** How the content was understood; undefined if the content could not be parsed. */
+  /** How the content was parsed; undefined if the content could not be parsed. */
   readonly asset?: Asset;
   /** The previous group of a moved asset. */
   readonly movedFrom?: number;
@@ -29,7 +29,7 @@ export interface MembershipItem {
 export type ReadContent =
   { readonly asset: Asset; readonly hash: string; readonly error?: undefined } | { readonly error: MembershipItem };
 
-/** An asset's current group, by its newest event. */
+/** The current group of an asset according to the asset's newest event. */
 export interface Placement {
   /** Undefined if the asset is in no existing group. */
   readonly groupId: number | undefined;

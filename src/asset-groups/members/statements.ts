@@ -5,9 +5,9 @@ const UNKNOWN_SIZE = 1_024;
 
 /**
  * A page of the members of a group. Members are ordered by the hash of the asset, the only property of a member that no
- * event changes, so that consecutive pages are consistent even if the group changes in between. Rows beyond `maxBytes` of
- * content are not sent; PostgreSQL knows the length of a content without reading the content. `bytes` is the total size of
- * the contents of this row and all rows before it.
+ * event changes, so that consecutive pages are consistent even if the group changes in between. Rows beyond `maxBytes`
+ * of content are not sent. To find these rows, PostgreSQL need not read the contents, because the length of a content
+ * is stored with the row. `bytes` is the total size of the contents of this row and all rows before it.
  */
 export const READ_MEMBERS = statement(
   'asset-groups-members',
@@ -36,7 +36,10 @@ export const READ_MEMBERS = statement(
     order by hash`,
 );
 
-/** The group and the version of each asset that was ever in a group. `groupId` is null if the asset is in no group now. */
+/**
+ * The group and the version of each asset that was ever in a group. `groupId` is null if the asset is currently in no
+ * group.
+ */
 export const READ_PLACEMENTS = statement(
   'asset-groups-placements',
   { organization: 'text', hashes: 'text[]' },

@@ -3,8 +3,8 @@ import { type Address, readAddress, withTag } from './address.js';
 /** The account that a text names, or the recipient of a payment link. */
 export interface Account extends Address {
   /**
-   * Another account that the payment involves, such as the token contract. The payment is blocked if this account is;
-   * an ALLOWED status of it has no effect.
+   * Another account that the payment involves, such as the token contract. If the other account is BLOCKED, the payment
+   * is BLOCKED. The status ALLOWED of the other account has no effect.
    */
   readonly involved?: Address;
 }
@@ -29,7 +29,7 @@ const TAG_NAMES: Readonly<Record<string, readonly string[]>> = {
   xrp: ['dt', 'tag', 'destinationtag', 'destination_tag'],
   stellar: ['memo'],
 };
-/** What may follow the account: a chain, a call, parameters. A host after the `@` is not allowed. */
+/** Matches what may follow the account: a chain, a call and parameters. A host after the `@` is not allowed. */
 const REST = /^(?:@(?:\d{1,78}|0x[0-9a-f]{1,64}))?(?:\/([a-z]{1,64}))?(?:\?([^#]*))?(?:#.*)?$/i;
 
 /** Calls of a token contract (EIP-681) whose last `address` receives the tokens or an allowance. */
@@ -83,7 +83,10 @@ const accountWithTag = (account: Address, query: URLSearchParams): Address => {
   return account;
 };
 
-/** Returns the recipient of a token call. If the call also sends coins (`value`), the contract receives them. */
+/**
+ * Returns the recipient of a token call. If the call also sends coins (`value`), the contract receives the coins and is
+ * returned instead.
+ */
 const accountOfTokenCall = (contract: Address, query: URLSearchParams): Account => {
   const recipient = readAddress(query.getAll('address').at(-1) ?? '');
   if (recipient === undefined) return contract;

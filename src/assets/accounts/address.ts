@@ -13,7 +13,7 @@ export interface Address {
 }
 
 const EVM = /^0x[0-9a-f]{40}$/i;
-/** Sui, Aptos, Starknet and others: 32 bytes. */
+/** Addresses of 32 bytes, as in Sui, Aptos and Starknet. */
 const HEX_32 = /^0x[0-9a-f]{64}$/i;
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{25,128}$/;
 const BECH32 = /^[a-z]{1,16}1[02-9ac-hj-np-z]{12,120}$/i;
@@ -59,7 +59,7 @@ const readCash = (text: string): Address | undefined => {
   return cashChecksum(values) === 0n ? { encoding: 'cashaddr', key: `${lower.chain}:${lower.payload}` } : undefined;
 };
 
-/** Computes the BCH checksum of CashAddr; 0 if the address is valid. */
+/** Computes the BCH checksum of CashAddr, which is 0 if the address is valid. */
 const cashChecksum = (values: readonly number[]): bigint => {
   let sum = 1n;
   for (const value of values) {
@@ -78,7 +78,8 @@ const readBase58 = (text: string): Address | undefined => {
   if (bytes !== undefined) {
     const account = ss58Account(bytes);
     if (account !== undefined) return { encoding: 'ss58', key: account };
-    // Bitcoin and its forks, Tron, Tezos: a version of one to three bytes, 20 bytes of hash, four of checksum.
+    // Addresses of Bitcoin and its forks, Tron and Tezos have a version of one to three bytes, a hash of 20 bytes, and
+    // a checksum of four bytes.
     if (bytes.length >= 25 && bytes.length <= 27 && endsInSha256d(bytes)) return { encoding: 'base58check', key: text };
     if (bytes.length === 32) return { encoding: 'ed25519', key: text };
     if (isByron(bytes)) return { encoding: 'byron', key: text };
@@ -131,8 +132,8 @@ const MAX_XRP_TAG = 0xff_ff_ff_ff;
 const MAX_MEMO_LENGTH = 64;
 
 /**
- * Adds a destination tag (XRP) or a memo (Stellar) to an account. It identifies a customer of a shared account, such as
- * that of an exchange.
+ * Adds a destination tag (XRP) or a memo (Stellar) to an account. The tag or memo identifies a customer of a shared
+ * account, such as the account of an exchange.
  * @returns the account unchanged if it already has a tag; undefined if its chain has no tags or the tag is invalid
  */
 export const withTag = (account: Address, tag: string): Address | undefined => {

@@ -1,7 +1,7 @@
 import { readAccount } from '../accounts/account.js';
 import { decodeOnce } from './markup.js';
 
-/** Schemes whose links do not open another link: they name a host, an account or content, or share a link. */
+/** Schemes whose links do not open another link. These links name a host, an account or content, or share a link. */
 const NOT_AN_APP =
   /^(?:https?|wss?|ftps?|sftp|ssh|mailto|sms|tel|ipfs|ipns|dweb|wc|magnet|tg|twitter|x|whatsapp|instagram|barcelona|fb|reddit|linkedin|discord|youtube|vnd\.youtube|market|at):/i;
 /** Maximum number of characters that are searched. */
@@ -10,8 +10,8 @@ const MAX_SEARCHED_LENGTH = 4_096;
 const WEB_LINK = /(?<=[=/:])https?(?::\/\/|%(?:25)*3a)/gi;
 
 /**
- * Returns the web link in a link of an unknown app. Returns nothing if there are two, because it is unknown which one
- * the app opens, or if a host follows the scheme, because the app opens that host.
+ * Returns the web link in a link of an unknown app. Returns nothing if there are two web links, because it is unknown
+ * which of them the app opens. Also returns nothing if a host follows the scheme, because the app opens that host.
  */
 export const onlyWebLinkIn = (text: string): readonly string[] => {
   if (NOT_AN_APP.test(text) || /^[^:]+:\/*[^/?#]{0,253}\./.test(text.replace(/^([^:]+:)\/*(?=https?(?::|%))/i, '$1-/')))

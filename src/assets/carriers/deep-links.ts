@@ -2,8 +2,8 @@ import { pathOf, queryOf } from '../location.js';
 
 /**
  * Deep links of wallets and browsers that open another link. Each line has hosts or app schemes, then patterns for the
- * path and query. `{link}` marks the position of the link: at the end of a path it matches the rest of the path; `*`
- * matches any segment.
+ * path and query. `{link}` marks the position of the link; at the end of a path, `{link}` matches the rest of the path.
+ * `*` matches any segment.
  */
 const DEEP_LINKS = `
   metamask.app.link metamask-alternate.app.link metamask.test-app.link link.metamask.io metamask: dapp/{link}
@@ -92,7 +92,7 @@ const matchDeepLink = ({ segments, parameter }: DeepLink, path: string, rest: st
 };
 
 /**
- * Returns the links that a known deep link opens; several if a parameter is repeated.
+ * Returns the links that a known deep link opens. There are several links if a parameter is repeated.
  * @param carrier a host, or the scheme of an app including the colon
  * @param rest path, query and fragment, as in `Location`
  */

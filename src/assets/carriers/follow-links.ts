@@ -7,12 +7,12 @@ import { linksOfDeepLink } from './deep-links.js';
 import { decodeOnce, ENCODED_LINK, linkInMarkup } from './markup.js';
 
 const APP = /^([a-z][a-z0-9+.-]{0,63}):/i;
-/** Converts what follows the scheme of an app link to the `rest` of a location. */
+/** Returns the text after the scheme of an app link, in the form of the `rest` of a location. */
 const restOfApp = (text: string): string => `/${text.slice(text.indexOf(':') + 1).replace(/^[\\/]+/, '')}`;
 
 /** The links that a text carries, such as the target of a deep link. */
 interface CarriedLinks {
-  /** The links that the text opens. If there are several, the app decides which one. */
+  /** The links that the text may open. If there are several links, the app decides which of them it opens. */
   readonly links: readonly string[];
   /** The web address that carries the links. */
   readonly carrier?: Location;
@@ -59,9 +59,9 @@ const MAX_CARRIERS = 6;
 interface FollowedText {
   /** The link that the text finally opens; undefined if there are several candidates or too many carriers. */
   readonly text: string | undefined;
-  /** The web addresses that carry the link. If one of them is blocked, the text is blocked. */
+  /** The web addresses that carry the link. If one of these addresses is blocked, the text is blocked. */
   readonly carriers: readonly Location[];
-  /** The location of `text`, if it was already parsed. */
+  /** The location of `text`, if the text was already parsed. */
   readonly location?: Location;
 }
 
@@ -69,7 +69,7 @@ const NO_CARRIERS: readonly Location[] = [];
 
 /**
  * Follows the links that a text carries, through nested carriers. Takes time proportional to the length of the text.
- * @param plain the location of the text, if it is already known
+ * @param plain the location of the text, if the location is already known
  */
 export const followLinks = (sent: string, plain?: Location): FollowedText => {
   let step = plain === undefined ? linksCarriedBy(sent) : linksOfLocation(plain);

@@ -22,7 +22,7 @@ const MARKUP_PATTERNS: readonly RegExp[] = [
   new RegExp(String.raw`^[^<>]*<(?:url:)?(${WEB}[^\s<>]+)>`, 'i'),
 ];
 const MAY_BE_MARKUP = /[[<]|^[\s("'\u201c]{0,16}ur[li]:/i;
-/** Whether a matched text can be a target; excludes the defanged dot `[.](`. */
+/** Whether a matched text can be a target. The test excludes the defanged dot `[.](`. */
 const isTarget = (text: string): boolean => text.includes('%') || (/[.:]/.test(text) && /[\p{L}\p{N}]/u.test(text));
 
 /** Returns the target of the link if the text is a link in markup. */
@@ -35,7 +35,7 @@ export const linkInMarkup = (sent: string): string | undefined => {
   return undefined;
 };
 
-/** A link that is percent-encoded as a whole, up to seven times. */
+/** Matches a link that is percent-encoded as a whole, up to seven times. */
 export const ENCODED_LINK =
   /^(?:[a-z][a-z0-9+.*_-]{0,63}(?:%(?:25){0,6}3a|:\/?%(?:25){0,6}2f)|%(?:25){0,6}2f|(?:https?:\/\/)?[\w.-]{1,253}%(?:25){0,6}(?:2f|3a))/i;
 

@@ -3,8 +3,11 @@ import { phone } from './sites.js';
 
 const withoutAt = (text: string): string => (text.startsWith('@') ? text.slice(1) : text);
 
-/** Normalizes names of types with special rules. Names of other types are in lower case, with an optional `@`. */
-const BARE: Readonly<Record<string, (text: string) => string>> = {
+/**
+ * Functions that normalize the names of types with special rules. For other types, a leading `@` is removed and the
+ * name is changed to lower case.
+ */
+const NORMALIZERS: Readonly<Record<string, (text: string) => string>> = {
   WHATSAPP: (text) => phone(text) ?? withoutAt(text),
   DISCORD: withoutAt,
   GOOGLE_APP_STORE: withoutAt,
@@ -19,7 +22,7 @@ const BARE: Readonly<Record<string, (text: string) => string>> = {
 };
 
 /** Normalizes a profile name that is not a link. */
-export const profileName = (type: string, text: string): string => BARE[type]?.(text) ?? withoutAt(text).toLowerCase();
+export const profileName = (type: string, text: string): string => NORMALIZERS[type]?.(text) ?? withoutAt(text).toLowerCase();
 
 /** Parses Reddit's short form: `u/NAME`, `r/NAME`. */
 export const readReddit: ReadName = (text) => {

@@ -5,7 +5,7 @@ import { SITES } from './sites.js';
 
 /** A profile, channel, group, app or collection on a platform. */
 export interface Profile {
-  /** Asset type. */
+  /** The asset type of the profile. */
   readonly type: string;
   /** The normalized name, equal for all links to the profile. */
   readonly name: string;
@@ -29,17 +29,17 @@ const BY_HOST = new Map<string, CompiledSite[]>();
 for (const compiled of COMPILED)
   for (const host of compiled.site.hosts.split(' ')) BY_HOST.set(host, [...(BY_HOST.get(host) ?? []), compiled]);
 
-const NONE: readonly CompiledSite[] = [];
+const NO_SITES: readonly CompiledSite[] = [];
 
 const sitesOf = (host: string): readonly CompiledSite[] => {
   const sites = BY_HOST.get(host);
   if (sites !== undefined) return sites;
   const dot = host.indexOf('.');
   const ofParentHost = BY_HOST.get(host.slice(dot + 1));
-  return ofParentHost?.filter(({ subdomains }) => subdomains.test(host.slice(0, dot))) ?? NONE;
+  return ofParentHost?.filter(({ subdomains }) => subdomains.test(host.slice(0, dot))) ?? NO_SITES;
 };
 
-/** Whether the host has profiles of many people, so that its status does not apply to a profile. */
+/** Whether the host has profiles of many people, so that the status of the host does not apply to a profile. */
 export const hostsProfiles = (host: string): boolean => sitesOf(host).length > 0;
 
 const PROFILE_HOSTS = new Map(
@@ -57,7 +57,7 @@ export const profileHost = (host: string): Profile | undefined => {
   return name === undefined ? undefined : { type: profileHosts.type, name };
 };
 
-/** No pattern has more segments. */
+/** Maximum number of path segments that are compared with patterns, because no pattern has more segments. */
 const MAX_SEGMENTS = 8;
 
 const segmentsOf = (path: string): string[] =>

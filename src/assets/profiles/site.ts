@@ -10,17 +10,17 @@ export type ReadName = (text: string) => string | undefined;
  * ends with ` = ` and another template for the name.
  */
 export interface Site {
-  /** Asset type. */
+  /** The asset type of the profiles. */
   readonly type: string;
   /** The hosts, separated by spaces, without the subdomains that match `subdomains`. */
   readonly hosts: string;
-  /** Subdomains with the same pages. Default: `DEFAULT_SUBDOMAINS`. */
+  /** Matches subdomains that have the same pages as the host. Default: `DEFAULT_SUBDOMAINS`. */
   readonly subdomains?: RegExp;
   /** Patterns of hosts whose first label is the name of a profile, such as `{host}.medium.com`. */
   readonly profileHosts?: readonly string[];
   /** Path segments that are not profiles but pages of the platform, separated by spaces, such as `settings`. */
   readonly reserved?: string;
-  /** An optional first segment before any pattern, such as a language. */
+  /** Matches an optional segment before the segments of any pattern, such as a language. */
   readonly wrapper?: RegExp;
   /** The parsers of the placeholders. */
   readonly names: Readonly<Record<string, ReadName>>;
@@ -40,7 +40,7 @@ export interface LinkParts {
 
 export interface Match {
   readonly name: string;
-  /** Whether more segments follow the matched ones. */
+  /** Whether more segments follow the matched segments. */
   readonly hasMoreSegments: boolean;
 }
 

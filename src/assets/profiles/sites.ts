@@ -1,6 +1,6 @@
 import type { ReadName, Site } from './site.js';
 
-/** Names in which case is ignored, with an optional `@`. */
+/** Returns a parser of names in which case is ignored. The names may begin with `@`. */
 const caseInsensitive =
   (pattern: RegExp): ReadName =>
   (text) => {
@@ -8,7 +8,7 @@ const caseInsensitive =
     return pattern.test(name) ? name.toLowerCase() : undefined;
   };
 
-/** Names in which case matters. */
+/** Returns a parser of names in which case matters. */
 const caseSensitive =
   (pattern: RegExp): ReadName =>
   (text) =>
@@ -16,7 +16,7 @@ const caseSensitive =
 
 const NUMBER = caseSensitive(/^\d{1,20}$/);
 const CODE = caseSensitive(/^[\w-]{2,64}$/);
-/** A telephone number; separators are removed. */
+/** Parses a telephone number, and removes its separators. */
 export const phone: ReadName = (text) => {
   const digits = text.length > 64 ? '' : text.replace(/[+\s().-]/g, '');
   return /^\d{5,15}$/.test(digits) ? digits : undefined;

@@ -10,7 +10,9 @@ const CLOSING = String.raw`>)\]\}\u3009\u300b\u3011\uff09.,;:!?\u2026\u3001\u300
 const LEFT = new RegExp(`[${INVISIBLE}${QUOTES}${OPENING}]`, 'u');
 const RIGHT = new RegExp(`[${INVISIBLE}${QUOTES}${CLOSING}]`, 'u');
 
-/** Lookup table by character code, because a pattern anchored at the end takes quadratic time on crafted texts. */
+/**
+ * Returns a lookup table by character code. A pattern anchored at the end would take quadratic time on crafted texts.
+ */
 const inAscii = (pattern: RegExp): readonly boolean[] =>
   Array.from({ length: 128 }, (_, code) => pattern.test(String.fromCharCode(code)));
 const LEFT_ASCII = inAscii(LEFT);
@@ -22,7 +24,7 @@ export const trimPastedText = (text: string): string => {
   let to = text.length;
   while (from < to && (LEFT_ASCII[text.charCodeAt(from)] ?? LEFT.test(text[from]!))) from += 1;
   while (to > from && (RIGHT_ASCII[text.charCodeAt(to - 1)] ?? RIGHT.test(text[to - 1]!))) to -= 1;
-  // Keeps an opening bracket that is not closed at the end: it may begin an IPv6 address.
+  // An opening bracket that is not closed at the end is kept, because the bracket may begin an IPv6 address.
   const bracket = text.slice(0, from).indexOf('[');
   return text.slice(bracket === -1 || text.includes(']', to) ? from : bracket, to);
 };
@@ -32,15 +34,19 @@ const SHAPELESS = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
 
-/** Removes what pasting left in a text: characters at both ends, and invisible characters anywhere. */
+/**
+ * Removes characters that pasting may add to a text: the characters that `trimPastedText` removes at both ends, and
+ * invisible characters anywhere.
+ */
 export const cleanPastedText = memoizeLastTwo((text) => {
   const trimmed = trimPastedText(text);
   return BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
 });
 
 /**
- * Parses a text as it is or, if this fails, after `cleanPastedText`. If the text begins or ends with a non-ASCII
- * character, only the cleaned text is parsed, because typographic quotes would be parsed as part of a host name.
+ * Parses a text unchanged or, if the unchanged text cannot be parsed, after `cleanPastedText`. If the text begins or
+ * ends with a non-ASCII character, only the cleaned text is parsed, because typographic quotes would be parsed as part
+ * of a host name.
  */
 export const parsePasted = <T>(text: string, read: (text: string) => T | undefined): T | undefined => {
   const cleaned = cleanPastedText(text);
@@ -48,12 +54,12 @@ export const parsePasted = <T>(text: string, read: (text: string) => T | undefin
   return (ENDS_BEYOND_ASCII.test(text) ? undefined : read(text)) ?? read(cleaned);
 };
 
-/** Longer segments are not decoded, because no name is as long. */
-const LONGEST_SEGMENT = 4_096;
+/** Maximum length of a segment that is decoded, because no name is longer. */
+const MAX_SEGMENT_LENGTH = 4_096;
 
 /** Percent-decodes a path segment and trims it with `trimPastedText`. */
 export const readSegment = (segment: string): string => {
-  if (!segment.includes('%') || segment.length > LONGEST_SEGMENT) return trimPastedText(segment);
+  if (!segment.includes('%') || segment.length > MAX_SEGMENT_LENGTH) return trimPastedText(segment);
   try {
     return trimPastedText(decodeURIComponent(segment));
   } catch {

@@ -1,20 +1,20 @@
 /**
- * Memoizes the last two results of a function. Two are enough: parsing one content calls the function repeatedly with
- * the text as sent and with the cleaned text.
- * @param of a pure function
+ * Memoizes the last two results of a function. Two results are enough, because parsing one content calls the function
+ * repeatedly with two texts: the text as sent and the cleaned text.
+ * @param compute a pure function
  */
-export const memoizeLastTwo = <T>(of: (text: string) => T): ((text: string) => T) => {
+export const memoizeLastTwo = <T>(compute: (text: string) => T): ((text: string) => T) => {
   let text: string | undefined;
   let result: T;
   let textBefore: string | undefined;
   let resultBefore: T;
-  return (asked) => {
-    if (asked === text) return result;
-    if (asked === textBefore) return resultBefore;
-    const found = of(asked);
+  return (argument) => {
+    if (argument === text) return result;
+    if (argument === textBefore) return resultBefore;
+    const found = compute(argument);
     textBefore = text;
     resultBefore = result;
-    text = asked;
+    text = argument;
     result = found;
     return found;
   };
