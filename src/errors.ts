@@ -1,15 +1,15 @@
-/** The errors of this service. Only `http/errors` maps them to HTTP statuses. */
+/** The errors of this service. Only `http/errors` maps these errors to HTTP statuses. */
 
 /** One rejected item of a batch. */
 export interface Rejection {
   /** The zero-based index of the item in the request. */
   readonly index: number;
-  /** The id of the item as sent; undefined if it has none. */
+  /** The id of the item as sent; undefined if the item has no id. */
   readonly id?: string | undefined;
   readonly issues: readonly { readonly message: string }[];
 }
 
-/** Invalid input; `issues` has one message per problem. */
+/** The input is invalid; `issues` has one message per problem. */
 export class Invalid extends Error {
   constructor(
     message: string,
@@ -21,14 +21,14 @@ export class Invalid extends Error {
   }
 }
 
-/** Missing or invalid key. */
+/** The request has no key, or an invalid key. */
 export class Unauthorized extends Error {
   constructor() {
     super('API key with organization access required');
   }
 }
 
-/** The key is valid but not allowed to do this. */
+/** The key is valid, but does not permit the request. */
 export class Forbidden extends Error {}
 
 /** The resource does not exist, or the caller may not see it. */
@@ -41,14 +41,14 @@ export class Gone extends Error {}
 export class Conflict extends Error {
   constructor(
     message: string,
-    /** Whether this repeats the first response to the same `Idempotency-Key`. */
+    /** Whether the response repeats the first response to the same `Idempotency-Key`. */
     readonly replayed = false,
   ) {
     super(message);
   }
 }
 
-/** The request is valid in itself, but it contradicts an earlier one, or its response would be too large. */
+/** The request is valid, but contradicts an earlier request, or the response would be too large. */
 export class Unprocessable extends Error {}
 
 /**
@@ -65,7 +65,10 @@ export class Unavailable extends Error {
   }
 }
 
-/** A limit of a key, an organization or, without a valid key, an address was exceeded. */
+/**
+ * The request exceeds a limit of the key or the organization or, if the request has no valid key, of the client's
+ * address.
+ */
 export class TooManyRequests extends Error {
   constructor(
     readonly retryAfterSeconds: number,

@@ -13,7 +13,7 @@ const isChange = (type: string): type is Change['type'] => TYPES.has(type);
 const PAGE_SIZE = 500;
 const MAX_ATTEMPTS = 5;
 
-/** The newest state in a stream, whether reported by upstream or set by an operator. */
+/** The newest change in a stream, which upstream reported or an operator made. */
 interface History {
   readonly newest: Change | undefined;
   readonly revision: bigint | 'no-stream';
@@ -39,8 +39,9 @@ const readHistory = async (log: EventLog, stream: string): Promise<History> => {
 /**
  * Appends an operator's change of a brand or flag as an event of the type that upstream reports.
  * @param sample any event of the stream to change
- * @param decide gets the newest state and the time of the change in ms; returns undefined if nothing changes
- * @returns whether anything changed
+ * @param decide receives the newest change and the time of the operator's change in ms; returns undefined if nothing
+ *   changes
+ * @returns whether an event was appended
  * @throws Conflict if other writers changed the stream during each of five attempts
  */
 export const appendOperatorChange = async <C extends Change>(

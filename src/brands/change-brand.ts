@@ -4,7 +4,7 @@ import { requireValid } from '../event-log/require-valid.js';
 import type { BrandRegistered, BrandRemoved } from '../events/types/brands.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
-/** A brand, identified by the slugs of organization and brand. `name` is the display name. */
+/** A brand. The slugs `organization` and `brand` identify the brand; `name` is the display name. */
 export interface NamedBrand {
   readonly organization: string;
   readonly brand: string;

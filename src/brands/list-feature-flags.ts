@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { createReadModels } from '../read-models/kysely.js';
 
-/** Lists all feature flags that were ever set, of all organizations, from the read models. */
+/** Lists, from the read models, all feature flags that were ever set for any organization. */
 export const listFeatureFlags = (pool: Pool) =>
   createReadModels(pool)
     .selectFrom('feature_flags')

@@ -16,12 +16,14 @@ import { pageHeaders } from '../http/reference/page-headers.js';
 const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';
 
-/** The page loads only files of this service, cannot turn text into markup, be framed or submit forms. */
+/**
+ * The page can load only files of this service. It cannot turn text into markup, be shown in a frame, or submit forms.
+ */
 const HEADERS = pageHeaders(
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
-/** The URL of a file contains the version, so a browser that has the file does not request it again. */
+/** The URL of a file contains the version, so a browser that has the file does not request the file again. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -34,17 +36,17 @@ const TYPES: Readonly<Record<string, string>> = {
 const readStaticFile = async (path: string): Promise<StaticResponse> =>
   createStaticResponse(TYPES[extname(path)]!, await readFile(path));
 
-/** Chart.js's browser build, next to the file that its package exports. */
+/** Returns the path of the browser build of Chart.js, which is next to the file that the package exports. */
 const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
 interface Dashboard {
   readonly page: StaticResponse;
-  /** A hash of the files, part of their URLs. */
+  /** A hash of the files, which is part of the URL of each file. */
   readonly version: string;
   readonly files: ReadonlyMap<string, StaticResponse>;
 }
 
-/** Links are relative, so that the page also works under a proxy's path. */
+/** Reads the page and its files. Links in the page are relative, so that the page also works under a proxy's path. */
 const readDashboard = async (): Promise<Dashboard> => {
   const names = (await readdir(FOLDER, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name !== PAGE)

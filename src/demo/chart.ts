@@ -1,4 +1,4 @@
-/** The part of the metrics response that is drawn. */
+/** The part of the metrics response that the chart shows. */
 export interface DrawnMetrics {
   readonly metrics: {
     readonly reports: number;
@@ -22,7 +22,7 @@ const bar = (count: number, most: number): string => {
   return '█'.repeat(eighths >> 3) + EIGHTHS[eighths & 7]!;
 };
 
-/** One bar per item, proportional to its count. */
+/** Draws one bar per item. The length of a bar is proportional to the count. */
 const bars = (counts: readonly (readonly [string, number])[]): string[] => {
   const most = Math.max(...counts.map(([, count]) => count));
   const widest = Math.max(...counts.map(([name]) => name.length));

@@ -20,16 +20,16 @@ export const BRANDS = [
 ] as const;
 
 /**
- * The data contains no reports or takedowns, so some are invented: a report for the listing on every 10th line, a
- * takedown on every 20th, and the completion of the takedown on every 40th.
+ * The data contains no reports or takedowns, so the demo invents some. For a listing, there is a report on every 10th
+ * line, a takedown on every 20th line, and the completion of that takedown on every 40th line.
  */
-const REPORTED = 10;
-const TAKEN_DOWN = 20;
-const COMPLETED = 40;
+const LINES_PER_REPORT = 10;
+const LINES_PER_TAKEDOWN = 20;
+const LINES_PER_COMPLETION = 40;
 
 const SOURCE = 'https://github.com/polkadot-js/phishing';
 
-/** A row for which no event is made. */
+/** A row for which no event is created. */
 export interface SkippedRow {
   readonly file: string;
   readonly line: number;
@@ -75,10 +75,13 @@ const setUp = (first: number): JsonCloudEvent[] => [
   ),
 ];
 
-/** The state of a site after the rows so far. */
+/** The threat of a site according to the rows that have been read so far. */
 interface Threat {
   readonly id: string;
-  /** The day on which the site was first listed, or first delisted if it has not been listed yet, in ms since 1970. */
+  /**
+   * The day, in ms since 1970, on which the site was first listed or, if the site has not been listed yet, first
+   * delisted.
+   */
   readonly createdAt: number;
 }
 
@@ -110,11 +113,11 @@ const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[
   if (!listed) return events;
   const common = { organization: ORGANIZATION, createdAt: formatInstant(day), updatedAt };
   const takedown = { ...common, takedownId: id, brand: brands[0], asset };
-  if (line % REPORTED === 0)
+  if (line % LINES_PER_REPORT === 0)
     events.push(cloudEvent(`${name}:report`, 'ReportFiled', at, { ...common, reportId: id, brands }));
-  if (line % TAKEN_DOWN === 0)
+  if (line % LINES_PER_TAKEDOWN === 0)
     events.push(cloudEvent(`${name}:takedown`, 'TakedownFiled', at, { ...takedown, status: 'TODO' }));
-  if (line % COMPLETED === 0) {
+  if (line % LINES_PER_COMPLETION === 0) {
     const completedAt = at + MS_PER_DAY;
     const completed = { ...takedown, status: 'COMPLETED', updatedAt: formatInstant(completedAt) };
     events.push(cloudEvent(`${name}:completed`, 'TakedownStatusChanged', completedAt, completed));

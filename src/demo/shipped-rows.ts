@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { MS_PER_DAY, parseInstant } from '../events/instant.js';
 
-/** A row of `data/phishing-sites.csv`: a site was added to or removed from a phishing list that day. */
+/** A row of `data/phishing-sites.csv`: on `day`, a site was added to or removed from a phishing list. */
 export interface SiteRow {
   /** The line in the file; the header is line 1. */
   readonly line: number;
-  /** Midnight UTC, in ms since 1970. */
+  /** The start of the day in UTC, in ms since 1970. */
   readonly day: number;
-  /** Zero-based index within its day. */
+  /** The zero-based index of the row among the rows of the same day. */
   readonly ordinal: number;
   readonly change: string;
   /** The text of the source, unchanged. */
@@ -25,7 +25,7 @@ export interface AddressRow {
 export const SITES_FILE = 'phishing-sites.csv';
 export const ADDRESSES_FILE = 'phishing-addresses.csv';
 
-/** No value contains a comma or a quote, so splitting at commas is enough. */
+/** Reads the lines of a CSV file. Splitting at commas is enough, because no value contains a comma or a quote. */
 const readLines = (file: string): string[][] =>
   readFileSync(new URL(`./data/${file}`, import.meta.url), 'utf8')
     .trimEnd()

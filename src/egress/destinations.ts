@@ -3,7 +3,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { NetworkPolicy } from './network-policy.js';
 
-/** The timeout for the lookup of a name. */
+/** The timeout for the lookup of a host name. */
 const LOOKUP_TIMEOUT_MS = 5_000;
 /** The timeout for each query to a name server. */
 const DNS_QUERY_TIMEOUT_MS = 2_000;
@@ -14,31 +14,37 @@ export const NOT_PUBLIC = 'not a public address';
 /** The destination must not be connected to. The message reveals nothing about the network of this host. */
 export class AddressDenied extends Error {}
 
-/** Resolves the addresses of a name. Tests replace it. */
+/** Resolves the addresses of a host name. Tests pass a function of their own. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
 
 const resolver = new Resolver({ timeout: DNS_QUERY_TIMEOUT_MS, tries: 2 });
 
 /**
- * Queries name servers directly. The resolver of the operating system blocks a thread until a name server responds, and
- * all lookups of a process share four threads.
+ * Queries name servers directly instead of calling the resolver of the operating system, which blocks a thread until a
+ * name server responds. All lookups of a process share four threads.
  */
 const lookUpPublic: LookUp = async (name) => {
   const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
 };
 
-/** Falls back to the resolver of the operating system, which knows private names that no name server has. */
+/**
+ * Queries name servers, and falls back to the resolver of the operating system, which knows private names that no name
+ * server has.
+ */
 const lookUpPrivate: LookUp = async (name) => {
   const found = await lookUpPublic(name);
   return found.length > 0 ? found : (await lookup(name, { all: true })).map(({ address }) => address);
 };
 
-/** The host of a URL, without the brackets of an IPv6 address and the last dot of a name. */
+/** Returns the host of a URL, without the brackets of an IPv6 address and without the trailing dot of a name. */
 export const hostOf = ({ hostname }: URL): string =>
   hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 
-/** A lookup that returns only these addresses, so that a connection goes to an address that was checked. */
+/**
+ * Returns a lookup function that returns only these addresses, so that a connection goes to an address that was
+ * checked.
+ */
 export const fixedLookup =
   (addresses: readonly string[]): LookupFunction =>
   (_name, { all }, callback) => {
@@ -58,7 +64,7 @@ export class Destinations {
    * Looks up the addresses that a connection to this URL may use.
    * @param stop cancels the lookup
    * @throws AddressDenied unless every address of the host is public or allowed, or if the lookup fails
-   * @throws the reason of `stop` if it aborts
+   * @throws `stop.reason` if `stop` aborts
    */
   async addressesOf(url: URL, stop?: AbortSignal): Promise<readonly string[]> {
     const host = hostOf(url);

@@ -5,7 +5,10 @@ import { isReachableAddress } from './reachable-address.js';
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** Decides which addresses may be connected to: those of the public Internet, and those that the operator allows. */
+/**
+ * Decides to which addresses this service may connect: addresses on the public Internet, and addresses that the
+ * operator allows.
+ */
 export class NetworkPolicy {
   /** Whether the operator has allowed any network. */
   readonly allowsNetworks: boolean;
@@ -33,8 +36,9 @@ export class NetworkPolicy {
   }
 
   /**
-   * Whether a connection to this host may be made, before its name is looked up. If the operator has allowed a network, any
-   * name may resolve to an address in that network, so every name passes, and its addresses are checked after the lookup.
+   * Whether a connection to this host may be made, as far as this is known before the lookup of the name. If the
+   * operator has allowed a network, any name may resolve to an address in that network, so every name is permitted
+   * here, and the addresses of the name are checked after the lookup.
    * @param host an IP address without brackets, or a name
    */
   permitsHost(host: string): boolean {

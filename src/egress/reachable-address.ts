@@ -1,7 +1,10 @@
 import { networkInterfaces } from 'node:os';
 import { isPublicAddress, canonicalAddress } from '../assets/ip-address.js';
 
-/** Reads the interfaces at each call, because the addresses of a laptop, container or VPN change while the process runs. */
+/**
+ * Whether an address belongs to this host. Each call reads the network interfaces, because the addresses of a laptop,
+ * container or VPN change while the process runs.
+ */
 const isOwn = (address: string): boolean => {
   const simplest = canonicalAddress(address);
   return Object.values(networkInterfaces()).some((interfaces) =>

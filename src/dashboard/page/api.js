@@ -1,10 +1,10 @@
 import { Failure, failureOf, failureWithoutAnswer } from './failure.js';
 
-/** Relative to this file, so that the page also works behind a proxy that adds a path. */
+/** The URL of the API is relative to this file, so that the page also works behind a proxy that adds a path. */
 const BASE = new URL('../../v2/', import.meta.url);
-const PATIENCE_MS = 20_000;
-/** Maximum number of responses cached for `If-None-Match`. The oldest one is dropped first. */
-const MAX_KEPT = 40;
+const TIMEOUT_MS = 20_000;
+/** Maximum number of responses that are cached for `If-None-Match`, and of tokens. The oldest are dropped first. */
+const MAX_REMEMBERED = 40;
 const TOKEN = 'consistency-token';
 const GONE = 410;
 
@@ -16,7 +16,7 @@ const urlOf = (path, query) => {
 
 /** Calls the API with one key. Errors are thrown as a `Failure`, unless the caller aborted the request. */
 export class Api {
-  #kept = new Map();
+  #cached = new Map();
   /** The newest consistency token, by URL and by path. */
   #tokens = new Map();
 
@@ -24,22 +24,24 @@ export class Api {
     this.key = key;
   }
 
-  /** @returns `{ body, asOf }`: the same body object while its content is unchanged; `asOf` may be undefined */
+  /**
+   * @returns `{ body, asOf }`; `body` is the same object while the response is unchanged, and `asOf` may be undefined
+   */
   async get(path, query, signal) {
     const url = urlOf(path, query);
-    const kept = this.#kept.get(url);
-    const headers = kept === undefined ? {} : { 'if-none-match': kept.tag };
+    const cached = this.#cached.get(url);
+    const headers = cached === undefined ? {} : { 'if-none-match': cached.tag };
     const response = await this.#send(url, { headers, signal });
     const asOf = response.headers.get('x-as-of') ?? undefined;
-    if (response.status === 304) return { body: kept.body, asOf };
+    if (response.status === 304) return { body: cached.body, asOf };
     const body = await readBody(() => response.json(), signal);
-    this.#keep(url, response.headers.get('etag'), body);
+    this.#cache(url, response.headers.get('etag'), body);
     return { body, asOf };
   }
 
-  /** @param patience the timeout of the whole download, in ms */
-  async getCsv(path, query, patience = PATIENCE_MS) {
-    const response = await this.#send(urlOf(path, query), { headers: { accept: 'text/csv' } }, patience);
+  /** @param timeoutMs the timeout of the whole download, in ms */
+  async getCsv(path, query, timeoutMs = TIMEOUT_MS) {
+    const response = await this.#send(urlOf(path, query), { headers: { accept: 'text/csv' } }, timeoutMs);
     return readBody(() => response.blob());
   }
 
@@ -50,23 +52,24 @@ export class Api {
     return readBody(() => response.json(), signal);
   }
 
-  #keep(url, tag, body) {
+  #cache(url, tag, body) {
     if (tag === null) return;
-    remember(this.#kept, url, { tag, body });
+    remember(this.#cached, url, { tag, body });
   }
 
   /**
-   * Sends a request with the newest consistency token of its URL, so that no figure goes back if another instance or
-   * replica responds. The token of the path is used if the URL has none, because both read the same figures.
+   * Sends a request with the newest consistency token of its URL, so that figures are never older than before, even if
+   * another instance or replica responds. If the URL has no token, the token of the path is used, because both read the
+   * same figures.
    */
-  async #send(url, init, patience) {
+  async #send(url, init, timeoutMs) {
     const { pathname } = new URL(url);
     const token = this.#tokens.get(url) ?? this.#tokens.get(pathname);
-    let response = await this.#fetch(url, init, patience, token);
+    let response = await this.#fetch(url, init, timeoutMs, token);
     if (response.status === GONE && token !== undefined) {
       // The log was restored or replaced, so all tokens are invalid.
       this.#tokens.clear();
-      response = await this.#fetch(url, init, patience);
+      response = await this.#fetch(url, init, timeoutMs);
     }
     if (!response.ok && response.status !== 304) throw await failureOf(response);
     const next = response.headers.get(TOKEN);
@@ -74,8 +77,8 @@ export class Api {
     return response;
   }
 
-  async #fetch(url, { headers, signal, ...init }, patience = PATIENCE_MS, token) {
-    const timeout = AbortSignal.timeout(patience);
+  async #fetch(url, { headers, signal, ...init }, timeoutMs = TIMEOUT_MS, token) {
+    const timeout = AbortSignal.timeout(timeoutMs);
     return readBody(
       () =>
         fetch(url, {
@@ -86,7 +89,7 @@ export class Api {
             'x-api-key': this.key,
             ...(token !== undefined && { [TOKEN]: token }),
           },
-          // The browser's cache would serve the responses for one key to the next key.
+          // The cache of the browser is not used, because it would serve the responses for one key to the next key.
           cache: 'no-store',
           credentials: 'omit',
           signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
@@ -96,11 +99,11 @@ export class Api {
   }
 }
 
-/** Sets a value and drops the oldest ones. */
+/** Sets a value, and drops the oldest value if there are too many. */
 const remember = (map, name, value) => {
   map.delete(name);
   map.set(name, value);
-  if (map.size > MAX_KEPT) map.delete(map.keys().next().value);
+  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value);
 };
 
 const readBody = async (read, signal) => {

@@ -1,9 +1,9 @@
 import { element, fillTable } from './table.js';
 
-const place = document.getElementById('check');
-const form = place.querySelector('form');
-const verdict = place.querySelector('.verdict');
-const sources = place.querySelector('details');
+const section = document.getElementById('check');
+const form = section.querySelector('form');
+const verdict = section.querySelector('.verdict');
+const sources = section.querySelector('details');
 
 const COLUMNS = ['Source', 'Status', 'Reason', 'Entry'];
 
@@ -12,9 +12,9 @@ const showVerdict = ({ status, message, sources: answers }) => {
     element('strong', status, { class: `status ${status.toLowerCase()}` }),
     element('p', message),
   );
-  const rows = answers.map(({ source, status: said, mode, reason, match }) => [
+  const rows = answers.map(({ source, status: sourceStatus, mode, reason, match }) => [
     source,
-    mode === 'DISABLED' ? 'not queried' : said,
+    mode === 'DISABLED' ? 'not queried' : sourceStatus,
     reason,
     match,
   ]);
@@ -24,7 +24,7 @@ const showVerdict = ({ status, message, sources: answers }) => {
 
 let aborter;
 
-/** Submits the form. Only the response to the latest request is shown. */
+/** Handles the submission of the form. Only the response to the latest request is shown. */
 export const startCheck = (apiNow, onFailure) => {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();

@@ -32,5 +32,5 @@ export const failureOf = async (response) => {
   return new Failure(response.status, sentence, secondsOf(response.headers.get('retry-after')));
 };
 
-/** Converts an error of `fetch`. */
+/** Converts an error of `fetch` to a `Failure`. */
 export const failureWithoutAnswer = (error) => new Failure(0, error.name === 'TimeoutError' ? TOO_SLOW : UNREACHABLE);

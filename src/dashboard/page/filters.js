@@ -4,7 +4,7 @@ const form = document.getElementById('filters');
 const customRange = document.getElementById('custom-range');
 const { range, startDate, endDate, brandSlug } = form.elements;
 
-/** Returns the chosen brand or, until the list of brands has been loaded, the brand in the address. */
+/** The chosen brand or, until the list of brands has been loaded, the brand in the address. */
 let brand;
 
 const read = () => ({
@@ -28,7 +28,7 @@ const readAddress = () => {
   customRange.hidden = range.value !== 'custom';
 };
 
-/** Custom dates default to the last 30 days. */
+/** Fills empty custom dates with those of the last 30 days. */
 const fillCustomRange = () => {
   startDate.value ||= queryOf({ range: '30d' }).startDate;
   endDate.value ||= new Date().toISOString().slice(0, 10);
@@ -42,13 +42,14 @@ const isUsable = () => {
 };
 
 /**
- * Returns the filters that the user sets.
- * @returns `now()`, the current filters; `showDays(first, last)`; and `forgetBrand()`, for the next key
+ * Reads the filters from the address, and updates them when the user changes the form.
+ * @returns `now()`, which returns the current filters; `showDays(first, last)`, which sets a custom range; and
+ *   `forgetBrand()`, which removes the brand before the next key is used
  */
 export const startFilters = (onChange) => {
   readAddress();
   let filters = read();
-  const ask = () => {
+  const applyFilters = () => {
     if (!isUsable()) return;
     filters = read();
     writeAddress(filters);
@@ -58,12 +59,12 @@ export const startFilters = (onChange) => {
     if (target === brandSlug) brand = brandSlug.value;
     customRange.hidden = range.value !== 'custom';
     if (range.value === 'custom') fillCustomRange();
-    // Dates may be half typed until the button is pressed.
-    if (target !== startDate && target !== endDate) ask();
+    // Dates take effect when the button is pressed, because a date may be half typed before.
+    if (target !== startDate && target !== endDate) applyFilters();
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    ask();
+    applyFilters();
   });
   return {
     now: () => filters,
@@ -72,7 +73,7 @@ export const startFilters = (onChange) => {
       customRange.hidden = false;
       [startDate.value, endDate.value] = [first, last];
       form.querySelector('[name=range]:checked').focus();
-      ask();
+      applyFilters();
     },
     forgetBrand: () => {
       brand = undefined;

@@ -1,6 +1,7 @@
 /**
  * Repeats a task while the page is visible.
- * @param work gets a signal that is aborted when the next run replaces it; returns the delay until the next run in ms
+ * @param work receives a signal that aborts when the next run replaces this run; returns the delay until the next run
+ *   in ms
  */
 export const startLive = (work) => {
   let timer;
@@ -15,7 +16,7 @@ export const startLive = (work) => {
     clearTimeout(timer);
     aborter?.abort();
     const { signal } = (aborter = new AbortController());
-    // The next run is scheduled only after this one has ended.
+    // The next run is scheduled only after the current run has ended.
     due = Infinity;
     const wait = await work(signal);
     if (signal.aborted) return;

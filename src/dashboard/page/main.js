@@ -11,7 +11,7 @@ import { RANGES } from './range.js';
 import * as recordsDialog from './records-dialog/records-dialog.js';
 import { time } from './words.js';
 
-const EVERY_MS = 30_000;
+const REFRESH_INTERVAL_MS = 30_000;
 const [signIn, figures, signOut, asOf] = ['sign-in', 'figures', 'sign-out', 'as-of'].map((id) =>
   document.getElementById(id),
 );
@@ -37,37 +37,37 @@ const showSignIn = (sentence) => {
   keyForm.elements.key.focus();
 };
 
-/** @returns whether the key is no longer accepted, in which case the user is asked for another key */
+/** @returns whether the key is no longer accepted, in which case the user is currentFilters for another key */
 const endOn401 = ({ status, message }) => {
   if (status === 401) showSignIn(message);
   return status === 401;
 };
 
-/** Shows what failed and when it is retried. */
+/** Shows the failures and when the figures are loaded again. @returns the delay in ms */
 const waitAfter = (failures) => {
-  const wait = Math.max(EVERY_MS, ...failures.map(({ retryAfter = 0 }) => retryAfter * 1_000));
+  const wait = Math.max(REFRESH_INTERVAL_MS, ...failures.map(({ retryAfter = 0 }) => retryAfter * 1_000));
   const sentences = [...new Set(failures.map(({ message }) => message))];
   showProblem(sentences.length === 0 ? '' : `${sentences.join(' ')} Retrying in ${wait / 1_000} seconds.`);
   return wait;
 };
 
 const refresh = async (signal) => {
-  const asked = filters.now();
+  const currentFilters = filters.now();
   figures.setAttribute('aria-busy', 'true');
   try {
-    const { asOf: moment, failures } = await loadFigures(api, asked, signal);
-    if (signal.aborted) return EVERY_MS;
-    if (failures.some(endOn401)) return EVERY_MS;
+    const { asOf: moment, failures } = await loadFigures(api, currentFilters, signal);
+    if (signal.aborted) return REFRESH_INTERVAL_MS;
+    if (failures.some(endOn401)) return REFRESH_INTERVAL_MS;
     if (moment !== undefined) asOf.textContent = `Data as of ${time(moment)}`;
-    const { name } = RANGES[asked.range];
+    const { name } = RANGES[currentFilters.range];
     if (failures.length === 0 && announced !== name) announce(`Figures of ${name} are shown`);
     announced = name;
     return waitAfter(failures);
   } catch (error) {
-    if (signal.aborted) return EVERY_MS;
+    if (signal.aborted) return REFRESH_INTERVAL_MS;
     reportError(error);
     showProblem('The figures cannot be shown because of an error in this page.');
-    return EVERY_MS;
+    return REFRESH_INTERVAL_MS;
   } finally {
     if (!signal.aborted) figures.removeAttribute('aria-busy');
   }

@@ -10,7 +10,10 @@ const twelveMonths = (now) => {
   return { startDate: dateOf(start.getTime() + MS_PER_DAY) };
 };
 
-/** The ranges: their dates (UTC; without an end, until now), their names and the names of the ranges before them. */
+/**
+ * The ranges. Each range has dates in UTC, a name, and the name of the range before. A range without an end date ends
+ * now.
+ */
 export const RANGES = {
   '7d': { dates: lastDays(7), name: 'the last 7 days', before: 'the 7 days before' },
   '30d': { dates: lastDays(30), name: 'the last 30 days', before: 'the 30 days before' },
@@ -30,7 +33,7 @@ export const queryOf = ({ range, brandSlug, ...dates }, now = Date.now()) => ({
   brandSlug,
 });
 
-/** Lengths in days, with the minimum width of a point in px. */
+/** The intervals, with their lengths in days. */
 const INTERVALS = [
   ['day', 1],
   ['week', 7],
@@ -38,11 +41,12 @@ const INTERVALS = [
   ['quarter', 91.3],
   ['year', 365.25],
 ];
+/** The minimum width of a point. */
 const MIN_PX = 9;
 /** Maximum number of points, below the limit of the API. */
 const MAX_POINTS = 3_600;
 
-/** The shortest interval whose points fit side by side. */
+/** Returns the shortest interval whose points fit side by side. */
 export const intervalFor = (fromMs, toMs, widthPx) => {
   const room = Math.min(Math.max(widthPx / MIN_PX, 12), MAX_POINTS);
   const days = (toMs - fromMs) / MS_PER_DAY;

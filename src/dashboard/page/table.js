@@ -2,10 +2,10 @@ import { csvOf, save } from './csv.js';
 import { showProblem } from './problem.js';
 import { number } from './words.js';
 
-/** Rows shown; the CSV has all of them. */
+/** Maximum number of rows that are shown. The CSV has all rows. */
 const MAX_ROWS = 4_000;
 
-/** Names are untrusted, so everything is set as text. */
+/** Creates an element. The content is set as text instead of markup, because names are untrusted. */
 export const element = (name, text, attributes = {}) => {
   const made = document.createElement(name);
   made.textContent = text;
@@ -29,7 +29,7 @@ const rowOf = ([first, ...others]) => {
   return row;
 };
 
-/** Number columns are right-aligned. */
+/** Creates the head of a table, with the headings of number columns right-aligned. */
 const headOf = (columns, [first = []]) => {
   const head = document.createElement('thead');
   const row = document.createElement('tr');
@@ -43,19 +43,20 @@ const headOf = (columns, [first = []]) => {
 };
 
 /**
- * Fills the table in a part of the page, and makes the button above it save the same data.
- * @param place contains `.scroll`, and optionally a button
- * @param saved the name of the file, and optionally its `text` instead of the rows, and how many rows are `shown`
+ * Fills the table in a part of the page, and makes the button above the table save the same data.
+ * @param container contains `.scroll`, and optionally a button
+ * @param saved the `name` of the file; optionally a `text` to save instead of the rows, and the number of rows that are
+ *   `shown`
  */
-export const fillTable = (place, columns, rows, saved) => {
+export const fillTable = (container, columns, rows, saved) => {
   const table = document.createElement('table');
   const body = document.createElement('tbody');
   body.append(...rows.slice(0, saved?.shown ?? MAX_ROWS).map(rowOf));
   table.append(headOf(columns, rows), body);
-  place.querySelector('.scroll').replaceChildren(table);
+  container.querySelector('.scroll').replaceChildren(table);
   if (saved === undefined) return;
   const { name, text = () => csvOf(columns, rows) } = saved;
-  place.querySelector('button').onclick = async () => {
+  container.querySelector('button').onclick = async () => {
     try {
       save(name, await text());
     } catch (error) {

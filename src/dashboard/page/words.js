@@ -1,6 +1,6 @@
 const NUMBER = new Intl.NumberFormat('en');
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact' });
-/** Formats a share. It is rounded down, so that only the whole is 100 %. */
+/** Formats a share. The share is rounded down, so that only the whole is 100 %. */
 const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1, roundingMode: 'trunc' });
 const PERCENT = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
@@ -12,11 +12,11 @@ export const number = (n) => NUMBER.format(n);
 export const compact = (n) => COMPACT.format(n);
 export const share = (ratio) => SHARE.format(ratio);
 export const day = (iso) => DAY.format(new Date(iso));
-/** `17–23 Nov 2025` */
+/** Formats a range of days: `17–23 Nov 2025`. */
 export const days = (first, last) => DAY.formatRange(new Date(first), new Date(last));
 export const time = (iso) => `${TIME.format(new Date(iso))} UTC`;
 
-/** Returns the names of the points of a timeline. */
+/** Functions that return the name of a point of a timeline, by interval. */
 const POINT_NAMES = {
   day: ({ start }) => day(start),
   week: ({ start, end }) => days(start, end),

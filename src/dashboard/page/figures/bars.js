@@ -1,4 +1,4 @@
-import { draw, fontSize, pressed } from './chart-drawing.js';
+import { draw, fontSize, clickOptions } from './chart-drawing.js';
 import { number } from '../words.js';
 
 const REM_PER_BAR = 2.1;
@@ -8,22 +8,23 @@ const MAX_NAME = 24;
 const shortened = (name) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name);
 
 /**
- * Draws horizontal bars with their names and numbers; the chart is as high as its bars need, and hidden without any.
+ * Draws horizontal bars with their names and numbers; the height of the chart depends on the number of bars, and a
+ * chart without bars is hidden.
  * @param label describes the chart for screen readers
  * @param bars arrays of name, number, name of the colour, and click handler
  */
 export const drawBars = (canvas, label, bars) => {
-  const place = canvas.parentElement;
-  place.hidden = bars.length === 0;
+  const container = canvas.parentElement;
+  container.hidden = bars.length === 0;
   if (bars.length === 0) return;
-  place.style.height = `${bars.length * REM_PER_BAR}rem`;
+  container.style.height = `${bars.length * REM_PER_BAR}rem`;
   draw(canvas, label, (colour) => ({
     type: 'bar',
     data: {
       labels: bars.map(([name]) => name),
       datasets: [
         {
-          // Zero has no bar. Any other number has a visible bar, however small.
+          // Zero has no bar. The bar of any other number is visible, even if the number is small.
           data: bars.map(([, n]) => n || null),
           minBarLength: 2,
           barThickness: 1.6 * fontSize(),
@@ -33,7 +34,7 @@ export const drawBars = (canvas, label, bars) => {
     },
     options: {
       indexAxis: 'y',
-      ...pressed((index) => bars[index][3]),
+      ...clickOptions((index) => bars[index][3]),
       plugins: { legend: { display: false } },
       scales: {
         x: { display: false, beginAtZero: true },

@@ -1,4 +1,4 @@
-/** Chart.js is a classic script, loaded before the modules. */
+/** Chart.js is a classic script, which is loaded before the modules. */
 const { Chart } = globalThis;
 const DARK = matchMedia('(prefers-color-scheme: dark)');
 
@@ -6,7 +6,7 @@ const DARK = matchMedia('(prefers-color-scheme: dark)');
 const drawn = new Map();
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-/** Length in px. */
+/** Returns the font size of charts in px. */
 export const fontSize = () => 0.8 * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 
 const setDefaults = () => {
@@ -18,8 +18,11 @@ const setDefaults = () => {
   Chart.defaults.font.size = fontSize();
 };
 
-/** Returns options for bars with click handlers. A click anywhere in the row or column of a bar counts. */
-export const pressed = (actionOf) => {
+/**
+ * Returns options for bars with click handlers. A click anywhere in the row or column of a bar calls the handler of the
+ * bar.
+ */
+export const clickOptions = (actionOf) => {
   const actionAt = (chart, event) => {
     const [bar] = chart.getElementsAtEventForMode(
       event,
@@ -46,7 +49,7 @@ const update = ({ chart, make }) => {
 
 /**
  * Draws or updates a chart.
- * @param make returns Chart.js's configuration, given colours by name
+ * @param make receives a function that returns a colour by name, and returns the configuration of Chart.js
  * @param label describes the chart for screen readers
  */
 export const draw = (canvas, label, make) => {

@@ -6,10 +6,13 @@ import * as takedowns from './takedowns.js';
 import * as totals from './totals.js';
 import * as webhooks from '../organization/webhooks.js';
 
-/** Each panel loads its own data, so that one failure does not affect the others. */
-const OF_THE_FILTERS = [totals, overTime, takedowns];
-const OF_THE_KEY = [organization, groups, brands, webhooks];
-const PANELS = [...OF_THE_FILTERS, ...OF_THE_KEY];
+/**
+ * The panels that depend on the filters, and the panels that depend only on the key. Each panel loads its own data, so
+ * that one failure does not affect the other panels.
+ */
+const FILTER_PANELS = [totals, overTime, takedowns];
+const KEY_PANELS = [organization, groups, brands, webhooks];
+const PANELS = [...FILTER_PANELS, ...KEY_PANELS];
 
 /** The filters of the figures that are shown, by panel. */
 const shownFor = new Map();
@@ -23,7 +26,7 @@ const showPanel = (panel, answer, filters, key) => {
   shownBody.set(panel, answer.body);
 };
 
-/** Hides figures for other filters, which could be mistaken for those of the current filters. */
+/** Clears a panel. Without this, figures for other filters could be mistaken for figures for the current filters. */
 const clearPanel = (panel) => {
   panel.clear();
   shownFor.delete(panel);
@@ -32,15 +35,15 @@ const clearPanel = (panel) => {
 
 /**
  * Loads and shows all panels.
- * @returns `{ asOf, failures }`: the oldest as-of instant shown, and the failures
+ * @returns `{ asOf, failures }`: the oldest as-of instant of the loaded panels, and the failures
  */
 export const loadFigures = async (api, filters, signal) => {
-  const asked = JSON.stringify(filters);
+  const filtersKey = JSON.stringify(filters);
   const outcomes = await Promise.allSettled(PANELS.map((panel) => panel.load(api, filters, signal)));
   signal.throwIfAborted();
   outcomes.forEach(({ status, value }, index) => {
     const panel = PANELS[index];
-    const key = OF_THE_KEY.includes(panel) ? '' : asked;
+    const key = KEY_PANELS.includes(panel) ? '' : filtersKey;
     if (status === 'fulfilled') showPanel(panel, value, filters, key);
     else if (shownFor.get(panel) !== key) clearPanel(panel);
   });

@@ -1,9 +1,9 @@
 import { queryOf } from '../range.js';
 import { day, days } from '../words.js';
 
-const place = document.getElementById('newest');
-const sentence = place.querySelector('span');
-const button = place.querySelector('button');
+const section = document.getElementById('newest');
+const sentence = section.querySelector('span');
+const button = section.querySelector('button');
 
 const PATH = 'organization/metrics/timeline';
 const COUNTS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'];
@@ -20,7 +20,7 @@ export const newestDay = async (api, { brandSlug }, signal) => {
   return lastCounted(body)?.start.slice(0, 10);
 };
 
-/** A range as long as that of the filters, ending on the given day. */
+/** Returns a range that is as long as the range of the filters and ends on the given day. */
 const daysUpTo = (lastDay, filters) => {
   const { startDate, endDate = new Date().toISOString().slice(0, 10) } = queryOf(filters);
   const length = Date.parse(endDate) - Date.parse(startDate);
@@ -28,9 +28,9 @@ const daysUpTo = (lastDay, filters) => {
   return [new Date(first).toISOString().slice(0, 10), lastDay];
 };
 
-/** Offers to show the newest data if the chosen range has none. */
+/** Offers to show the newest data if the chosen range has no data. */
 export const offerNewest = (lastDay, filters) => {
-  place.hidden = lastDay === undefined;
+  section.hidden = lastDay === undefined;
   if (lastDay === undefined) return;
   const [first, last] = daysUpTo(lastDay, filters);
   sentence.textContent = `The newest data is from ${day(last)}.`;

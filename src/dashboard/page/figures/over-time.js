@@ -7,7 +7,10 @@ const PATH = 'organization/metrics/timeline';
 const intervalOf = ({ startDate, endDate }, widthPx) =>
   intervalFor(Date.parse(startDate), Date.parse(endDate), widthPx);
 
-/** The range's timeline, shared by the charts over time and by type, so that they agree. */
+/**
+ * Loads the timeline of the range. The charts over time and by type show the same timeline, so that their figures
+ * agree.
+ */
 export const load = async (api, filters, signal) => {
   const query = queryOf(filters);
   const widthPx = timeline.width();

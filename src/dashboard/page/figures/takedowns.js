@@ -2,12 +2,12 @@ import { drawBars } from './bars.js';
 import { csvOf } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
 import { fillTable } from '../table.js';
-import { counted, opener } from '../records-dialog/records-dialog.js';
+import { countButton, opener } from '../records-dialog/records-dialog.js';
 import { duration, number, share } from '../words.js';
 
-const place = document.getElementById('takedowns');
-const canvas = place.querySelector('canvas');
-const [outcomes, times] = place.querySelectorAll('details');
+const section = document.getElementById('takedowns');
+const canvas = section.querySelector('canvas');
+const [outcomes, times] = section.querySelectorAll('details');
 
 const OUTCOMES = [
   ['filed', 'Filed', 'first', 'takedownsFiled'],
@@ -34,7 +34,10 @@ const timeWords = ({ count, median, p90 }) => {
   return `Completed in this range, including takedowns filed earlier: ${number(count)}; ${times}.`;
 };
 
-/** A takedown can be filed in one range and completed in another, so the two numbers differ. */
+/**
+ * Returns the summary. The two sentences have different numbers, because a takedown can be filed in one range and
+ * completed in another range.
+ */
 const wordsFor = (statistics, { brandSlug }) =>
   `${outcomeWords(statistics, brandSlug ? 'last changed' : 'filed')} ${timeWords(statistics.timeToTakedown)}`;
 
@@ -56,7 +59,7 @@ const showTimes = ({ byType, ...all }) => {
 
 export const show = ({ body }, filters) => {
   const words = wordsFor(body, filters);
-  place.querySelector('.summary').textContent = words;
+  section.querySelector('.summary').textContent = words;
   const openerOf = (metric, n, name) =>
     opener(metric, n, `Takedowns: ${name.toLowerCase()}`, queryOf(filters), RANGES[filters.range].name);
   const bars = OUTCOMES.map(([key, name, colour, metric]) => [
@@ -71,7 +74,7 @@ export const show = ({ body }, filters) => {
   fillTable(
     outcomes,
     OUTCOME_COLUMNS,
-    bars.map(([name, n, , onOpen]) => [name, counted(n, name, onOpen) ?? n]),
+    bars.map(([name, n, , onOpen]) => [name, countButton(n, name, onOpen) ?? n]),
     {
       name: 'takedowns',
       text: () =>
@@ -91,5 +94,5 @@ const NOTHING = {
 
 export const clear = () => {
   show({ body: NOTHING }, {});
-  place.querySelector('.summary').textContent = 'Not available.';
+  section.querySelector('.summary').textContent = 'Not available.';
 };

@@ -1,12 +1,15 @@
-import { draw, fontSize, pressed } from './chart-drawing.js';
+import { draw, fontSize, clickOptions } from './chart-drawing.js';
 import { fillTable } from '../table.js';
-import { counted, opener } from '../records-dialog/records-dialog.js';
+import { countButton, opener } from '../records-dialog/records-dialog.js';
 import { compact, number, pointName } from '../words.js';
 
-const place = document.getElementById('timeline');
-const table = place.querySelector('details');
+const section = document.getElementById('timeline');
+const table = section.querySelector('details');
 
-/** Each series has a separate scale, because a few reports would be invisible next to thousands of threats. */
+/**
+ * The series that are drawn. Each series has a separate scale, because a few reports would be invisible next to
+ * thousands of threats.
+ */
 const DRAWN = [
   ['newThreats', 'New threats', 'first', 6],
   ['reports', 'Reports', 'third', 3],
@@ -16,7 +19,7 @@ const DRAWN = [
   name,
   colour,
   ticks,
-  part: place.querySelector(`[data-series=${key}]`),
+  part: section.querySelector(`[data-series=${key}]`),
 }));
 const COLUMNS = [
   ['newThreats', 'New threats'],
@@ -27,7 +30,7 @@ const COLUMNS = [
 ];
 
 /** Returns the width available to charts in px, even while no chart is shown. */
-export const width = () => place.querySelector('.summary').clientWidth;
+export const width = () => section.querySelector('.summary').clientWidth;
 
 const sumOf = (points, key) => points.reduce((sum, point) => sum + point[key], 0);
 
@@ -50,7 +53,7 @@ const scalesFor = (ticks, isLowest) => ({
   },
 });
 
-/** Returns a function that shows the records counted at a point. */
+/** Returns a function that shows the records that a point counts. */
 const openerOf = ([key, name], point, label, { brandSlug }) =>
   opener(key, point[key], name, { startDate: point.start, endDate: point.end, brandSlug }, label);
 
@@ -65,7 +68,7 @@ const drawSeries = (series, isLowest, body, labels, filters) => {
     },
     options: {
       interaction: { mode: 'index', intersect: false },
-      ...pressed((index) => openerOf([key, name], body.points[index], labels[index], filters)),
+      ...clickOptions((index) => openerOf([key, name], body.points[index], labels[index], filters)),
       plugins: { legend: { display: false } },
       scales: scalesFor(ticks, isLowest),
     },
@@ -82,9 +85,9 @@ export const show = (body, csv, filters) => {
   const shown = DRAWN.filter(({ key }) => sumOf(points, key) > 0);
   for (const series of DRAWN) series.part.hidden = !shown.includes(series);
   for (const series of shown) drawSeries(series, series === shown.at(-1), body, labels, filters);
-  place.querySelector('.summary').textContent = summaryOf(body);
+  section.querySelector('.summary').textContent = summaryOf(body);
   const cell = ([key, name], point, label) =>
-    counted(point[key], `${name}, ${label}`, openerOf([key, name], point, label, filters)) ?? point[key];
+    countButton(point[key], `${name}, ${label}`, openerOf([key, name], point, label, filters)) ?? point[key];
   const rows = points.map((point, index) => [
     labels[index],
     ...COLUMNS.map((column) => cell(column, point, labels[index])),
@@ -95,5 +98,5 @@ export const show = (body, csv, filters) => {
 
 export const clear = () => {
   show({ points: [] }, undefined, {});
-  place.querySelector('.summary').textContent = 'Not available.';
+  section.querySelector('.summary').textContent = 'Not available.';
 };

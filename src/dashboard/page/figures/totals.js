@@ -1,7 +1,7 @@
 import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from '../range.js';
 import { element } from '../table.js';
-import { counted, opener } from '../records-dialog/records-dialog.js';
+import { countButton, opener } from '../records-dialog/records-dialog.js';
 import { change, number } from '../words.js';
 
 /** The metrics and their names, with notes on what is counted in a range (`inRange`) and for a brand (`ofBrand`). */
@@ -16,12 +16,15 @@ const METRICS = [
     { inRange: 'of the takedowns filed in this range', ofBrand: 'last changed in this range' },
   ],
 ];
-const place = document.getElementById('totals');
+const section = document.getElementById('totals');
 
 const countsOf = (body) => (body.current ?? body).metrics;
 const isEmpty = (body) => METRICS.every(([key]) => countsOf(body)[key] === 0);
 
-/** The range `all` cannot be compared with an earlier range, and has no newer data. */
+/**
+ * Loads the metrics, with a comparison unless the range is `all`. That range has no earlier range to compare with, and
+ * no newer data.
+ */
 export const load = async (api, filters, signal) => {
   if (filters.range === 'all') return api.get('organization/metrics', queryOf(filters), signal);
   const answer = await api.get('organization/metrics/comparison', { ...queryOf(filters), with: 'previous' }, signal);
@@ -50,7 +53,7 @@ const itemOf = ([key, name, notes = {}], body, filters) => {
   const item = element('div', '', { class: 'card', 'data-metric': key });
   const figure = element('dd', '', { class: 'figure' });
   const n = countsOf(body)[key];
-  figure.append(counted(n, name, opener(key, n, name, queryOf(filters), RANGES[range].name)) ?? number(n));
+  figure.append(countButton(n, name, opener(key, n, name, queryOf(filters), RANGES[range].name)) ?? number(n));
   item.append(element('dt', name), figure);
   const note = brandSlug ? notes.ofBrand : range !== 'all' && notes.inRange;
   if (note) item.append(element('dd', note, { class: 'note quiet' }));
@@ -59,13 +62,13 @@ const itemOf = ([key, name, notes = {}], body, filters) => {
 };
 
 export const show = ({ body }, filters) => {
-  place.querySelector('.summary').textContent = wordsFor(body, filters);
+  section.querySelector('.summary').textContent = wordsFor(body, filters);
   offerNewest(body.newest, filters);
-  place.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, filters)));
+  section.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, filters)));
 };
 
 export const clear = () => {
-  place.querySelector('.summary').textContent = 'Not available.';
+  section.querySelector('.summary').textContent = 'Not available.';
   offerNewest();
-  place.querySelector('dl').replaceChildren();
+  section.querySelector('dl').replaceChildren();
 };

@@ -2,17 +2,17 @@ import { drawBars } from './bars.js';
 import { csvOf } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
 import { fillTable } from '../table.js';
-import { counted, opener } from '../records-dialog/records-dialog.js';
+import { countButton, opener } from '../records-dialog/records-dialog.js';
 import { number, share } from '../words.js';
 
-const place = document.getElementById('types');
-const canvas = place.querySelector('canvas');
-const table = place.querySelector('details');
+const section = document.getElementById('types');
+const canvas = section.querySelector('canvas');
+const table = section.querySelector('details');
 /** Maximum number of bars in the chart. The table has all types. */
 const MAX_BARS = 10;
 const COLUMNS = ['Type', 'Blocked'];
 
-/** Highest count first, then by name, as in the metrics. */
+/** Returns the counts by type, ordered by count (highest first) and then by name, as in the metrics. */
 const countsOf = (points) => {
   const counts = new Map();
   for (const { byType } of points)
@@ -36,19 +36,19 @@ export const show = ({ points }, filters) => {
     return opener('newThreats', n, `New threats of type ${type}`, query, RANGES[filters.range].name);
   };
   const words = wordsFor(counts);
-  place.querySelector('.summary').textContent = words;
+  section.querySelector('.summary').textContent = words;
   const bars = counts.slice(0, MAX_BARS).map(([type, n]) => [type, n, 'first', openerOf(type, n)]);
   drawBars(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, bars);
   table.hidden = counts.length === 0;
   fillTable(
     table,
     COLUMNS,
-    counts.map(([type, n]) => [type, counted(n, type, openerOf(type, n))]),
+    counts.map(([type, n]) => [type, countButton(n, type, openerOf(type, n))]),
     { name: 'blocked-by-type', text: () => csvOf(COLUMNS, counts) },
   );
 };
 
 export const clear = () => {
   show({ points: [] }, {});
-  place.querySelector('.summary').textContent = 'Not available.';
+  section.querySelector('.summary').textContent = 'Not available.';
 };

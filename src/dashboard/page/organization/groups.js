@@ -1,9 +1,9 @@
 import { fillTable } from '../table.js';
 import { number } from '../words.js';
 
-const place = document.getElementById('groups');
+const section = document.getElementById('groups');
 const COLUMNS = ['Group', 'Assets'];
-/** Rows shown; the CSV has all of them. */
+/** Maximum number of rows that are shown. The CSV has all rows. */
 const MAX_SHOWN = 100;
 
 export const load = (api, _filters, signal) => api.get('organization/asset-groups', {}, signal);
@@ -16,13 +16,13 @@ const wordsFor = (groups) => {
 };
 
 export const show = ({ body: { groups } }) => {
-  place.querySelector('.summary').textContent = wordsFor(groups);
-  place.querySelector('.table').hidden = groups.length === 0;
+  section.querySelector('.summary').textContent = wordsFor(groups);
+  section.querySelector('.table').hidden = groups.length === 0;
   const rows = groups.toSorted((a, b) => b.assetCount - a.assetCount).map(({ name, assetCount }) => [name, assetCount]);
-  fillTable(place.querySelector('.table'), COLUMNS, rows, { name: 'asset-groups', shown: MAX_SHOWN });
+  fillTable(section.querySelector('.table'), COLUMNS, rows, { name: 'asset-groups', shown: MAX_SHOWN });
 };
 
 export const clear = () => {
   show({ body: { groups: [] } });
-  place.querySelector('.summary').textContent = 'Not available.';
+  section.querySelector('.summary').textContent = 'Not available.';
 };

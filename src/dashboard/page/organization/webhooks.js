@@ -1,9 +1,9 @@
 import { fillTable } from '../table.js';
 import { number, time } from '../words.js';
 
-const place = document.getElementById('webhooks');
+const section = document.getElementById('webhooks');
 const COLUMNS = ['Webhook', 'State', 'Backlog', 'Last success', 'Last failure', 'Next attempt'];
-/** The service stops counting at this number. */
+/** The service counts the backlog of a webhook only up to this number. */
 const MAX_BEHIND = 10_000;
 
 export const load = (api, _filters, signal) => api.get('organization/webhooks', {}, signal);
@@ -27,12 +27,12 @@ const wordsFor = (webhooks) => {
 };
 
 export const show = ({ body: { webhooks } }) => {
-  place.querySelector('.summary').textContent = wordsFor(webhooks);
-  place.querySelector('.table').hidden = webhooks.length === 0;
-  fillTable(place.querySelector('.table'), COLUMNS, webhooks.map(rowOf), { name: 'webhooks' });
+  section.querySelector('.summary').textContent = wordsFor(webhooks);
+  section.querySelector('.table').hidden = webhooks.length === 0;
+  fillTable(section.querySelector('.table'), COLUMNS, webhooks.map(rowOf), { name: 'webhooks' });
 };
 
 export const clear = () => {
   show({ body: { webhooks: [] } });
-  place.querySelector('.summary').textContent = 'Not available.';
+  section.querySelector('.summary').textContent = 'Not available.';
 };

@@ -1,5 +1,5 @@
-/** The records that each metric of an organization counts: their list and their statuses. */
-const OF_ORGANIZATION = {
+/** The records that each metric of an organization counts: the list that has the records, and the counted statuses. */
+const ORGANIZATION_RECORDS = {
   newThreats: ['threats', ['BLOCKED', 'APPROVED', 'AUTO_APPROVED']],
   threatsWatchlisted: ['threats', ['WATCHLISTED']],
   reports: ['reports'],
@@ -9,18 +9,24 @@ const OF_ORGANIZATION = {
   takedownsCanceled: ['takedowns', ['CANCELED']],
   takedownsRetracted: ['takedowns', ['RETRACTED']],
 };
-/** Metrics that count other records for a brand: its threats are verdicts, and its watchlist is not counted. */
-const OF_BRAND = { newThreats: ['verdicts', ['BLOCKED']], threatsWatchlisted: undefined };
+/**
+ * The metrics that count other records for a brand: the threats of a brand are verdicts, and the watchlist of a brand
+ * is not counted.
+ */
+const BRAND_RECORDS = { newThreats: ['verdicts', ['BLOCKED']], threatsWatchlisted: undefined };
 
 /** The statuses to choose from if a metric counts all takedowns. */
 const TAKEDOWN_STATUSES = [
-  ...OF_ORGANIZATION.takedownsOpen[1],
-  ...['takedownsCompleted', 'takedownsCanceled', 'takedownsRetracted'].flatMap((key) => OF_ORGANIZATION[key][1]),
+  ...ORGANIZATION_RECORDS.takedownsOpen[1],
+  ...['takedownsCompleted', 'takedownsCanceled', 'takedownsRetracted'].flatMap((key) => ORGANIZATION_RECORDS[key][1]),
 ];
 
-/** @returns the list, the counted statuses (absent: all) and the statuses to choose from; undefined without a list */
+/**
+ * @returns the list, the counted statuses (absent if all statuses are counted) and the statuses to choose from;
+ *   undefined if no list has the records
+ */
 export const listOf = (metric, brandSlug) => {
-  const found = brandSlug && metric in OF_BRAND ? OF_BRAND[metric] : OF_ORGANIZATION[metric];
+  const found = brandSlug && metric in BRAND_RECORDS ? BRAND_RECORDS[metric] : ORGANIZATION_RECORDS[metric];
   if (found === undefined) return undefined;
   const [list, statuses] = found;
   return { list, statuses, choices: statuses ?? (list === 'takedowns' ? TAKEDOWN_STATUSES : []) };

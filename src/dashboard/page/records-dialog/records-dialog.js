@@ -3,19 +3,19 @@ import { element, fillTable } from '../table.js';
 import { COLUMNS, listOf } from './record-lists.js';
 import { number, time } from '../words.js';
 
-const place = document.getElementById('records-dialog');
+const dialog = document.getElementById('records-dialog');
 const [title, summary, form, problem] = ['h2', '.summary', 'form', '[role=alert]'].map((each) =>
-  place.querySelector(each),
+  dialog.querySelector(each),
 );
 const [table, scroll, more, saveButton, announcement] = ['.table', '.scroll', '.more', '.csv', '[role=status]'].map(
-  (each) => place.querySelector(each),
+  (each) => dialog.querySelector(each),
 );
 const { content, assetType, status } = form.elements;
 
 const ROWS_A_PAGE = 100;
-/** Rows shown; the CSV has all of them. */
+/** Maximum number of rows that are shown. The CSV has all rows. */
 const MAX_ROWS = 4_000;
-/** The timeout of an export, in ms: as long as that of the service. */
+/** The timeout of an export in ms, which equals the timeout of the service. */
 const CSV_TIMEOUT_MS = 600_000;
 
 let apiNow;
@@ -50,7 +50,9 @@ const show = (asOf) => {
   announcement.textContent = summary.textContent = `${listed}. Range: ${request.range}${brand}. As of ${time(asOf)}.`;
 };
 
-/** Runs `work` and shows its failure, unless the dialog has been closed or has started another request. */
+/**
+ * Runs `work`. If `work` fails, shows the failure, unless the dialog has been closed or has started another request.
+ */
 const attempt = async (work) => {
   const { signal } = aborter;
   problem.textContent = '';
@@ -86,7 +88,7 @@ const load = () => {
   return loadPage();
 };
 
-const close = () => place.close();
+const close = () => dialog.close();
 
 /** Shows the records that a metric counts. @param query range and brand of the metric @param range name of the range */
 const open = (metric, name, query, range) => {
@@ -100,19 +102,22 @@ const open = (metric, name, query, range) => {
   title.textContent = name;
   summary.textContent = 'Loading …';
   table.hidden = more.hidden = true;
-  place.showModal();
+  dialog.showModal();
   void load();
 };
 
 /** Whether the records that a metric counts can be listed. */
 const isListed = (metric, n, { brandSlug }) => n > 0 && listOf(metric, brandSlug) !== undefined;
 
-/** Returns a function that shows the counted records; undefined if there are none to show. */
+/** Returns a function that shows the counted records; undefined if there are no records to show. */
 export const opener = (metric, n, name, query, range) =>
   isListed(metric, n, query) ? () => open(metric, name, query, range) : undefined;
 
-/** Returns a button with the number that shows the counted records; undefined if there are none to show. */
-export const counted = (n, name, onOpen) => {
+/**
+ * Returns a button that has the number as its text and shows the counted records; undefined if there are no records to
+ * show.
+ */
+export const countButton = (n, name, onOpen) => {
   if (onOpen === undefined) return undefined;
   const label = `${name}: ${number(n)}. Show the records`;
   const button = element('button', number(n), {
@@ -134,7 +139,7 @@ export const startRecordsDialog = (api, failed) => {
   });
   status.addEventListener('change', load);
   more.addEventListener('click', loadPage);
-  place.querySelector('.close').addEventListener('click', close);
+  dialog.querySelector('.close').addEventListener('click', close);
   saveButton.addEventListener('click', () =>
     attempt(async () => {
       announcement.textContent = 'Preparing CSV';
@@ -142,16 +147,16 @@ export const startRecordsDialog = (api, failed) => {
       announcement.textContent = 'The CSV has been saved';
     }),
   );
-  place.addEventListener('close', () => {
+  dialog.addEventListener('close', () => {
     aborter?.abort();
     items = [];
     scroll.replaceChildren();
-    // The element that opened the dialog may have been replaced since.
+    // The element that opened the dialog may have been replaced while the dialog was open.
     if (document.activeElement === document.body) document.getElementById('main').focus();
   });
 };
 
 /** Removes all records, because the user of the next key must not see them. */
 export const clear = () => {
-  if (place.open) close();
+  if (dialog.open) close();
 };
