@@ -34,7 +34,7 @@ const list = (): Promise<Result> =>
 const ORGANIZATION = ['--organization <slug>', 'the organization that owns the brand'] as const;
 const BRAND = ['--brand <slug>', 'the brand'] as const;
 
-export const addBrands = (program: Command): void => {
+export const addBrandCommands = (program: Command): void => {
   const brands = program.command('brands').description('brands of organizations: add, remove, list');
   prints(
     brands

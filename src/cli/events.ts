@@ -45,7 +45,8 @@ const sendFiles = async (
   } catch (error) {
     progress.end();
     if (!(error instanceof SendingStopped)) throw error;
-    // Unsent lines may lie between acknowledged ones, so this may be a few lines too early, but never too late.
+    // Lines that were not sent may lie between acknowledged lines, so `next` may be a few lines too early, but never
+    // too late.
     const next = from + error.processed;
     throw new Error(
       `Sending stopped, ${error.message}. ${count(error.processed)} events were acknowledged. It is safe to repeat the ` +
@@ -55,9 +56,9 @@ const sendFiles = async (
   }
 };
 
-/** Issues an ingest key, calls `work` with it, and revokes it. */
+/** Issues an ingest key, calls `work` with the key, and then revokes the key. */
 const withKey = (signal: AbortSignal, work: (key: string) => Promise<Sent>): Promise<Sent> => {
-  const underKey = async ({ log }: Session): Promise<Sent> => {
+  const sendWithKey = async ({ log }: Session): Promise<Sent> => {
     const operator = operatorName();
     const expiresAt = Date.now() + MS_PER_DAY;
     const { id, key } = await issueApiKey(log, { scopes: ['ingest'], name: 'events send', expiresAt, operator });
@@ -69,10 +70,10 @@ const withKey = (signal: AbortSignal, work: (key: string) => Promise<Sent>): Pro
       await revokeApiKey(log, id, operator);
     }
   };
-  return withLog(underKey, { handlesSignals: true });
+  return withLog(sendWithKey, { handlesSignals: true });
 };
 
-const linesOf = (events: Sent['rejected']): string[] =>
+const issueLines = (events: Sent['rejected']): string[] =>
   events.map(({ place, id, issues }) => `${place}${id === undefined ? '' : ` ${id}`}: ${issues.join('; ')}`);
 
 const resultOf = ({ accepted, duplicates, rejected, warnings }: Sent): Result => ({
@@ -80,8 +81,8 @@ const resultOf = ({ accepted, duplicates, rejected, warnings }: Sent): Result =>
     `accepted ${accepted}`,
     `duplicates ${duplicates}`,
     `rejected ${rejected.length}`,
-    ...linesOf(rejected),
-    ...(warnings.length > 0 ? [`warnings ${warnings.length}`, ...linesOf(warnings)] : []),
+    ...issueLines(rejected),
+    ...(warnings.length > 0 ? [`warnings ${warnings.length}`, ...issueLines(warnings)] : []),
   ],
   json: { accepted, duplicates, rejected, warnings },
   failed: rejected.length > 0,
@@ -121,8 +122,8 @@ const sendFilesTo = async (files: string[], options: SendOptions): Promise<Resul
   await requireReadable(files);
   const stop = new AbortController();
   const stopListening = onFirstSignal(() => stop.abort());
-  const send = (given: string): Promise<Sent> =>
-    sendFiles(files, { url: target, key: given, isDryRun: dryRun }, Number(from), stop.signal);
+  const send = (ingestKey: string): Promise<Sent> =>
+    sendFiles(files, { url: target, key: ingestKey, isDryRun: dryRun }, Number(from), stop.signal);
   try {
     say(`Sending to ${target}`);
     return resultOf(await (key === undefined ? withKey(stop.signal, send) : send(key)));
@@ -131,7 +132,7 @@ const sendFilesTo = async (files: string[], options: SendOptions): Promise<Resul
   }
 };
 
-export const addEvents = (program: Command): void => {
+export const addEventCommands = (program: Command): void => {
   const events = program.command('events').description('send events');
   prints(
     events
@@ -147,7 +148,7 @@ export const addEvents = (program: Command): void => {
         'read the key (scope ingest) from this file, - for standard input; default: THREAT_PROTECTION_API_KEY, or a key ' +
           'issued for this call',
       )
-      // Hidden; it is rejected with a message, because scripts written for earlier versions use it.
+      // The option `--key` is hidden and is rejected with a message, because scripts for earlier versions use it.
       .addOption(new Option('--key [key]').hideHelp())
       .option('--from <events>', 'skip the first N events', '0')
       .option('--dry-run', 'validate the events without storing them'),

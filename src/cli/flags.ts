@@ -33,7 +33,7 @@ const list = (): Promise<Result> =>
     };
   });
 
-export const addFlags = (program: Command): void => {
+export const addFlagCommands = (program: Command): void => {
   const flags = program.command('flags').description('feature flags of organizations: enable, disable, list');
   for (const [name, enabled] of [
     ['enable', true],

@@ -35,11 +35,11 @@ const expiryOf = (text: string | undefined): number | undefined => {
 const text = (instant: number | undefined): string | null => (instant === undefined ? null : formatInstant(instant));
 
 interface ListedKey extends ApiKey {
-  /** ms, to the minute; undefined if never used. */
+  /** When the key was last used, in ms, to the minute; undefined if the key was never used. */
   readonly lastUsedAt: number | undefined;
 }
 
-/** In the order of the headings. */
+/** Returns the fields of a key in the order of `HEADINGS`. */
 const toJson = (key: ListedKey): Record<string, string | readonly string[] | null> => ({
   id: key.id,
   name: key.name ?? null,
@@ -86,7 +86,7 @@ const revoke = (id: string): Promise<Result> =>
 
 const collect = (value: string, values: readonly string[] = []): string[] => [...values, value];
 
-export const addKeys = (program: Command): void => {
+export const addKeyCommands = (program: Command): void => {
   const keys = program.command('keys').description('API keys: issue, list, revoke');
   prints(
     keys

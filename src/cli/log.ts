@@ -9,13 +9,16 @@ import { Progress } from './runtime/progress.js';
 import { readSecret } from './runtime/secret.js';
 import { withLog } from './runtime/session.js';
 
-/** The address is parsed like the setting EVENTSTORE_URL, but errors must name the option. */
+/**
+ * Replaces the name of the setting in an error by the name of the option. The address is parsed like the setting
+ * EVENTSTORE_URL.
+ */
 const asOption = (error: unknown): unknown => {
   if (!(error instanceof ConfigError || error instanceof Unavailable)) return error;
-  const said = error.message.replace(/^EVENTSTORE_URL/, '--to');
+  const message = error.message.replace(/^EVENTSTORE_URL/, '--to');
   return error instanceof ConfigError
-    ? new Invalid(said)
-    : new Unavailable(said, error.retryAfterSeconds, { cause: error });
+    ? new Invalid(message)
+    : new Unavailable(message, error.retryAfterSeconds, { cause: error });
 };
 
 interface CopyOptions {
@@ -65,7 +68,7 @@ const copy = async (options: CopyOptions): Promise<Result> => {
   });
 };
 
-export const addLog = (program: Command): void => {
+export const addLogCommands = (program: Command): void => {
   const log = program.command('log').description('the event log: copy');
   prints(
     log

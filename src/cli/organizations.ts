@@ -32,7 +32,7 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
   });
 };
 
-export const addOrganizations = (program: Command): void => {
+export const addOrganizationCommands = (program: Command): void => {
   const organizations = program.command('organizations').description('organizations with their own ingest keys: usage');
   prints(
     organizations

@@ -9,14 +9,14 @@ import type { Session } from './runtime/session.js';
 
 type Parked = Awaited<ReturnType<typeof listParked>>;
 
-/** @throws NotFound if an id is given and not parked */
+/** @throws NotFound if `id` is given, and no event with this id is parked */
 const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => {
   const events = await listParked(pool, id);
   if (id !== undefined && events.length === 0) throw new NotFound(`Event ${id} is not parked`);
   return events;
 };
 
-/** Omits the columns that only the API shows. */
+/** Returns a parked event as JSON, without the columns that only the API shows. */
 const toJson = ({ event_id, position, revision, parked_at, recorded_at, ...event }: Parked[number]): object => ({
   eventId: event_id,
   projection: event.projection,
@@ -70,7 +70,7 @@ const drop = async (id: string, { reason }: { readonly reason: string }): Promis
   });
 };
 
-export const addParked = (program: Command): void => {
+export const addParkedCommands = (program: Command): void => {
   const parked = program.command('parked').description('events that a projection could not apply');
   prints(parked.command('list').description('list the parked events with their reasons'), list);
   prints(

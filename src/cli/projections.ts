@@ -11,10 +11,13 @@ import { say } from '../runtime/terminal.js';
 import { prints, type Result, positionsAsStrings } from './runtime/output.js';
 import { type Session, withLog } from './runtime/session.js';
 
-/** Reports on standard error that the log is unavailable, and when it is available again. */
+/** Options that report on standard error when the log is unavailable, and when the log is available again. */
 const reportWaiting = { onWait: say };
 
-/** Runs work on the projections without a statement timeout. Throws if the tables were filled from another log. */
+/**
+ * Runs work on the projections without a statement timeout.
+ * @throws ForeignCheckpoint if the tables were filled from another log
+ */
 export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
   withLog(
     async (session) => {
@@ -25,14 +28,17 @@ export const withProjections = (work: (session: Session) => Promise<Result>): Pr
   );
 
 /** @throws Invalid if there is no projection of that name */
-const chosen = (name: string | undefined): readonly Projection[] => {
+const selectProjections = (name: string | undefined): readonly Projection[] => {
   const projections = PROJECTIONS.filter((projection) => name === undefined || projection.name === name);
   if (projections.length > 0) return projections;
   const names = PROJECTIONS.map((projection) => projection.name);
   throw new Invalid(`Unknown projection "${name}". Known: ${names.join(', ')}`);
 };
 
-/** The log may have grown beyond the head that was read at the start. */
+/**
+ * Returns how much of the log is before a position, in percent. The position may be after `head`, because the log grows
+ * meanwhile.
+ */
 export const percentOf = (position: bigint, head: bigint): bigint =>
   position >= head ? 100n : position <= 0n ? 0n : (100n * position) / head;
 
@@ -58,7 +64,7 @@ const status = (): Promise<Result> =>
   });
 
 const rebuildAll = async (name: string | undefined): Promise<Result> => {
-  const projections = chosen(name);
+  const projections = selectProjections(name);
   return withProjections(async (session) => {
     const source = { ...session, ...reportWaiting };
     const head = await readWithRetries(() => session.log.head(), reportWaiting);
@@ -68,7 +74,10 @@ const rebuildAll = async (name: string | undefined): Promise<Result> => {
   });
 };
 
-/** Lists the number of rows by table and side, then the rows, then the total. Numbers are lower bounds if rows were omitted. */
+/**
+ * Lists the number of rows by table and side, then the rows, then the total. A number is a lower bound if rows were
+ * omitted.
+ */
 const describeDifferences = (differences: readonly Difference[]): string[] => {
   const counts = new Map<string, number>();
   for (const { table, side } of differences)
@@ -84,7 +93,7 @@ const describeDifferences = (differences: readonly Difference[]): string[] => {
 };
 
 const verifyAll = async (name: string | undefined): Promise<Result> => {
-  const projections = chosen(name);
+  const projections = selectProjections(name);
   return withProjections(async (session) => {
     const head = await readWithRetries(() => session.log.head(), reportWaiting);
     const differences = await verify({ ...session, ...reportWaiting }, projections, progress('verify', head));
@@ -98,7 +107,7 @@ const verifyAll = async (name: string | undefined): Promise<Result> => {
   });
 };
 
-export const addProjections = (program: Command): void => {
+export const addProjectionCommands = (program: Command): void => {
   const projections = program.command('projections').description('projections of the log: status, rebuild, verify');
   prints(
     projections.command('status').description('show position, lag, age and parked events of each projection'),

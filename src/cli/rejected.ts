@@ -25,10 +25,10 @@ const list = (): Promise<Result> =>
 const clear = (): Promise<Result> =>
   withDatabase(async (pool) => {
     const cleared = await clearRejectedEvents(pool);
-    return { lines: [`${cleared} cleared`], json: { cleared } };
+    return { lines: [`${cleared} ${cleared === 1 ? 'record' : 'records'} of rejected events deleted`], json: { cleared } };
   });
 
-export const addRejected = (program: Command): void => {
+export const addRejectedCommands = (program: Command): void => {
   const rejected = program.command('rejected').description('events that the ingestion endpoint rejected: list, clear');
   prints(rejected.command('list').description('list a count and a sample per day, key, reason and type'), list);
   prints(rejected.command('clear').description('delete the records of rejected events'), clear);

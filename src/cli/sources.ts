@@ -5,13 +5,13 @@ import { readConfig } from '../runtime/config.js';
 import { formatInstant } from '../events/instant.js';
 import { prints, type Result, table } from './runtime/output.js';
 
-const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
+const problemOf = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
   if (mode === 'DISABLED') return 'disabled';
   if (lastError !== undefined) return `${lastError} (${formatInstant(lastErrorAt!)})`;
   return ageSeconds === undefined ? 'never loaded by this installation' : '';
 };
 
-const rejections = ({ id, rejected = [] }: ListStatus): string[] =>
+const rejectionLines = ({ id, rejected = [] }: ListStatus): string[] =>
   rejected.map((entries) => `${id}: rejected ${describeRejected(entries)}`);
 
 const status = async (): Promise<Result> => {
@@ -20,15 +20,15 @@ const status = async (): Promise<Result> => {
     lines: [
       ...table(
         ['list', 'entries', 'refused', 'age in s', 'problem'],
-        lists.map((list) => [list.id, list.entries, list.refused, list.ageSeconds, trouble(list)]),
+        lists.map((list) => [list.id, list.entries, list.refused, list.ageSeconds, problemOf(list)]),
       ),
-      ...lists.flatMap(rejections),
+      ...lists.flatMap(rejectionLines),
     ],
     json: lists,
   };
 };
 
-export const addSources = (program: Command): void => {
+export const addSourceCommands = (program: Command): void => {
   const sources = program.command('sources').description('the lists of the asset check: status');
   prints(sources.command('status').description('show entries, age and last error of each list'), status);
 };

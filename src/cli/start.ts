@@ -8,7 +8,8 @@ import { masterKeyFile, openMasterKeys } from '../webhooks/master-keys.js';
 import { Child } from './runtime/child.js';
 import { SIGNALS } from './runtime/interruption.js';
 
-// The API and the delivery process stop at the same time, then the projector, then the database: in less than 10 s.
+// The API and the delivery process stop at the same time, then the projector stops, then the database. The whole stop
+// takes less than 10 s.
 const API_STOP_TIMEOUT_MS = 4_500;
 const PROJECTOR_STOP_TIMEOUT_MS = 2_000;
 const DELIVERIES_STOP_TIMEOUT_MS = 4_500;
@@ -17,10 +18,10 @@ const KILL_TIMEOUT_MS = 500;
 
 /**
  * Returns Node's flags for the API. Node accepts them only on the command line, so this file, the Dockerfile and
- * `docs/operations/deployment.md` all pass them. The flag limits the size of a semi-space, in MB. The default of Node
- * 24 uses more memory than 16 MB and is not faster; with 8 MB, routes that query the database are 10 % slower. If the
- * log is in EventStoreDB, the default is kept: the client makes about 50 KB of garbage per append, and ingestion is a
- * sixth faster with the default.
+ * `docs/operations/deployment.md` all pass them. The flag limits the size of a semi-space in MB. Compared with 16 MB,
+ * the default of Node 24 uses more memory and is not faster, and with 8 MB, routes that query the database are 10 %
+ * slower. If the log is in EventStoreDB, the default is kept: the client of EventStoreDB creates about 50 KB of garbage
+ * per append, and ingestion is a sixth faster with the default.
  */
 export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =>
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
@@ -36,7 +37,10 @@ export class Service {
   readonly #api: Child;
   readonly #projector: Child;
   readonly #deliveries: Child;
-  /** Rejects when a part can no longer run with its settings. The other parts keep running until `stop` is called. */
+  /**
+   * Rejects when a part of the service cannot run with its settings. The other parts keep running until `stop` is
+   * called.
+   */
   readonly failed: Promise<never>;
 
   constructor(
@@ -68,14 +72,15 @@ export class Service {
   }
 
   async #start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
-    // Checked here, because with an invalid file the API would exit and be restarted again and again.
+    // The sources file is checked before the API starts, because with an invalid file the API would exit and be
+    // restarted again and again.
     readSourcesFile(this.config);
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
     const delivers = openMasterKeys(this.config) !== undefined;
-    // The projector starts first: it migrates the tables or reports why it cannot. Events are then counted as soon as
-    // the API accepts them.
+    // The projector starts first, because it migrates the tables, or reports why it cannot migrate them. Events are
+    // then counted as soon as the API accepts them.
     await this.#projector.start();
     const [{ url }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');
@@ -115,7 +120,7 @@ export class Service {
   #environment(): NodeJS.ProcessEnv {
     return environmentOf(this.config, {
       databaseUrl: this.#databaseUrl,
-      // A restarted API keeps the port that its clients know, even if PORT is 0.
+      // A restarted API keeps the port that the clients know, even if PORT is 0.
       port: this.#url === undefined ? this.config.port : Number(new URL(this.#url).port || 80),
       webhookMasterKeyFile: masterKeyFile(this.config),
     });
@@ -123,7 +128,7 @@ export class Service {
 }
 
 /**
- * Stops the service on the first signal, and kills it on the second.
+ * Stops the service on the first signal, and kills the service on the second signal.
  * @returns the exit code, after a graceful stop; the second signal ends this process
  */
 export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: WriteLog): Promise<number> =>

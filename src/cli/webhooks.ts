@@ -6,11 +6,11 @@ import { operatorName } from './runtime/operator-name.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase, withLog } from './runtime/session.js';
 
-interface OfOrganization {
+interface ListOptions {
   readonly organization?: string;
 }
 
-interface OfWebhook {
+interface WebhookOptions {
   readonly organization: string;
   readonly id: string;
 }
@@ -19,7 +19,7 @@ const instant = (ms: number | null): string | null => (ms === null ? null : form
 
 const HEADINGS = 'organization id url state disabledReason lastSuccessAt nextAttemptAt masterKeys'.split(' ');
 
-const list = ({ organization }: OfOrganization): Promise<Result> =>
+const list = ({ organization }: ListOptions): Promise<Result> =>
   withDatabase(async (pool) => {
     const webhooks = (await listAllWebhooks(pool, organization)).map((webhook) => ({
       ...webhook,
@@ -31,7 +31,7 @@ const list = ({ organization }: OfOrganization): Promise<Result> =>
 
 const change =
   (type: 'Disable' | 'Enable') =>
-  ({ organization, id: webhookId }: OfWebhook): Promise<Result> =>
+  ({ organization, id: webhookId }: WebhookOptions): Promise<Result> =>
     withLog(async ({ log, pool }) => {
       const command =
         type === 'Disable'
@@ -45,7 +45,7 @@ const change =
       };
     });
 
-export const addWebhooks = (program: Command): void => {
+export const addWebhookCommands = (program: Command): void => {
   const webhooks = program.command('webhooks').description('webhooks of organizations: list, disable, enable');
   prints(
     webhooks

@@ -23,7 +23,7 @@ it('rejected list shows refused events, whatever they hold, and rejected clear f
       ),
       '',
     ]);
-    expect(await call('clear')).toBe('1 cleared\n');
+    expect(await call('clear')).toBe('1 record of rejected events deleted\n');
     expect(JSON.parse(await call('list', '--json'))).toEqual([]);
   } finally {
     await database.drop();

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Command } from 'commander';
 import { EventLines } from '../../src/cli/sending/event-lines.js';
-import { addEvents } from '../../src/cli/events.js';
+import { addEventCommands } from '../../src/cli/events.js';
 import type { Sendable } from '../../src/cli/sending/post-events.js';
 import { sendEvents, type SendOptions, SendingStopped } from '../../src/cli/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -230,7 +230,7 @@ describe('Sending events', () => {
 describe('The command `events send`', () => {
   const call = async (...given: string[]): Promise<{ lines: string[]; words: string; code: number | undefined }> => {
     const program = new Command().exitOverride();
-    addEvents(program);
+    addEventCommands(program);
     const written: string[] = [];
     const stdout = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
     const said: string[] = [];

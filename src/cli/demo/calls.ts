@@ -3,7 +3,10 @@ import type { KeyHeaders } from './header-files.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Returns one curl call per endpoint, to paste into a shell. curl 7.55 or later can read headers from a file. */
+/**
+ * Returns lines with one curl call per endpoint, which a user can paste into a shell. curl 7.55 or later can read
+ * headers from a file.
+ */
 export const curlLines = (url: string, { ingest, organization }: KeyHeaders): string[] => {
   const key = `-H ${quoted(`@${organization}`)}`;
   const json = "-H 'Content-Type: application/json'";

@@ -22,11 +22,13 @@ import { Service, stopOnSignals } from '../start.js';
 
 /** How long the projector may take for one batch before the demo fails. */
 const BATCH_TIMEOUT_MS = 60_000;
-/** How long a request waits on the service until a batch is counted. */
+/** How long the service holds a request until a batch is counted. */
 const WAIT_SECONDS = 10;
 const POLL_INTERVAL_MS = 100;
 
-/** The configured port, or a free one if it is taken, so that two demos can run side by side. */
+/**
+ * Returns the configured port or, if that port is taken, 0 for any free port, so that two demos can run side by side.
+ */
 const freePort = async ({ host, port }: Config): Promise<number> => {
   const probe = createServer();
   try {
@@ -42,7 +44,10 @@ const freePort = async ({ host, port }: Config): Promise<number> => {
   }
 };
 
-/** @returns the consistency token of each batch. The last token need not be the newest, as duplicates were stored earlier */
+/**
+ * @returns the consistency token of each batch. The last token is not always the newest, because duplicates were stored
+ *   earlier
+ */
 const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<readonly string[]> => {
   const sites = readSiteRows();
   const addresses = readAddressRows();
@@ -76,7 +81,7 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
 
 interface MetricsAt {
   readonly metrics: DrawnMetrics;
-  /** The instant before which everything is counted. */
+  /** All events that were acknowledged before this instant are counted. */
   readonly asOf: string;
 }
 
@@ -201,7 +206,7 @@ const runOrClean = async ({ clean, json }: DemoOptions): Promise<Result> => {
   );
 };
 
-export const addDemo = (program: Command): void => {
+export const addDemoCommand = (program: Command): void => {
   prints(
     program
       .command('demo')

@@ -2,13 +2,13 @@ import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface Keys {
-  /** For events of every organization. */
+  /** The key for sending events of any organization. */
   readonly ingest: string;
-  /** Read and write access to the demo's organization. */
+  /** The key with read and write access to the organization of the demo. */
   readonly organization: string;
 }
 
-/** The path of the file with the header line of each key. */
+/** For each key, the path of the file with the header line of the key. */
 export type KeyHeaders = Keys;
 
 const folderIn = (dataDir: string): string => join(dataDir, 'demo');
@@ -16,16 +16,17 @@ const fileOf = (name: keyof Keys, url: string): string => `${name}-key-${new URL
 const HEADER_FILE = /^(?:ingest|organization)-key-\d*\.header$/;
 
 /**
- * Writes each key as a header line to a file that only this user can read. On curl's command line, every process on the
- * machine could read the key.
- * @param url the URL of the API; its port is part of the file names, so that two demos do not overwrite each other's keys
+ * Writes each key as a header line to a file that only this user can read. A key on the command line of curl could be
+ * read by every process on the machine.
+ * @param url the URL of the API; its port is part of the file names, so that two demos do not overwrite each other's
+ *   keys
  */
 export const writeKeyHeaders = async (dataDir: string, url: string, keys: Keys): Promise<KeyHeaders> => {
   const folder = folderIn(dataDir);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const write = async (name: keyof Keys): Promise<string> => {
     const file = join(folder, fileOf(name, url));
-    // Removed first, because an existing file would keep its mode.
+    // The file is removed first, because an existing file would keep its mode.
     await rm(file, { force: true });
     await writeFile(file, `X-API-KEY: ${keys[name]}\n`, { mode: 0o600, flag: 'wx' });
     return file;
@@ -34,8 +35,8 @@ export const writeKeyHeaders = async (dataDir: string, url: string, keys: Keys):
 };
 
 /**
- * Deletes the header files of demos, and their folder if it is then empty.
- * @param url the URL of one demo; absent: the files of all demos are deleted
+ * Deletes the header files of demos, and deletes the folder of these files if the folder is then empty.
+ * @param url the URL of the demo whose files are deleted; if undefined, the files of all demos are deleted
  * @returns how many files were deleted
  */
 export const deleteKeyHeaders = async (dataDir: string, url?: string): Promise<number> => {

@@ -15,7 +15,7 @@ import { operatorName } from '../runtime/operator-name.js';
 
 const NAME = 'demo';
 const LIFETIME_MS = 30 * MS_PER_DAY;
-/** The longest time between the choice of the expiry and the issue of the second key, on a busy or paused machine. */
+/** Maximum time between choosing the expiry and issuing the second key, on a busy or paused machine. */
 const MAX_ISSUE_MS = 60_000;
 /** How long the revocation may delay the end of a demo. */
 const REVOKE_TIMEOUT_MS = 2_000;
@@ -33,7 +33,10 @@ const issueKeys = async (log: EventLog, onIssued: (id: string) => void): Promise
   return { ingest: ingest.key, organization: organization.key };
 };
 
-/** Keys of a demo are recognised by name, lifetime, scopes and organization, so that an operator may also name a key `demo`. */
+/**
+ * Whether a key belongs to a demo. Not only the name is compared, but also lifetime, scopes and organization, because
+ * an operator may name another key `demo`.
+ */
 const isDemoKey = ({ name, organization, scopes, createdAt, expiresAt }: ApiKey): boolean => {
   if (name !== NAME || expiresAt === undefined) return false;
   const lifetime = expiresAt - createdAt;
@@ -73,7 +76,7 @@ export class DemoKeys {
   #revoke = (): Promise<void> => Promise.resolve();
 
   /**
-   * @param config with the address of the running database
+   * @param config has the URL of the running database
    * @param url the URL of the API
    */
   issue(config: Config, url: string): Promise<{ readonly keys: Keys; readonly headers: KeyHeaders }> {

@@ -5,7 +5,7 @@ import type { WriteLog } from '../../runtime/log-line.js';
 import { pause } from '../../flow/retry.js';
 
 const RESTART_DELAY_MS = 1_000;
-/** How a process with an invalid setting ends. */
+/** How the end of a process with an invalid setting is described. */
 const CONFIG_ERROR = `code ${EXIT_CONFIG}`;
 
 /** The message sent by `notifySupervisor`. */
@@ -21,8 +21,8 @@ export class Child {
   /**
    * @param name used in log messages
    * @param args Node's flags and the script's absolute path
-   * @param environment called before each start
-   * @param fail called if the process cannot run with its settings; it is not started again
+   * @param environment returns the environment of the process; called before each start
+   * @param fail called if the process cannot run with its settings; the process is then not started again
    */
   constructor(
     private readonly name: string,
@@ -33,9 +33,9 @@ export class Child {
   ) {}
 
   /**
-   * Starts the process, and restarts it one second after it exits. Restart policies belong to systemd, Compose and
-   * Kubernetes.
-   * @returns its message that it is ready
+   * Starts the process, and restarts the process one second after it exits. The restart cannot be configured, because
+   * restart policies belong to systemd, Compose and Kubernetes.
+   * @returns the message of the process that it is ready
    */
   start(): Promise<Ready> {
     return new Promise((resolve) => {
@@ -43,7 +43,7 @@ export class Child {
     });
   }
 
-  /** Stops the process for good: gracefully, and by force after the timeout. */
+  /** Stops the process gracefully or, after the timeout, by force. The process is not started again. */
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
     const child = this.#process;
@@ -60,7 +60,7 @@ export class Child {
     clearTimeout(timer);
   }
 
-  /** Kills the process for good. */
+  /** Kills the process. The process is not started again. */
   kill(): void {
     this.#stopping.abort();
     this.#process?.kill('SIGKILL');
@@ -78,11 +78,11 @@ export class Child {
     }
   }
 
-  /** @returns the signal or exit code */
+  /** @returns the signal or the exit code with which the process ended */
   async #run(onReady: (ready: Ready) => void): Promise<string> {
     const child = spawn(process.execPath, this.args, {
       env: this.environment(),
-      // The channel closes with this process, however it ends, and the child notices.
+      // When this process ends in any way, the channel closes, and the child notices that.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       // Ctrl-C goes to this process only, which then stops its children in order.
       detached: process.platform !== 'win32',

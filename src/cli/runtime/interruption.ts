@@ -1,18 +1,18 @@
 import { FAILED } from './output.js';
 
-/** Signals that interrupt a call: Ctrl-C, a supervisor, a closed terminal. */
+/** Signals that interrupt a call. They are sent by Ctrl-C, by a supervisor, and by a closed terminal. */
 export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Calls `then` on the first signal. A second signal ends the process at once.
+ * Calls `onSignalled` on the first signal. A second signal ends the process at once.
  * @returns a function that stops listening for signals
  */
-export const onFirstSignal = (then: (signal: NodeJS.Signals) => void): (() => void) => {
+export const onFirstSignal = (onSignalled: (signal: NodeJS.Signals) => void): (() => void) => {
   let isSignalled = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (isSignalled) process.exit(FAILED);
     isSignalled = true;
-    then(signal);
+    onSignalled(signal);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
   return () => {

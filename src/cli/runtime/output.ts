@@ -6,7 +6,7 @@ import { print, printable, printJson, say } from '../../runtime/terminal.js';
 export interface Result {
   readonly lines: readonly string[];
   readonly json: unknown;
-  /** The call finished, but part of it failed. */
+  /** True if the call finished, but a part of the call failed. */
   readonly failed?: boolean;
 }
 
@@ -39,13 +39,13 @@ export const positionsAsStrings = (row: object): object => {
   );
 };
 
-/** A signal interrupted the call. */
+/** The call was interrupted by a signal. */
 export class Interrupted extends Error {}
 
 const failure = (error: unknown): void => {
   if (error instanceof Interrupted) {
     say(error.message);
-    // Exits at once, because operations under way may still wait for a response.
+    // The process exits at once, because pending operations may still wait for a response.
     process.exit(FAILED);
   }
   if (error instanceof Invalid) {
@@ -57,14 +57,17 @@ const failure = (error: unknown): void => {
   process.exitCode = FAILED;
 };
 
-/** Adds `--json`, prints the call's result and turns errors into a message and an exit code. */
+/**
+ * Sets the action of a command: adds `--json`, prints the result of `work`, and turns an error into a message and an
+ * exit code.
+ */
 export const prints = <Arguments extends unknown[]>(
   command: Command,
-  work: (...given: Arguments) => Promise<Result>,
+  work: (...args: Arguments) => Promise<Result>,
 ): Command =>
-  command.option('--json', 'print one JSON value').action(async (...given: unknown[]) => {
+  command.option('--json', 'print one JSON value').action(async (...args: unknown[]) => {
     try {
-      const { lines, json, failed } = await work(...(given as Arguments));
+      const { lines, json, failed } = await work(...(args as Arguments));
       if (command.opts<OutputOptions>().json) printJson(json);
       else print(lines);
       if (failed) process.exitCode = FAILED;

@@ -19,7 +19,7 @@ export class Progress {
   constructor(private readonly unit: string) {}
 
   /**
-   * @param done count so far
+   * @param done how many units are done so far
    * @param part progress from 0 to 1; undefined if the total is unknown
    */
   update(done: number, part: number | undefined): void {

@@ -5,7 +5,7 @@ import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
 import { requireDescriptors } from '../../runtime/descriptors.js';
 import { logToStderr } from '../../runtime/log-line.js';
 
-/** The commands. Each is imported only when it is called. */
+/** The commands. The module of a command is imported only when the command is called. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   start: async () => {
     requireDescriptors();
@@ -18,22 +18,22 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
         )
         .action(async () => process.exit(await start(readConfig())));
   },
-  keys: async () => (await import('../keys.js')).addKeys,
-  brands: async () => (await import('../brands.js')).addBrands,
-  flags: async () => (await import('../flags.js')).addFlags,
-  webhooks: async () => (await import('../webhooks.js')).addWebhooks,
-  projections: async () => (await import('../projections.js')).addProjections,
-  parked: async () => (await import('../parked.js')).addParked,
-  events: async () => (await import('../events.js')).addEvents,
-  sources: async () => (await import('../sources.js')).addSources,
-  organizations: async () => (await import('../organizations.js')).addOrganizations,
-  rejected: async () => (await import('../rejected.js')).addRejected,
+  keys: async () => (await import('../keys.js')).addKeyCommands,
+  brands: async () => (await import('../brands.js')).addBrandCommands,
+  flags: async () => (await import('../flags.js')).addFlagCommands,
+  webhooks: async () => (await import('../webhooks.js')).addWebhookCommands,
+  projections: async () => (await import('../projections.js')).addProjectionCommands,
+  parked: async () => (await import('../parked.js')).addParkedCommands,
+  events: async () => (await import('../events.js')).addEventCommands,
+  sources: async () => (await import('../sources.js')).addSourceCommands,
+  organizations: async () => (await import('../organizations.js')).addOrganizationCommands,
+  rejected: async () => (await import('../rejected.js')).addRejectedCommands,
   demo: async () => {
     requireDescriptors();
-    return (await import('../demo/demo.js')).addDemo;
+    return (await import('../demo/demo.js')).addDemoCommand;
   },
-  log: async () => (await import('../log.js')).addLog,
-  migrate: async () => (await import('../migrate.js')).addMigrate,
+  log: async () => (await import('../log.js')).addLogCommands,
+  migrate: async () => (await import('../migrate.js')).addMigrateCommand,
 };
 
 /** Rejects repeated options. Commander would silently use the last value. */
@@ -57,12 +57,12 @@ const rejectRepeated = (command: Command): void => {
 export const run = async (args: readonly string[]): Promise<void> => {
   const program = new Command('threat-protection')
     .description('The CLI for operators. Results go to standard output, messages to standard error.')
-    // Set before commands are added, because they inherit these settings.
+    // These settings precede the commands, because a command inherits the settings of the program when it is added.
     .exitOverride()
     .showHelpAfterError('(see --help)');
 
   const name = args[0] ?? '';
-  // Without a known command, all of them are loaded for the help text.
+  // If the command is unknown, all commands are loaded for the help text.
   const loaded = Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]!] : new Set(Object.values(COMMANDS));
   for (const load of loaded) (await load())(program);
   rejectRepeated(program);

@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { Invalid } from '../../errors.js';
 
-/** Longer than any key or connection string. */
+/** Maximum size of a secret, which is more than any key or connection string needs. */
 const MAX_BYTES = 4_096;
 
 /**
  * Reads a secret from a file. Secrets are not passed on the command line, which every process on the machine can see.
- * @param file `-` for standard input
- * @param what the name of the secret in errors, which never contain the secret itself
+ * @param file the path; `-` is standard input
+ * @param what the name of the secret in error messages, which never contain the secret itself
  * @throws Invalid if the file cannot be read, or its text is not one line of visible ASCII
  */
 export const readSecret = async (file: string, what: string): Promise<string> => {
@@ -27,7 +27,7 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
 };
 
 /**
- * @param from the name of the source in errors
+ * @param from the name of the source in error messages
  * @throws Invalid if the text is not one line of visible ASCII
  */
 export const requireToken = (text: string, from: string, what: string): string => {

@@ -12,7 +12,7 @@ import { say } from '../../runtime/terminal.js';
 import { onFirstSignal } from './interruption.js';
 import { Interrupted } from './output.js';
 
-/** What a command works with. */
+/** The log and the database of a command. */
 export interface Session {
   readonly log: EventLog;
   readonly pool: Pool;
@@ -21,7 +21,10 @@ export interface Session {
 export interface SessionOptions {
   /** True if the work handles signals itself. Otherwise a signal abandons the work. */
   readonly handlesSignals?: boolean;
-  /** True for work that needs no timeouts and one connection throughout, such as rebuilds: it bypasses a pooler. */
+  /**
+   * True for work that must have no timeouts and must keep its connections, such as a rebuild. The work then connects
+   * to the database without a pooler.
+   */
   readonly withoutTimeouts?: boolean;
   /** True if the tables are migrated even if MIGRATE_ON_START is false. */
   readonly migrates?: boolean;
@@ -63,7 +66,8 @@ const useDatabase = async <Result>(
 
 /**
  * Opens the configured database, whether the service runs or not, and migrates its tables. If this call starts the
- * embedded server, it also stops it. A signal during the start of the server takes effect once the start has ended.
+ * embedded server, this call also stops the server. A signal during the start of the server takes effect once the start
+ * has ended.
  * @throws Interrupted if a signal interrupted the call
  */
 export const withDatabase = async <Result>(

@@ -10,7 +10,10 @@ const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 /** The maximum length of a line: the maximum size of a request. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Yields each line without its line break, or undefined for a line that is too long, whose text is not kept in memory. */
+/**
+ * Yields each line without its line break. Yields undefined for a line that is too long, and does not keep the text of
+ * such a line in memory.
+ */
 const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer | undefined> {
   let pieces: Buffer[] = [];
   let length = 0;
@@ -44,7 +47,7 @@ const withoutByteOrderMark = (line: Buffer): Buffer =>
  * a byte order mark, and its lines may end in CR LF.
  */
 export class EventLines {
-  /** Lines that are too long or not JSON. They are not sent, because one would make its whole batch unreadable. */
+  /** Lines that are too long or not JSON. Such a line is not sent, because it would make its whole batch unreadable. */
   readonly rejected: EventIssues[] = [];
   private total: number | undefined = 0;
   private done = 0;

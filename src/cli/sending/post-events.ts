@@ -2,7 +2,7 @@
 export interface Sendable {
   /** The CloudEvent as JSON, on one line. */
   readonly json: string;
-  /** Where the event comes from, such as file and line. Shown if the event is rejected. */
+  /** Where the event comes from, such as a file and a line. The place is shown if the event is rejected. */
   readonly place: string;
   /** The progress after this event, from 0 to 1; absent if unknown. */
   readonly part?: number | undefined;
@@ -53,7 +53,7 @@ export const rejectAll = (
   return batch.map(({ place }, index) => ({ place, issues: own[index]!.length > 0 ? own[index]! : [message] }));
 };
 
-/** Adds the places of the events to the notes of a response. */
+/** Converts the notes of a response, which name events by index, to issues that name events by place. */
 export const withPlaces = (batch: readonly Sendable[], noted: readonly EventNote[] = []): EventIssues[] =>
   noted.map(({ index, id, issues }) => ({
     place: batch[index]!.place,
@@ -61,7 +61,7 @@ export const withPlaces = (batch: readonly Sendable[], noted: readonly EventNote
     issues: issues.map(({ message }) => message),
   }));
 
-/** The endpoint did not accept the batch for now. It is unknown whether the batch was stored. */
+/** The endpoint has not confirmed the batch, and it is unknown whether the batch was stored. A retry may help. */
 export class TemporaryFailure extends Error {
   constructor(
     reason: string,

@@ -9,22 +9,25 @@ import {
   type Sendable,
 } from './post-events.js';
 
-/** The outcomes of the events that were processed. */
+/** The outcomes of the processed events. */
 export interface Sent {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly EventIssues[];
-  /** Events that were accepted although they look like a mistake. */
+  /** The issues of events that were accepted although they look like a mistake. */
   readonly warnings: readonly EventIssues[];
 }
 
 export interface SendOptions {
   /**
-   * Called after each batch, in order, with the counts so far and the last event of the batch. The same object is updated
-   * after the call.
+   * Called after each batch, in order, with the counts so far and the last event of the batch. The object with the
+   * counts is not a copy: later batches change it.
    */
   readonly onProgress?: (soFar: Sent, last: Sendable) => void;
-  /** Called with the `Consistency-Token` of each stored batch. The last token may not have the highest position. */
+  /**
+   * Called with the `Consistency-Token` of each stored batch. Batches are sent concurrently, so the token of the last
+   * call is not always the one with the highest position.
+   */
   readonly onToken?: (token: string) => void;
   /** Called with the reason when a batch is retried. */
   readonly onRetry?: (reason: string) => void;
@@ -33,11 +36,11 @@ export interface SendOptions {
   readonly retryForMs?: number;
 }
 
-/** Sending stopped early. Events that were processed remain stored; if they are sent again, they count once. */
+/** Sending stopped early. Events that were accepted remain stored; if they are sent again, they count once. */
 export class SendingStopped extends Error {
   constructor(
     reason: string,
-    /** How many events were processed, counted from the first one without gaps. */
+    /** The number of processed events before the first event that was not processed. */
     readonly processed: number,
   ) {
     super(reason);
@@ -45,7 +48,7 @@ export class SendingStopped extends Error {
 }
 
 const MAX_EVENTS = 1_000;
-/** Maximum bytes per request, without the brackets of the list. */
+/** Maximum size of the events of a request, in bytes, without the brackets of the list. */
 const MAX_BYTES = 8 * 1024 * 1024 - 2;
 /** Maximum number of concurrent requests, so that one batch is read while another is being stored. */
 const MAX_IN_FLIGHT = 2;
@@ -147,7 +150,8 @@ export const sendEvents = async (
   try {
     for await (const batch of toBatches(events)) {
       const sent = sendBatch(batch, endpoint, options);
-      // An earlier batch may fail first; then its error is reported.
+      // Prevents an unhandled rejection: `settleOne` awaits the batches in order, so if an earlier batch fails, its
+      // error is thrown and the error of this batch is ignored.
       sent.catch(() => undefined);
       inFlight.push({ batch, sent });
       if (inFlight.length === MAX_IN_FLIGHT) await settleOne();
