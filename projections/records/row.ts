@@ -13,12 +13,12 @@ export type OwnedEvent = EventOf<(typeof OWNED_TYPES)[number]>;
 export interface RecordView {
   /** The record as JSON, with the fields that `kinds.ts` declares. */
   readonly item: string;
-  /** ms */
+  /** When the record was created, in ms. */
   readonly createdAt: number;
   readonly status?: string;
   readonly asset?: Asset;
   readonly brands: readonly string[];
-  /** The instant at which the metrics of brands count the record. ms */
+  /** The instant at which the metrics of brands count the record, in ms. */
   readonly countedAt: number;
 }
 
@@ -32,7 +32,7 @@ export interface Row {
   readonly position: bigint;
   /** When the log stored the event, in ms. */
   readonly recordedAt: number;
-  /** Undefined: the record was deleted or no longer concerns the organization. */
+  /** Undefined if the record was deleted or no longer concerns the organization. */
   readonly view: RecordView | undefined;
   readonly assetHash: string | undefined;
 }

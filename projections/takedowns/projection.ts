@@ -20,7 +20,7 @@ interface State extends RecordState {
   readonly type: string;
   /** Null if the takedown was deleted. */
   readonly outcome: number | null;
-  /** ms */
+  /** When the takedown was created, in ms. */
   readonly createdAt: number | null;
   /** The last change, in ms. The last change of a completed takedown is its completion. */
   readonly updatedAt: number | null;

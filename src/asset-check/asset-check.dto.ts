@@ -3,7 +3,14 @@ import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
 import { ASSET_STATUSES, type AssetStatus } from '../events/types/asset-statuses.js';
 import { contentIssue } from '../assets/content-issue.js';
 import { Checked } from '../http/body/checked.js';
-import { type NoVerdictCode, NO_VERDICT_CODES, type SourceMode, SOURCE_MODES, type Reason, REASONS } from './source-result.js';
+import {
+  type NoVerdictCode,
+  NO_VERDICT_CODES,
+  type SourceMode,
+  SOURCE_MODES,
+  type Reason,
+  REASONS,
+} from './source-result.js';
 
 const MAX_CONTENTS = 1_000;
 const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;

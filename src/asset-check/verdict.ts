@@ -1,7 +1,7 @@
 import type { AssetStatus } from '../events/types/asset-statuses.js';
 import { isInherited, type SourceMode, type SourceResult, type Reason } from './source-result.js';
 
-/** A result with the id, kind and mode of the source that returned it. */
+/** A result, with the id, kind and mode of the source that returned the result. */
 export interface AttributedResult {
   readonly source: string;
   readonly isOwn: boolean;

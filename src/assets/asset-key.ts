@@ -15,7 +15,7 @@ import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.
 export const KEY_VERSION = 3;
 
 export const urlKey = (host: string): string => `URL:${host}`;
-/** The key of a page without a path is the key of its host. */
+/** Returns the key of a page. The key of a page without a path is the key of the host. */
 export const pageKey = (host: string, path: string): string => (path === '' ? urlKey(host) : `PAGE:${host}${path}`);
 
 /**

@@ -7,7 +7,7 @@ interface Tr46 {
 
 /**
  * Options for "domain to ASCII" of the WHATWG URL standard with `beStrict` false. The bidirectional rules are not
- * checked, because some URL parsers, such as that of Node 20, accept names that violate them.
+ * checked, because some URL parsers, such as the URL parser of Node 20, accept names that violate these rules.
  */
 const OPTIONS = { checkJoiners: true };
 

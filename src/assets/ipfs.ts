@@ -24,7 +24,7 @@ const readCid = (text: string, minLength = MIN_CID_LENGTH): string | undefined =
   }
 };
 
-/** An IPFS scheme, an `/ipfs/` path, or both. */
+/** Matches an IPFS scheme, an `/ipfs/` path, or both. */
 const NATIVE = /^(?:(?:ipfs|ipns|dweb):\/*(?:ip[fn]s\/+)?|\/+ip[fn]s\/+)([^/?#]+)/i;
 
 export const isNativeIpfs = (text: string): boolean => NATIVE.test(text);
@@ -34,13 +34,13 @@ const NATIVE_SCHEME = /^(?:ipfs|ipns|dweb)$/;
 /** Parses a CID, or a link or path without a host that begins with a CID. */
 export const readIpfs = (text: string): string | undefined => readCid(NATIVE.exec(text)?.[1] ?? text);
 
-/** A gateway host that begins with a CID. */
+/** Matches a gateway host that begins with a CID. */
 const GATEWAY_HOST = /^([a-z0-9]{46,63})\./;
-/** A gateway host with `CID.ipfs.`; the CID may be a short inline CID. */
+/** Matches a gateway host with `CID.ipfs.`. The CID may be a short inline CID. */
 const SUBDOMAIN_HOST = /(?:^|\.)([a-z0-9]{8,63})\.ipfs\./;
 /**
- * A gateway host that serves the content of one publisher: a subdomain of `ipns`, of a name service (`NAME.eth.limo`),
- * or of a gateway that serves only such subdomains.
+ * Matches a gateway host that serves the content of one publisher: a subdomain of `ipns`, of a name service
+ * (`NAME.eth.limo`), or of a gateway that serves only subdomains of publishers.
  */
 const PUBLISHER_HOST =
   /[^.]\.ipns\.|\.(?:eth|gno|sol|bnb|crypto|wei)\.[a-z]{2,}$|\.(?:dweb\.link|w3s\.link|nftstorage\.link|cf-ipfs\.com|inbrowser\.(?:link|dev)|on-fleek\.app|fleek\.co|4everland\.app)$/;

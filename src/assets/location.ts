@@ -28,10 +28,12 @@ const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
 /** Matches a location whose host is already normalized. Any other text is parsed with the URL parser. */
 const NORMALIZED_LOCATION = /^(?:(https?):\/\/)?((?!-)(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62})(?=\/|$)/;
-/** A path that is already normalized except for a trailing slash. */
+/** Matches a path that is already normalized except for a trailing slash. */
 const NORMALIZED_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
 const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
-/** Hosts that are accepted without a scheme. Browsers also open labels with `*` and labels that begin with `-`. */
+/**
+ * Matches hosts that are accepted without a scheme. Browsers also open labels with `*` and labels that begin with `-`.
+ */
 const BARE_LABELS = /^[a-z0-9_*-]{1,63}(?:\.[a-z0-9_*-]{1,63})*$/;
 
 /**
@@ -195,10 +197,10 @@ const unescaped = (authority: string): string | undefined => {
   }
 };
 
-/** Characters that disappear from a name (those of status `ignored` in UTS #46). */
+/** Matches characters that disappear from a name, which have the status `ignored` in UTS #46. */
 const IGNORED =
-  // Each character is a separate code point here, even if it is combining.
-  // oxlint-disable-next-line no-misleading-character-class
+  // The class contains single code points, although some of them are combining characters. oxlint-disable-next-line
+  // no-misleading-character-class
   /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0100}-\u{e01ef}]+/gu;
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII = /[\0-\x7f]+/g;
@@ -218,7 +220,7 @@ const isSlowToConvert = (letters: string): boolean => {
   return work > MAX_CONVERSION_WORK;
 };
 
-/** Characters that a host name must not have. */
+/** Matches characters that a host name must not have. */
 const FORBIDDEN_CHARACTERS = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
 const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 

@@ -17,7 +17,7 @@ export interface ParsedContent {
   readonly name: string;
   /** The keys under which exactly this asset may be stored, most specific first. */
   readonly keys: readonly string[];
-  /** The host that the asset is on. */
+  /** The host on which the asset is. */
   readonly host?: string;
   /** Whether anybody can publish on the host, so that the status of the host does not apply to the asset. */
   readonly isSharedHost: boolean;

@@ -102,9 +102,9 @@ const readKey = async (files: readonly string[], { key, keyFile }: SendOptions):
 };
 
 const checkUrl = (url: string): void => {
-  const read = /^https?:\/\/./.test(url) ? readUrl(url) : undefined;
-  if (read === undefined) throw new Invalid(`--url is "${url}"; it must be an http:// or https:// URL`);
-  const { username, password } = read;
+  const parsed = /^https?:\/\/./.test(url) ? readUrl(url) : undefined;
+  if (parsed === undefined) throw new Invalid(`--url is "${url}"; it must be an http:// or https:// URL`);
+  const { username, password } = parsed;
   if (username !== '' || password !== '') throw new Invalid('--url must not contain a user or password');
 };
 

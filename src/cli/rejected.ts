@@ -25,7 +25,10 @@ const list = (): Promise<Result> =>
 const clear = (): Promise<Result> =>
   withDatabase(async (pool) => {
     const cleared = await clearRejectedEvents(pool);
-    return { lines: [`${cleared} ${cleared === 1 ? 'record' : 'records'} of rejected events deleted`], json: { cleared } };
+    return {
+      lines: [`${cleared} ${cleared === 1 ? 'record' : 'records'} of rejected events deleted`],
+      json: { cleared },
+    };
   });
 
 export const addRejectedCommands = (program: Command): void => {

@@ -16,19 +16,19 @@ const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 const whole = new Intl.NumberFormat('en-US');
 
-const bar = (count: number, most: number): string => {
+const bar = (count: number, maxCount: number): string => {
   // The bar of the smallest count is still visible.
-  const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / most) * BAR_WIDTH * 8));
+  const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / maxCount) * BAR_WIDTH * 8));
   return '█'.repeat(eighths >> 3) + EIGHTHS[eighths & 7]!;
 };
 
 /** Draws one bar per item. The length of a bar is proportional to the count. */
 const bars = (counts: readonly (readonly [string, number])[]): string[] => {
-  const most = Math.max(...counts.map(([, count]) => count));
+  const maxCount = Math.max(...counts.map(([, count]) => count));
   const widest = Math.max(...counts.map(([name]) => name.length));
-  const digits = whole.format(most).length;
+  const digits = whole.format(maxCount).length;
   return counts.map(
-    ([name, count]) => `  ${name.padEnd(widest)}  ${whole.format(count).padStart(digits)}  ${bar(count, most)}`,
+    ([name, count]) => `  ${name.padEnd(widest)}  ${whole.format(count).padStart(digits)}  ${bar(count, maxCount)}`,
   );
 };
 

@@ -88,13 +88,13 @@ interface Threat {
 const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[] => {
   const { line, day, ordinal, change, site } = row;
   const listed = change === 'listed';
-  const at = day + ordinal;
+  const time = day + ordinal;
   const name = `${SITES_FILE}:${line}`;
   const id = `line-${line}`;
   const brands = BRANDS.map(({ brand }) => brand).filter((brand) => site.toLowerCase().includes(brand));
-  const updatedAt = formatInstant(at);
+  const updatedAt = formatInstant(time);
   const events = [
-    cloudEvent(`${name}:threat`, 'ThreatStatusChanged', at, {
+    cloudEvent(`${name}:threat`, 'ThreatStatusChanged', time, {
       organization: ORGANIZATION,
       threatId: threat.id,
       asset,
@@ -102,7 +102,7 @@ const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[
       createdAt: formatInstant(threat.createdAt),
       updatedAt,
     }),
-    cloudEvent(`${name}:status`, 'AssetStatusChanged', at, {
+    cloudEvent(`${name}:status`, 'AssetStatusChanged', time, {
       changeId: id,
       asset,
       status: listed ? 'BLOCKED' : 'UNKNOWN',
@@ -114,11 +114,11 @@ const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[
   const common = { organization: ORGANIZATION, createdAt: formatInstant(day), updatedAt };
   const takedown = { ...common, takedownId: id, brand: brands[0], asset };
   if (line % LINES_PER_REPORT === 0)
-    events.push(cloudEvent(`${name}:report`, 'ReportFiled', at, { ...common, reportId: id, brands }));
+    events.push(cloudEvent(`${name}:report`, 'ReportFiled', time, { ...common, reportId: id, brands }));
   if (line % LINES_PER_TAKEDOWN === 0)
-    events.push(cloudEvent(`${name}:takedown`, 'TakedownFiled', at, { ...takedown, status: 'TODO' }));
+    events.push(cloudEvent(`${name}:takedown`, 'TakedownFiled', time, { ...takedown, status: 'TODO' }));
   if (line % LINES_PER_COMPLETION === 0) {
-    const completedAt = at + MS_PER_DAY;
+    const completedAt = time + MS_PER_DAY;
     const completed = { ...takedown, status: 'COMPLETED', updatedAt: formatInstant(completedAt) };
     events.push(cloudEvent(`${name}:completed`, 'TakedownStatusChanged', completedAt, completed));
   }

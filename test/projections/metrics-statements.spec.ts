@@ -19,8 +19,16 @@ const STATEMENTS: readonly [name: string, text: string, values: readonly string[
   [INSERT_NEW_RECORDS.name, INSERT_NEW_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
   [UPDATE_RECORDS.name, UPDATE_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
   [DELETE_FACTS.name, DELETE_FACTS.text, [texts, texts, numbers('bigint'), numbers('smallint'), texts, texts]],
-  [DAY_COUNTS.subtract.name, DAY_COUNTS.subtract.text, [texts, texts, numbers('smallint'), numbers('int'), numbers('bigint')]],
-  [TYPE_DAY_COUNTS.subtract.name, TYPE_DAY_COUNTS.subtract.text, [texts, texts, numbers('int'), texts, numbers('bigint')]],
+  [
+    DAY_COUNTS.subtract.name,
+    DAY_COUNTS.subtract.text,
+    [texts, texts, numbers('smallint'), numbers('int'), numbers('bigint')],
+  ],
+  [
+    TYPE_DAY_COUNTS.subtract.name,
+    TYPE_DAY_COUNTS.subtract.text,
+    [texts, texts, numbers('int'), texts, numbers('bigint')],
+  ],
 ];
 
 describe('The statements of the metrics projection', () => {

@@ -36,10 +36,10 @@ export class Collector {
   take(entry: unknown, flags: number, kinds = this.kinds): Rejection | undefined {
     if (typeof entry !== 'string') return this.reject('unreadable', entry === null ? 'null' : typeof entry);
     const text = entry.trim();
-    const read = readEntry(text, this.suffixes, kinds);
-    if (typeof read === 'string') return this.reject(read, text);
-    if (isPageKey(read.key)) this.pages += 1;
-    this.builder.add(read.key, read.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags, text);
+    const parsed = readEntry(text, this.suffixes, kinds);
+    if (typeof parsed === 'string') return this.reject(parsed, text);
+    if (isPageKey(parsed.key)) this.pages += 1;
+    this.builder.add(parsed.key, parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags, text);
     return undefined;
   }
 

@@ -17,7 +17,7 @@ export interface FetchedList {
   readonly validators: Validators;
 }
 
-/** The hosts that a redirect may lead to. */
+/** The destinations to which a redirect may lead. */
 const PUBLIC_INTERNET = new Destinations(new NetworkPolicy([]));
 
 /** Replaces the error of a request that timed out by an `InvalidList` whose message names the timeout. */
@@ -55,7 +55,7 @@ export const fetchList = async (
         currentUrl = redirectTarget(location, currentUrl);
         continue;
       }
-      return read(response, maxBytes, asTimeout);
+      return readResponse(response, maxBytes, asTimeout);
     }
   } catch (error) {
     throw asTimeout(error);
@@ -118,7 +118,7 @@ const get = (
     outgoing.end();
   });
 
-const read = (response: http.IncomingMessage, maxBytes: number, asTimeout: AsTimeout): FetchedList => {
+const readResponse = (response: http.IncomingMessage, maxBytes: number, asTimeout: AsTimeout): FetchedList => {
   const { statusCode, headers } = response;
   const validators = { etag: headers.etag, lastModified: headers['last-modified'] };
   const size = Number(headers['content-length'] ?? 0);

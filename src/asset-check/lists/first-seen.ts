@@ -7,7 +7,7 @@ import { hashOf } from './suffix-hashes.js';
 
 /** Since when a list has had an entry, as observed by this service. */
 export interface Seen {
-  /** When the entry was first seen, in ms; absent if the list does not have it. */
+  /** When the entry was first seen, in ms; absent if the list does not have the entry. */
   readonly since?: number;
   /** When the list was first read, in ms. Entries that the list had at that time may be older. */
   readonly watchedSince: number;

@@ -30,7 +30,11 @@ export class FuzzyList {
     hosts: readonly string[],
     private readonly tolerance: number,
   ) {
-    this.targets = hosts.map((host) => ({ host, name: withoutTopLevelDomain(host), letters: lettersOf(withoutTopLevelDomain(host)) }));
+    this.targets = hosts.map((host) => ({
+      host,
+      name: withoutTopLevelDomain(host),
+      letters: lettersOf(withoutTopLevelDomain(host)),
+    }));
     const lengths = this.targets.map(({ name }) => name.length);
     this.shortest = Math.min(...lengths) - tolerance;
     this.longest = Math.max(...lengths) + tolerance;

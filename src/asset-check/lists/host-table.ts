@@ -4,7 +4,7 @@ import { CooperativeYield } from '../../flow/cooperative-yield.js';
 export const BLOCKED = 1;
 export const ALLOWED = 2;
 const BOTH = BLOCKED | ALLOWED;
-/** Flags shifted left by this number apply to the subdomains of a host, not to the host itself. */
+/** Flags that are shifted left by this number of bits apply to the subdomains of a host, not to the host itself. */
 export const SUBDOMAINS_SHIFT = 3;
 const STATUS = BOTH | (BOTH << SUBDOMAINS_SHIFT);
 /** Set if the source spelled the entry differently. The spelling of the source then follows the normalized text. */
@@ -71,22 +71,22 @@ export class HostTable {
    * @param hash the hash of `text.slice(start)`
    */
   find(text: string, start: number, hash: number): number {
-    const at = this.offsetOf(text, start, hash);
-    return at === 0 ? 0 : this.texts[at + 1]! & STATUS;
+    const offset = this.offsetOf(text, start, hash);
+    return offset === 0 ? 0 : this.texts[offset + 1]! & STATUS;
   }
 
   /** Returns the source's spelling of an entry that `find` found. */
   originalSpelling(text: string, start: number, hash: number): string {
-    const at = this.offsetOf(text, start, hash);
-    const end = at + HEADER_BYTES + this.texts[at]!;
-    if ((this.texts[at + 1]! & HAS_SPELLING) === 0) return text.slice(start);
+    const offset = this.offsetOf(text, start, hash);
+    const end = offset + HEADER_BYTES + this.texts[offset]!;
+    if ((this.texts[offset + 1]! & HAS_SPELLING) === 0) return text.slice(start);
     return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
   }
 
   /** Yields each entry once, as a range of the text pool. */
   *entries(): Generator<readonly [texts: Uint8Array, start: number, end: number]> {
-    for (const at of this.slots)
-      if (at !== 0) yield [this.texts, at + HEADER_BYTES, at + HEADER_BYTES + this.texts[at]!];
+    for (const offset of this.slots)
+      if (offset !== 0) yield [this.texts, offset + HEADER_BYTES, offset + HEADER_BYTES + this.texts[offset]!];
   }
 
   /** Returns the offset of a record; 0 if the text is not listed. */
@@ -95,19 +95,19 @@ export class HostTable {
     const { slots, fingerprints } = this;
     const fingerprint = hash & 0xff;
     let slot = Math.floor(hash * this.scale);
-    for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
-      if (fingerprints[slot] === fingerprint && this.isAt(at, text, start)) return at;
+    for (let offset = slots[slot]!; offset !== 0; offset = slots[slot]!) {
+      if (fingerprints[slot] === fingerprint && this.matchesAt(offset, text, start)) return offset;
       slot += 1;
       if (slot === slots.length) slot = 0;
     }
     return 0;
   }
 
-  private isAt(at: number, text: string, start: number): boolean {
+  private matchesAt(offset: number, text: string, start: number): boolean {
     const { texts } = this;
-    const length = texts[at]!;
+    const length = texts[offset]!;
     if (length !== text.length - start) return false;
-    for (let index = 0, from = at + HEADER_BYTES; index < length; index += 1)
+    for (let index = 0, from = offset + HEADER_BYTES; index < length; index += 1)
       if (texts[from + index] !== text.charCodeAt(start + index)) return false;
     return true;
   }
@@ -163,19 +163,19 @@ export class HostTableBuilder {
     const scale = capacity / TWO_TO_32;
     let distinct = 0;
     let added = 0;
-    for (let at = 1; at < this.end; at = afterEntry(texts, at)) {
-      const hash = hashOf(texts, at + HEADER_BYTES, at + HEADER_BYTES + texts[at]!);
+    for (let offset = 1; offset < this.end; offset = afterEntry(texts, offset)) {
+      const hash = hashOf(texts, offset + HEADER_BYTES, offset + HEADER_BYTES + texts[offset]!);
       const fingerprint = hash & 0xff;
       let slot = Math.floor(hash * scale);
-      while (slots[slot] !== 0 && !(fingerprints[slot] === fingerprint && isSame(texts, slots[slot]!, at)))
+      while (slots[slot] !== 0 && !(fingerprints[slot] === fingerprint && isSame(texts, slots[slot]!, offset)))
         slot = slot + 1 === capacity ? 0 : slot + 1;
       if (slots[slot] === 0) {
-        slots[slot] = at;
+        slots[slot] = offset;
         fingerprints[slot] = fingerprint;
         filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << hash;
         distinct += 1;
       } else {
-        texts[slots[slot]! + 1]! |= texts[at + 1]! & STATUS;
+        texts[slots[slot]! + 1]! |= texts[offset + 1]! & STATUS;
       }
       added += 1;
       if (added % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
@@ -184,9 +184,9 @@ export class HostTableBuilder {
   }
 }
 
-const afterEntry = (texts: Uint8Array, at: number): number => {
-  const end = at + HEADER_BYTES + texts[at]!;
-  return texts[at + 1]! & HAS_SPELLING ? end + 1 + texts[end]! : end;
+const afterEntry = (texts: Uint8Array, offset: number): number => {
+  const end = offset + HEADER_BYTES + texts[offset]!;
+  return texts[offset + 1]! & HAS_SPELLING ? end + 1 + texts[end]! : end;
 };
 
 const isSame = (texts: Uint8Array, one: number, other: number): boolean => {

@@ -50,7 +50,7 @@ export class HostingSuffixes {
    */
   private readonly roots = new Set<string>();
 
-  /** @param added hosts, or `*.` and a host for every name directly under it */
+  /** @param added each is a host, or `*.` and a host, which stands for every name directly under that host */
   constructor(added: readonly string[] = shippedSuffixes()) {
     for (const text of added) {
       const suffix = readSuffix(text);

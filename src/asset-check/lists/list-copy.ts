@@ -26,7 +26,7 @@ export interface ListState {
   readonly validators: Validators;
   /** Why the last attempt to refresh the list failed; absent if the attempt succeeded. */
   readonly lastError?: string;
-  /** ms */
+  /** When the last attempt failed, in ms; absent if the attempt succeeded. */
   readonly lastErrorAt?: number;
 }
 

@@ -36,21 +36,21 @@ export const hashOfText = (text: string): number => {
  * host where the domain starts, and `hashOfText(prefix + domain)`. Makes one pass over the host from right to left.
  * @param from index in the host where the pass ends
  */
-export const hashesAbove = (host: string, from: number, prefix: string): { start: number; hash: number }[] => {
-  const above: { start: number; hash: number }[] = [];
+export const parentHashes = (host: string, from: number, prefix: string): { start: number; hash: number }[] => {
+  const parents: { start: number; hash: number }[] = [];
   let hash = SEED;
   let dots = 0;
   for (let index = host.length - 1; index >= Math.max(0, from); index -= 1) {
     const character = host.charCodeAt(index);
     if (character === DOT) {
       dots += 1;
-      let whole = hash;
-      for (let at = prefix.length - 1; at >= 0; at -= 1) whole = step(whole, prefix.charCodeAt(at));
-      if (dots > 1) above.push({ start: index + 1, hash: finish(whole) });
+      let keyHash = hash;
+      for (let at = prefix.length - 1; at >= 0; at -= 1) keyHash = step(keyHash, prefix.charCodeAt(at));
+      if (dots > 1) parents.push({ start: index + 1, hash: finish(keyHash) });
     }
     hash = step(hash, character);
   }
-  return above;
+  return parents;
 };
 
 /**

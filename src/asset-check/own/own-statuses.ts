@@ -5,7 +5,7 @@ import type { ParsedContent } from '../../assets/parse-content.js';
 import { FAILED, hostingResult, NOT_FOUND, type SourceResult } from '../source-result.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
-import { hashesAbove } from '../lists/suffix-hashes.js';
+import { parentHashes } from '../lists/suffix-hashes.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
 import type { EventLog, RecordedEvent } from '../../event-log/event-log.js';
 import { Unavailable } from '../../errors.js';
@@ -234,12 +234,12 @@ export class OwnStatuses {
     return event?.id === id && event.position === position && event.recordedAt === recordedAt;
   }
 
-  /** Finds the nearest parent domain of the host that has a status. */
+  /** Returns the nearest parent domain with a status, and the length of that domain. */
   private nearestParent(host: string): { readonly status: SourceResult; readonly matchedLength: number } | undefined {
     // Names longer than `MAX_NAME_LENGTH` are not DNS names. The limit keeps the loop short for hosts with thousands of
     // labels.
-    const nearestParent = hashesAbove(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
-    for (const { start, hash } of nearestParent.reverse()) {
+    const parents = parentHashes(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
+    for (const { start, hash } of parents.reverse()) {
       if (!this.snapshot.statuses.mayHave(hash)) continue;
       const status = this.snapshot.statuses.get(urlKey(host.slice(start)));
       if (status !== undefined) return { status, matchedLength: host.length - start };

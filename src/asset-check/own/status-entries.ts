@@ -13,11 +13,11 @@ import { NEWEST_STATUS_ENTRIES } from './statements.js';
 /** An entry of this service's own status history. */
 export interface StatusEntry {
   readonly status: AssetStatus;
-  /** ms */
+  /** When the status began, in ms. */
   readonly from: number;
   /** The brands of the requesting organization that reviewed the asset, in alphabetical order. */
   readonly brands: readonly string[];
-  /** The asset that the status is for, as upstream reported it. */
+  /** The asset that has the status, as upstream reported the asset. */
   readonly match: string;
 }
 
@@ -57,8 +57,8 @@ export class StatusEntries {
       const ids = new Set(old.filter((row) => row.hash === hash).map(({ eventId }) => eventId));
       for (const [id, { data }] of await findEvents(this.log, assetStatusStream(hash), ids)) {
         const reviews = parseEvent('AssetStatusChanged', data).event?.data.brandReviews ?? [];
-        const own = reviews.filter((review) => review.organization === organization).map(({ brand }) => brand);
-        brands.set(id, own.sort());
+        const ownBrands = reviews.filter((review) => review.organization === organization).map(({ brand }) => brand);
+        brands.set(id, ownBrands.sort());
       }
     }
     return brands;

@@ -4,7 +4,7 @@ export interface StoredStatus {
   readonly status: 'BLOCKED' | 'ALLOWED';
   /** The asset as upstream reported it. */
   readonly match: string;
-  /** ms */
+  /** When the status began, in ms; undefined if unknown. */
   readonly since: number | undefined;
 }
 
@@ -56,7 +56,7 @@ const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
  * replaced or removed record takes memory until the pool is compacted.
  */
 export class StatusTable {
-  /** Offset 0 is unused, because it marks an empty slot. */
+  /** The records. Offset 0 is unused, because an empty slot has this offset. */
   private pool: Buffer = Buffer.alloc(4_096);
   private end = 1;
   private slots = new Uint32Array(64);
@@ -94,14 +94,14 @@ export class StatusTable {
   get(key: string): StoredStatus | undefined {
     // If no key of this length exists, a long key need not be hashed.
     if (!this.keyLengths[key.length]) return undefined;
-    const at = this.slots[this.slotOf(key, hashOfText(key))]!;
+    const offset = this.slots[this.slotOf(key, hashOfText(key))]!;
     const { pool } = this;
-    const flags = pool[at]!;
-    if (at === 0 || (flags & STATUS) === NO_STATUS) return undefined;
+    const flags = pool[offset]!;
+    if (offset === 0 || (flags & STATUS) === NO_STATUS) return undefined;
     return {
       status: (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED',
-      match: (flags & HAS_MATCH) === 0 ? contentOf(key) : this.matchAt(at),
-      since: (flags & HAS_SINCE) === 0 ? undefined : pool.readDoubleLE(at + SINCE),
+      match: (flags & HAS_MATCH) === 0 ? contentOf(key) : this.matchAt(offset),
+      since: (flags & HAS_SINCE) === 0 ? undefined : pool.readDoubleLE(offset + SINCE),
     };
   }
 
@@ -140,48 +140,48 @@ export class StatusTable {
   }
 
   delete(key: string): void {
-    const at = this.slots[this.slotOf(key, hashOfText(key))]!;
-    if (at === 0 || (this.pool[at]! & STATUS) === NO_STATUS) return;
-    this.pool[at]! &= ~STATUS;
+    const offset = this.slots[this.slotOf(key, hashOfText(key))]!;
+    if (offset === 0 || (this.pool[offset]! & STATUS) === NO_STATUS) return;
+    this.pool[offset]! &= ~STATUS;
     this.entries -= 1;
-    this.deadBytes += this.recordEnd(at) - at;
+    this.deadBytes += this.recordEnd(offset) - offset;
   }
 
-  private matchAt(at: number): string {
-    const flags = this.pool[at]!;
-    const start = this.keyEnd(at);
-    const length = this.pool.readUInt16LE(at + MATCH_LENGTH);
+  private matchAt(offset: number): string {
+    const flags = this.pool[offset]!;
+    const start = this.keyEnd(offset);
+    const length = this.pool.readUInt16LE(offset + MATCH_LENGTH);
     return (flags & WIDE_MATCH) === 0
       ? this.pool.toString('latin1', start, start + length)
       : this.pool.toString('utf16le', start, start + 2 * length);
   }
 
-  private keyEnd(at: number): number {
-    const length = this.pool.readUInt16LE(at + KEY_LENGTH);
-    return at + HEADER_BYTES + ((this.pool[at]! & WIDE_KEY) === 0 ? length : 2 * length);
+  private keyEnd(offset: number): number {
+    const length = this.pool.readUInt16LE(offset + KEY_LENGTH);
+    return offset + HEADER_BYTES + ((this.pool[offset]! & WIDE_KEY) === 0 ? length : 2 * length);
   }
 
-  private recordEnd(at: number): number {
-    const length = this.pool.readUInt16LE(at + MATCH_LENGTH);
-    return this.keyEnd(at) + ((this.pool[at]! & WIDE_MATCH) === 0 ? length : 2 * length);
+  private recordEnd(offset: number): number {
+    const length = this.pool.readUInt16LE(offset + MATCH_LENGTH);
+    return this.keyEnd(offset) + ((this.pool[offset]! & WIDE_MATCH) === 0 ? length : 2 * length);
   }
 
   /** Returns the slot of a key, or the empty slot where the key would be inserted. */
   private slotOf(key: string, hash: number): number {
     const { slots, hashes } = this;
     let slot = Math.floor((hash / TWO_TO_32) * slots.length);
-    for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
-      if (hashes[slot] === hash && this.hasKeyAt(at, key)) return slot;
+    for (let offset = slots[slot]!; offset !== 0; offset = slots[slot]!) {
+      if (hashes[slot] === hash && this.hasKeyAt(offset, key)) return slot;
       slot = slot + 1 === slots.length ? 0 : slot + 1;
     }
     return slot;
   }
 
-  private hasKeyAt(at: number, key: string): boolean {
+  private hasKeyAt(offset: number, key: string): boolean {
     const { pool } = this;
-    if (pool.readUInt16LE(at + KEY_LENGTH) !== key.length) return false;
-    const from = at + HEADER_BYTES;
-    if ((pool[at]! & WIDE_KEY) === 0) {
+    if (pool.readUInt16LE(offset + KEY_LENGTH) !== key.length) return false;
+    const from = offset + HEADER_BYTES;
+    if ((pool[offset]! & WIDE_KEY) === 0) {
       for (let index = 0; index < key.length; index += 1)
         if (pool[from + index] !== key.charCodeAt(index)) return false;
       return true;
@@ -214,8 +214,8 @@ export class StatusTable {
     const pool = Buffer.allocUnsafeSlow(poolBytes);
     this.pool.copy(pool, 0, 0, this.end);
     const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
-    for (let old = 0; old < oldSlots.length; old += 1)
-      if (oldSlots[old] !== 0) insert(slots, hashes, oldHashes[old]!, oldSlots[old]!);
+    for (let oldSlot = 0; oldSlot < oldSlots.length; oldSlot += 1)
+      if (oldSlots[oldSlot] !== 0) insert(slots, hashes, oldHashes[oldSlot]!, oldSlots[oldSlot]!);
     Object.assign(this, { pool, slots, hashes });
   }
 
@@ -224,20 +224,20 @@ export class StatusTable {
     const pool = Buffer.allocUnsafeSlow(poolBytes);
     const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
     let end = 1;
-    for (let old = 0; old < oldSlots.length; old += 1) {
-      const at = oldSlots[old]!;
-      if (at === 0 || (oldPool[at]! & STATUS) === NO_STATUS) continue;
-      insert(slots, hashes, oldHashes[old]!, end);
-      end += oldPool.copy(pool, end, at, this.recordEnd(at));
+    for (let oldSlot = 0; oldSlot < oldSlots.length; oldSlot += 1) {
+      const offset = oldSlots[oldSlot]!;
+      if (offset === 0 || (oldPool[offset]! & STATUS) === NO_STATUS) continue;
+      insert(slots, hashes, oldHashes[oldSlot]!, end);
+      end += oldPool.copy(pool, end, offset, this.recordEnd(offset));
     }
     Object.assign(this, { pool, slots, hashes, end, usedSlots: this.entries, deadBytes: 0 });
   }
 }
 
 /** Inserts a record whose key is not in the table yet. */
-const insert = (slots: Uint32Array, hashes: Uint32Array, hash: number, place: number): void => {
+const insert = (slots: Uint32Array, hashes: Uint32Array, hash: number, offset: number): void => {
   let slot = Math.floor((hash / TWO_TO_32) * slots.length);
   while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
-  slots[slot] = place;
+  slots[slot] = offset;
   hashes[slot] = hash;
 };

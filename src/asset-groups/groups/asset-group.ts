@@ -31,7 +31,7 @@ export interface IdempotentResponse {
   readonly bodyHash: string;
   /** The created group; undefined if the name was taken. */
   readonly groupId: number | undefined;
-  /** ms */
+  /** When the first response was sent, according to the event, in ms. */
   readonly answeredAt: number;
 }
 
@@ -103,7 +103,7 @@ export type Decision =
     }
   | { readonly events: readonly AssetGroupEvent[]; readonly refusal: Error };
 
-/** Decides what a command changes, without I/O. @param now ms */
+/** Decides what a command changes, without I/O. @param now the current time in ms */
 export const decide = (groups: AssetGroups, command: AssetGroupCommand, now: number): Decision => {
   switch (command.type) {
     case 'CreateAssetGroup':

@@ -30,7 +30,8 @@ const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
   'Idempotent-Replayed': {
-    description: '`true` if the response is a repetition of the first response to the `Idempotency-Key`; otherwise absent.',
+    description:
+      '`true` if the response is a repetition of the first response to the `Idempotency-Key`; otherwise absent.',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };
@@ -57,8 +58,7 @@ export class AssetGroupsController {
   @Access({ scope: 'write' })
   @ApiOperation({
     summary: 'Create a group',
-    description:
-      'A list of the groups that is requested after the response includes the new group, on every instance.',
+    description: 'A list of the groups that is requested after the response includes the new group, on every instance.',
   })
   @ApiHeader({
     name: 'Idempotency-Key',

@@ -21,8 +21,8 @@ export interface CommandResult {
 /** Maximum number of commands per append. With the longest names, their events take a third of the log's size limit. */
 const MAX_COMMANDS = 200;
 /**
- * Maximum number of commands of one organization that wait in this process. With the longest names, they take about 5
- * MB.
+ * Maximum number of commands of one organization that wait in this process. With the longest names, these commands take
+ * about 5 MB.
  */
 const MAX_WAITING = 5_000;
 

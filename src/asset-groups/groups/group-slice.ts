@@ -15,7 +15,7 @@ export interface GroupSlice {
 
 export interface SliceRequest {
   readonly organization: string;
-  /** The slice begins after this id. */
+  /** The id after which the slice begins. */
   readonly after: number;
   /** The approximate size limit of the slice, in bytes. */
   readonly maxBytes: number;

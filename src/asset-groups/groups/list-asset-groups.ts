@@ -10,7 +10,7 @@ import { type GroupSlice, GroupSlices } from './group-slice.js';
 
 /**
  * All groups of an organization in order of id, as JSON: `{ groups: [{ id, name, assetCount }] }`. A long list is a
- * stream that reads the next groups when the client has read the previous ones.
+ * stream that reads the next groups when the client has read the previous groups.
  */
 export class ListAssetGroups extends Query<string | Readable> {
   constructor(readonly organization: string) {
@@ -83,7 +83,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
         ).unref();
         resolve(stream);
         await finished(stream).catch((error: NodeJS.ErrnoException) => {
-          // A client that closes the connection is logged with its request.
+          // If the client closes the connection, the log entry of its request says so.
           if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
           this.logger.warn(`A list of the groups of ${organization} was aborted: ${error.message}`);
         });

@@ -46,8 +46,9 @@ export const KNOWN_GROUPS = statement(
 );
 
 /**
- * The groups after an id in one snapshot. The last row is the one that exceeds `maxBytes`. If there are no groups, the
- * result is one row with null columns. Each row has the revision that the read model has reached.
+ * The groups after an id in one snapshot. The last row is the row that reaches `maxBytes`, or the last group within
+ * `maxRows`. If there are no groups, the result is one row with null columns. Each row has the revision that the read
+ * model has reached.
  */
 export const READ_GROUPS = statement(
   'asset-groups-read',
@@ -66,20 +67,20 @@ export const READ_GROUPS = statement(
     left join lateral (
       select sized.group_id as id, sized.name, c.n, sized.bytes
       from (
-        select group_id, name, own, sum(own) over (order by group_id) as bytes
+        select group_id, name, row_bytes, sum(row_bytes) over (order by group_id) as bytes
         from (
-          select group_id, name, octet_length(name) + 48 as own from read.asset_groups
+          select group_id, name, octet_length(name) + 48 as row_bytes from read.asset_groups
           where organization = $1 and group_id > $2 and name is not null
           order by group_id limit $3
         ) next
       ) sized
       left join read.asset_group_counts c on c.organization = $1 and c.group_id = sized.group_id
-      where sized.bytes - sized.own < $4::bigint
+      where sized.bytes - sized.row_bytes < $4::bigint
     ) g on true
     order by g.id`,
 );
 
-/** The number of assets of each group; groups without assets have no row. */
+/** Reads the number of assets of each group. A group without assets has no row. */
 export const READ_COUNTS = statement(
   'asset-groups-counts',
   { organization: 'text', ids: 'bigint[]' },

@@ -26,16 +26,16 @@ export class ChangeMembershipHandler implements ICommandHandler<ChangeMembership
   ) {}
 
   async execute({ origin, ...request }: ChangeMembership): Promise<AtPosition<readonly MembershipItem[]>> {
-    const contents = await this.slices.run(request.organization, readAll(request.contents));
+    const contents = await this.slices.run(request.organization, parseAll(request.contents));
     return this.queue.execute({ ...request, contents }, origin);
   }
 }
 
-function* readAll(contents: readonly unknown[]): Work<readonly ReadContent[]> {
-  const read: ReadContent[] = [];
+function* parseAll(contents: readonly unknown[]): Work<readonly ReadContent[]> {
+  const parsed: ReadContent[] = [];
   for (const content of contents) {
-    read.push(readContent(content));
+    parsed.push(readContent(content));
     yield;
   }
-  return read;
+  return parsed;
 }

@@ -31,7 +31,7 @@ export class GroupAssetDto {
   /** @example "URL" */
   type!: string;
   /**
-   * The content as it was reported, or its normalised form if the asset was added through this API.
+   * The content as upstream reported it, or the normalised content if the asset was added through this API.
    * @example "polkadot-dot.info"
    */
   content!: string;
@@ -89,9 +89,9 @@ export class MembershipItemDto implements MembershipItem {
   /** The previous group of the asset. Present only with `moved`. */
   movedFrom?: number;
   /**
-   * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the content is
-   * an address of the browser, the machine or a private network. `internal-error`: the newest event of the asset has the
-   * latest possible date, so no event can follow it.
+   * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the
+   * content is an address of the browser, the machine or a private network. `internal-error`: the newest event of the
+   * asset has the latest possible date, so no later event is possible.
    */
   @ApiProperty({ enum: MEMBERSHIP_REASONS, required: false })
   reason?: MembershipReason;

@@ -169,12 +169,12 @@ export class MembershipQueue {
 
 /** Copies the placements that a request may change. */
 const placementsOf = (request: MembershipRequest, all: ReadonlyMap<string, Placement>): Map<string, Placement> => {
-  const own = new Map<string, Placement>();
+  const copies = new Map<string, Placement>();
   for (const content of request.contents) {
     const placement = content.error ? undefined : all.get(content.hash);
-    if (!content.error && placement !== undefined) own.set(content.hash, placement);
+    if (!content.error && placement !== undefined) copies.set(content.hash, placement);
   }
-  return own;
+  return copies;
 };
 
 const contentsOf = (queue: readonly Waiting[]): number =>

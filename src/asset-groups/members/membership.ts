@@ -77,8 +77,10 @@ export interface MembershipChange {
 
 /**
  * Decides the contents of a request in order. A repeated content changes nothing.
- * @param placements by hash, without assets that were never grouped; updated with the decision
- * @param now ms; each event is dated after the previous event of the asset, whose sender's clock may be ahead
+ * @param placements the placements by asset hash; assets that were never in a group are missing. The function updates
+ *   the map
+ * @param now the current time in ms. Each event is dated after the previous event of the asset, even if the clock of
+ *   the previous event's sender is ahead
  */
 export const decideMembership = (
   { action, organization, groupId, contents }: MembershipRequest,

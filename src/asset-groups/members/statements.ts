@@ -23,16 +23,16 @@ export const READ_MEMBERS = statement(
   `
     select hash, type, content, version, "eventId", bytes
     from (
-      select asset as hash, type, content, version, event_id as "eventId", own, sum(own) over (order by asset) as bytes
+      select asset as hash, type, content, version, event_id as "eventId", row_bytes, sum(row_bytes) over (order by asset) as bytes
       from (
-        select asset, type, content, version, event_id, coalesce(octet_length(content), ${UNKNOWN_SIZE}) as own
+        select asset, type, content, version, event_id, coalesce(octet_length(content), ${UNKNOWN_SIZE}) as row_bytes
         from read.grouped_assets
         where organization = $1 and group_id = $2 and asset > $3
         order by asset
         limit $4
       ) next
     ) sized
-    where bytes - own < $5
+    where bytes - row_bytes < $5
     order by hash`,
 );
 

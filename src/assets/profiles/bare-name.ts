@@ -22,7 +22,8 @@ const NORMALIZERS: Readonly<Record<string, (text: string) => string>> = {
 };
 
 /** Normalizes a profile name that is not a link. */
-export const profileName = (type: string, text: string): string => NORMALIZERS[type]?.(text) ?? withoutAt(text).toLowerCase();
+export const profileName = (type: string, text: string): string =>
+  NORMALIZERS[type]?.(text) ?? withoutAt(text).toLowerCase();
 
 /** Parses Reddit's short form: `u/NAME`, `r/NAME`. */
 export const readReddit: ReadName = (text) => {

@@ -11,7 +11,7 @@ export interface Profile {
   readonly name: string;
 }
 
-/** The profile that a link leads to. */
+/** The profile to which a link leads. */
 export interface LinkedProfile extends Profile {
   /** Whether the link leads to a post of the profile, which is a separate asset. */
   readonly isPost: boolean;
@@ -48,7 +48,7 @@ const PROFILE_HOSTS = new Map(
   ),
 );
 
-/** Returns the profile that the whole host belongs to, such as `NAME.medium.com`. */
+/** Returns the profile to which a whole host belongs, such as `NAME.medium.com`. */
 export const profileHost = (host: string): Profile | undefined => {
   const dot = host.indexOf('.');
   const profileHosts = PROFILE_HOSTS.get(host.slice(dot + 1));
@@ -67,7 +67,7 @@ const segmentsOf = (path: string): string[] =>
     .map((segment) => readSegment(segment) || segment);
 
 /**
- * Returns the profile that a link leads to.
+ * Returns the profile to which a link leads.
  * @param path the result of `pathOf`
  * @param rest path, query and fragment of the link
  */

@@ -1,6 +1,9 @@
 import { memoizeLastTwo } from './memoize.js';
 
-/** White space, control characters and invisible characters such as zero-width and direction marks. */
+/**
+ * Characters that are trimmed at both ends: white space, control characters and invisible characters such as zero-width
+ * and direction marks.
+ */
 const INVISIBLE = String.raw`\s\p{Cc}\p{Default_Ignorable_Code_Point}`;
 const QUOTES = String.raw`"'\u0060\u00b4\u00ab\u00bb\u2018-\u201f\u2032\u2033\u2039\u203a\u275b-\u275e\u300c-\u300f\uff02\uff07`;
 const OPENING = String.raw`<(\[\{\u3008\u300a\u3010\uff08`;

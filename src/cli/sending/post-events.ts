@@ -40,22 +40,28 @@ interface IngestionResponse {
   readonly issues?: readonly { message: string }[];
 }
 
-/** Lists all events of a rejected batch, each with its own issues if the response has them. */
+/**
+ * Returns all events of a rejected batch. Each event has its own issues if the response names them; otherwise it has
+ * the message of the response.
+ */
 export const rejectAll = (
   batch: readonly Sendable[],
   { message = 'rejected', issues = [] }: IngestionResponse,
 ): EventIssues[] => {
-  const own = batch.map((): string[] => []);
+  const issuesByEvent = batch.map((): string[] => []);
   for (const { message: issue } of issues) {
     const [, index, text] = /^event (\d+): (.*)$/s.exec(issue) ?? [];
-    own[Number(index)]?.push(text!);
+    issuesByEvent[Number(index)]?.push(text!);
   }
-  return batch.map(({ place }, index) => ({ place, issues: own[index]!.length > 0 ? own[index]! : [message] }));
+  return batch.map(({ place }, index) => ({
+    place,
+    issues: issuesByEvent[index]!.length > 0 ? issuesByEvent[index]! : [message],
+  }));
 };
 
 /** Converts the notes of a response, which name events by index, to issues that name events by place. */
-export const withPlaces = (batch: readonly Sendable[], noted: readonly EventNote[] = []): EventIssues[] =>
-  noted.map(({ index, id, issues }) => ({
+export const withPlaces = (batch: readonly Sendable[], notes: readonly EventNote[] = []): EventIssues[] =>
+  notes.map(({ index, id, issues }) => ({
     place: batch[index]!.place,
     ...(id !== undefined && { id }),
     issues: issues.map(({ message }) => message),

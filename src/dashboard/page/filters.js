@@ -7,7 +7,7 @@ const { range, startDate, endDate, brandSlug } = form.elements;
 /** The chosen brand or, until the list of brands has been loaded, the brand in the address. */
 let brand;
 
-const read = () => ({
+const readForm = () => ({
   range: range.value,
   ...(range.value === 'custom' && { startDate: startDate.value, endDate: endDate.value }),
   ...(brand && { brandSlug: brand }),
@@ -48,10 +48,10 @@ const isUsable = () => {
  */
 export const startFilters = (onChange) => {
   readAddress();
-  let filters = read();
+  let filters = readForm();
   const applyFilters = () => {
     if (!isUsable()) return;
-    filters = read();
+    filters = readForm();
     writeAddress(filters);
     onChange();
   };
@@ -77,7 +77,7 @@ export const startFilters = (onChange) => {
     },
     forgetBrand: () => {
       brand = undefined;
-      filters = read();
+      filters = readForm();
       writeAddress(filters);
     },
   };

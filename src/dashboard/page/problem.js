@@ -1,8 +1,8 @@
-const place = () => document.getElementById('problem');
+const region = () => document.getElementById('problem');
 
 /** Shows a problem until it is resolved. An unchanged text is not announced again. */
 export const showProblem = (sentence = '') => {
-  if (place().textContent !== sentence) place().textContent = sentence;
+  if (region().textContent !== sentence) region().textContent = sentence;
 };
 
 /** Announces a text to screen readers. */

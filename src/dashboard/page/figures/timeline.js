@@ -35,8 +35,8 @@ export const width = () => section.querySelector('.summary').clientWidth;
 const sumOf = (points, key) => points.reduce((sum, point) => sum + point[key], 0);
 
 const wordsFor = ({ key, name }, { points, interval }) => {
-  const most = points.reduce((one, other) => (other[key] > one[key] ? other : one));
-  const peak = `at most ${number(most[key])} per ${interval} (${pointName(interval, most)})`;
+  const peakPoint = points.reduce((one, other) => (other[key] > one[key] ? other : one));
+  const peak = `at most ${number(peakPoint[key])} per ${interval} (${pointName(interval, peakPoint)})`;
   return `${name}: ${number(sumOf(points, key))} in total, ${peak}.`;
 };
 

@@ -23,10 +23,10 @@ const countsOf = (points) => {
 const wordsFor = (counts) => {
   if (counts.length === 0) return 'No threats were blocked in this range.';
   const total = counts.reduce((sum, [, n]) => sum + n, 0);
-  const [[type, most]] = counts;
+  const [[type, highest]] = counts;
   const listed = counts.length > MAX_BARS ? ` The chart shows the ${MAX_BARS} most frequent of ${counts.length}.` : '';
   if (counts.length === 1) return `All ${number(total)} are of type ${type}.`;
-  return `${number(most)} of ${number(total)} (${share(most / total)}) are of type ${type}.${listed}`;
+  return `${number(highest)} of ${number(total)} (${share(highest / total)}) are of type ${type}.${listed}`;
 };
 
 export const show = ({ points }, filters) => {
