@@ -199,8 +199,8 @@ const unescaped = (authority: string): string | undefined => {
 
 /** Matches characters that disappear from a name, which have the status `ignored` in UTS #46. */
 const IGNORED =
-  // The class contains single code points, although some of them are combining characters. oxlint-disable-next-line
-  // no-misleading-character-class
+  // The class contains single code points, although some of them are combining characters.
+  // oxlint-disable-next-line no-misleading-character-class
   /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0100}-\u{e01ef}]+/gu;
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII = /[\0-\x7f]+/g;

@@ -23,7 +23,8 @@ export const READ_MEMBERS = statement(
   `
     select hash, type, content, version, "eventId", bytes
     from (
-      select asset as hash, type, content, version, event_id as "eventId", row_bytes, sum(row_bytes) over (order by asset) as bytes
+      select asset as hash, type, content, version, event_id as "eventId", row_bytes,
+        sum(row_bytes) over (order by asset) as bytes
       from (
         select asset, type, content, version, event_id, coalesce(octet_length(content), ${UNKNOWN_SIZE}) as row_bytes
         from read.grouped_assets
