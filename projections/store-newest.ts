@@ -3,30 +3,30 @@ import { type Declarations, type Statement, statement } from '../src/postgres/st
 /** A value of type `text[]` is sent as text (`nameArray`), because `unnest` flattens an array of arrays. */
 type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint' | 'jsonb';
 type Columns = Readonly<Record<string, Column>>;
-type Arrays<Of extends Columns> = {
-  readonly [Name in keyof Of]: Of[Name] extends 'text[]' ? 'text[]' : `${Exclude<Of[Name], 'text[]'>}[]`;
+type Arrays<Types extends Columns> = {
+  readonly [Name in keyof Types]: Types[Name] extends 'text[]' ? 'text[]' : `${Exclude<Types[Name], 'text[]'>}[]`;
 };
 
-interface Rule<Of extends Columns, Returned extends Declarations> {
-  readonly key: readonly (keyof Of & string)[];
+interface Rule<Types extends Columns, Returned extends Declarations> {
+  readonly key: readonly (keyof Types & string)[];
   /** The columns that determine which of two rows is newer. Default: version, then event id. */
-  readonly by?: string;
+  readonly orderBy?: string;
   /** Names of columns. Default: the name of the parameter in snake case. */
-  readonly names?: { readonly [Name in keyof Of]?: string };
+  readonly names?: { readonly [Name in keyof Types]?: string };
   /** The columns to return from each stored row. Default: none. */
   readonly returning?: Returned;
 }
 
 /**
- * Creates a statement that stores rows unless the table has newer ones.
+ * Creates a statement that stores rows, except those of which the table has a newer version.
  * @param columns the types of the columns; each parameter of the statement is an array
  */
-export const storeNewest = <const Of extends Columns, const Returned extends Declarations = Record<never, never>>(
+export const storeNewest = <const Types extends Columns, const Returned extends Declarations = Record<never, never>>(
   name: string,
   table: string,
-  columns: Of,
-  { key, by = 'version, event_id', names = {}, returning }: Rule<Of, Returned>,
-): Statement<Arrays<Of>, Returned> => {
+  columns: Types,
+  { key, orderBy = 'version, event_id', names = {}, returning }: Rule<Types, Returned>,
+): Statement<Arrays<Types>, Returned> => {
   const nameOf = (field: string): string =>
     names[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const fields = Object.keys(columns);
@@ -37,19 +37,19 @@ export const storeNewest = <const Of extends Columns, const Returned extends Dec
   const changes = fields
     .filter((field) => !key.includes(field))
     .map((field) => `${nameOf(field)} = excluded.${nameOf(field)}`);
-  const of = (row: string): string =>
-    `(${by
+  const orderOf = (row: string): string =>
+    `(${orderBy
       .split(', ')
       .map((column) => `${row}.${column}`)
       .join(', ')})`;
   return statement(
     name,
-    Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Of>,
+    Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Types>,
     returning ?? ({} as Returned),
     `
     insert into ${table} as t (${all}) select ${selected} from unnest(${arrays}) i (${all})
     on conflict (${key.map(nameOf).join(', ')}) do update set ${changes.join(', ')}
-    where ${of('excluded')} > ${of('t')}
+    where ${orderOf('excluded')} > ${orderOf('t')}
     ${returning === undefined ? '' : `returning ${Object.keys(returning).map(nameOf).join(', ')}`}`,
   );
 };

@@ -12,5 +12,5 @@ export const STORE_ENDPOINTS = storeNewest(
     revision: 'bigint',
     endpoint: 'jsonb',
   },
-  { key: ['organization', 'id'], by: 'revision' },
+  { key: ['organization', 'id'], orderBy: 'revision' },
 );
