@@ -36,13 +36,13 @@ export const ethPhishingDetect: Goal = {
     const PhishingDetector = require('eth-phishing-detect/src/detector.js') as new (config: Config) => Detector;
     const config = require('eth-phishing-detect/src/config.json') as Config;
     const detector = new PhishingDetector(config);
-    const { ask } = await listOf(JSON.stringify(config), 'metamask');
+    const { check } = await listOf(JSON.stringify(config), 'metamask');
     const theirs = (host: string): string => {
       const { result, type } = detector.check(host);
       return type === 'whitelist' ? 'ALLOWED' : result ? 'BLOCKED' : 'UNKNOWN';
     };
     const ours = (host: string): string => {
-      const result = ask(host);
+      const result = check(host);
       return typeof result === 'string' ? result : result.status;
     };
     const asked = askedHosts(config, new Random(63));

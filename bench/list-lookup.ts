@@ -11,7 +11,7 @@ export const listLookup: Goal = {
   name: 'G6a',
   run: async (bench) => {
     const hosts = phishingHosts(bench.sizes.quick ? 10_000 : 1_000_000);
-    const { ask, content } = await listOf(hosts.join('\n'), 'plain');
+    const { check, content } = await listOf(hosts.join('\n'), 'plain');
     requireEqual('hosts in the list', hosts.length, content.table.size);
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.hosts (host text collate "C" not null)');
@@ -23,7 +23,7 @@ export const listLookup: Goal = {
     const inPostgres = async (host: string): Promise<boolean> =>
       (await pool.query({ ...FIND, values: [candidates(host)] })).rows.length > 0;
     const listed = (host: string): boolean => {
-      const result = ask(host);
+      const result = check(host);
       return typeof result !== 'string' && result.status === 'BLOCKED';
     };
     const found = [];

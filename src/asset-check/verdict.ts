@@ -75,8 +75,8 @@ export const decide = (results: readonly AttributedResult[]): Verdict => {
 };
 
 /**
- * Returns the index of the verdict to use. The first verdict is the asset's, the others are those of its carriers. A
- * carrier is used only if it is BLOCKED.
+ * Returns the index of the verdict to use. The first verdict is the asset's, the others are those of its wrapping
+ * links. A wrapping link is used only if it is BLOCKED.
  */
 export const decidingIndex = (verdicts: readonly Verdict[]): number =>
   Math.max(

@@ -123,13 +123,13 @@ const readHost = (
 };
 
 const readPage = (text: string, host: string, rest: string, subdomainsOnly: boolean): Entry | Rejection => {
-  const { reading } = parseContent(text);
+  const { parsed } = parseContent(text);
   // A deep link is rejected: it is unclear whether its own host or the link it carries is meant.
-  if (reading?.host !== host) return 'unsupported';
-  const key = reading.keys.findLast((candidate) => !candidate.startsWith('URL:'));
+  if (parsed?.host !== host) return 'unsupported';
+  const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key === undefined) return 'unreadable';
   // For example `youtube.com/watch?v=ID`: without the query, the path would match every video.
-  if (key.startsWith('PAGE:') && reading.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
+  if (key.startsWith('PAGE:') && parsed.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
     return 'unsupported';
   return ofKey(key, subdomainsOnly);
 };

@@ -57,9 +57,9 @@ describe('ListSource', () => {
     );
 
   const ask = (source: ListSource, content: string): string => {
-    const { reading } = parseContent(content);
-    hashes.read(reading!.host!, reading!.isDnsName);
-    return brief(source.ask(reading!, hashes));
+    const { parsed } = parseContent(content);
+    hashes.read(parsed!.host!, parsed!.isDnsName);
+    return brief(source.check(parsed!, hashes));
   };
 
   /** The status that the operator's command shows for these lists. */

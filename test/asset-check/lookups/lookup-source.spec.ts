@@ -31,7 +31,7 @@ describe('LookupSource', () => {
     );
 
   const ask = async (content: string, budget = 10_000, of = source): Promise<string> =>
-    brief(await of.ask(content, parseContent(content).reading!, performance.now() + budget));
+    brief(await of.check(content, parseContent(content).parsed!, performance.now() + budget));
 
   beforeEach(async () => {
     server = new ListServer();
