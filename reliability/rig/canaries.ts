@@ -1,7 +1,7 @@
 import type { Target } from './target.js';
 
 /**
- * Canary words: each occurs only in the data of one organization. All have the same length.
+ * Canary words. Each occurs only in the data of one organization. All have the same length.
  * @param prefix consists of lower-case letters
  */
 export class Canaries {
@@ -23,7 +23,7 @@ export class Canaries {
     if (seen.includes(this.of(organization))) this.own += 1;
     return seen
       .filter((found) => found !== this.of(organization))
-      .map((found) => `${organization} saw ${found} in the answer to ${where}`);
+      .map((found) => `${organization} saw ${found} in the response to ${where}`);
   }
 
   /** Returns findings about the whole run: canaries in the logs, or responses that contained no canary at all. */

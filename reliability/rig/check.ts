@@ -38,7 +38,7 @@ export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonl
     if (position <= last) findings.push(`Position ${position} comes after ${last}`);
     last = position;
     const expected = (revisions.get(stream) ?? -1n) + 1n;
-    if (revision !== expected) findings.push(`${stream} has revision ${revision} where ${expected} was expected`);
+    if (revision !== expected) findings.push(`${stream} has revision ${revision} instead of ${expected}`);
     revisions.set(stream, revision);
   }
   const ids = acknowledged.map(eventId);
@@ -68,7 +68,7 @@ export const waitUntilCounted = async (url: string, timeoutMs = 60_000): Promise
   }
 };
 
-/** Runs `projections verify`: as a process if the environment affects it, otherwise in this process. */
+/** Runs `projections verify`: as a process with the embedded database or with `TZ`, otherwise in this process. */
 export const checkVerify = async (context: RunContext, env: Environment): Promise<string[]> => {
   if (env['DATABASE_URL'] !== undefined && env['TZ'] === undefined) {
     const config = readConfig(env);
@@ -154,7 +154,7 @@ export const checkAll = async (
   return [...checkLog(stored, acknowledged), ...(await checkVerify(context, env)), ...metrics];
 };
 
-/** Compares only the number of accepted events with the log, for runs with too many events to keep. */
+/** Compares the number of accepted events with the log. For runs with too many events to keep their ids. */
 export const checkStored = async (
   log: EventLog,
   accepted: number,

@@ -11,7 +11,7 @@ import { queryOnce } from '../../test/support/query-once.js';
 import type { RunContext } from './run-context.js';
 
 const run = promisify(execFile);
-/** A commit waits for any one standby. */
+/** Each commit waits for any one standby. */
 const QUORUM = 'ANY 1 (*)';
 
 /** One of several replicating PostgreSQL servers. */
@@ -65,11 +65,11 @@ export class Standbys {
     await standbys.program('initdb', '-D', primary.folder, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync');
     await standbys.launch(primary);
     for (const server of servers.slice(1)) await standbys.copy(server);
-    await standbys.requireStandby();
+    await standbys.requireSynchronousCommits();
     return standbys;
   }
 
-  /** The URL of the service, which follows the primary. */
+  /** The URL for the service. It leads to the current primary. */
   get url(): string {
     return `postgres://postgres@${this.proxy.address}/postgres`;
   }
@@ -105,7 +105,7 @@ export class Standbys {
       }
   }
 
-  /** Stops the server with SIGINT, after it has sent everything to the standbys. */
+  /** Stops the server with SIGINT (fast shutdown), which sends all remaining changes to the standbys. */
   async stop(server: Server): Promise<void> {
     const ended = once(server.process!, 'exit');
     server.process!.kill('SIGINT');
@@ -141,13 +141,13 @@ export class Standbys {
     await this.launch(server);
   }
 
-  /** Makes each commit wait for a standby. */
-  async requireStandby(): Promise<void> {
+  /** Makes each commit wait for a standby, unless the replication is asynchronous. Waits until all standbys stream. */
+  async requireSynchronousCommits(): Promise<void> {
     if (!this.options.isSynchronous) return;
     await this.query(this.primary, `alter system set synchronous_standby_names = '${QUORUM}'`);
     await this.query(this.primary, 'select pg_reload_conf()');
     await eventually(
-      'both standbys stream',
+      'all standbys stream',
       async () =>
         (await this.query(this.primary, 'select 1 from pg_stat_replication')).length === this.servers.length - 1,
     );

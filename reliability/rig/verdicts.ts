@@ -22,8 +22,8 @@ export const verdictsOf = async (
       key: keys[organization],
       json: { contents: part },
     });
-    const none = { status: 'no answer', code: JSON.stringify(body), sources: [] };
-    verdicts.push(...(body.results ?? part.map(() => none)));
+    const missing = { status: 'no verdict', code: JSON.stringify(body), sources: [] };
+    verdicts.push(...(body.results ?? part.map(() => missing)));
   }
   return verdicts;
 };
