@@ -17,7 +17,9 @@ interface Detector {
 
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+$/;
 
-/** Hosts to check: half are on the list or below a listed host, a tenth are allowed, the others are not on the list. */
+/**
+ * Returns hosts to check: half are listed or subdomains of a listed host, a tenth are allowed, the rest are unlisted.
+ */
 const askedHosts = ({ blacklist, whitelist }: Config, random: Random): string[] =>
   Array.from({ length: 2_000 }, (_, n) => {
     const drawn = random.int(10);

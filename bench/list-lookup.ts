@@ -2,11 +2,11 @@ import { listOf } from '../test/asset-check/asking.js';
 import { requireEqual } from './equal.js';
 import { type Goal, measure } from './goal.js';
 import { askedHosts, candidates, phishingHosts } from './lists.js';
-import { inMemory, oneAfterAnother } from './paired.js';
+import { inMemory, sequentially } from './paired.js';
 
 const FIND = { name: 'bench-find-host', text: 'select host from bench.hosts where host = any($1::text[])' };
 
-/** Compares looking up a host in one list (parsing, hashing and the table) with an index in PostgreSQL. */
+/** Compares looking up a host in one list (parsing, hashing and the hash table) with an index in PostgreSQL. */
 export const listLookup: Goal = {
   name: 'G6a',
   run: async (bench) => {
@@ -34,7 +34,7 @@ export const listLookup: Goal = {
     const pick = (): string => asked[next++ % asked.length]!;
     let kept = 0;
     const paired = await measure(bench, 'G6a', {
-      base: oneAfterAnother(() => inPostgres(pick())),
+      base: sequentially(() => inPostgres(pick())),
       target: inMemory(() => {
         if (listed(pick())) kept += 1;
       }),

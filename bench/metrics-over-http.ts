@@ -1,9 +1,9 @@
 import { requireEqual } from './equal.js';
 import { FIRST_DAY, ORGANIZATIONS, zipfBounds } from './facts.js';
 import { type Goal, measure, rates } from './goal.js';
-import { askOnce, type Request, startLoad, volleys, wire } from './load.js';
-import type { Answers } from './load-generator.js';
-import { filled } from './metrics-work.js';
+import { requestJson, type Request, startLoad, loadSlice, rawRequest } from './load.js';
+import type { LoadResult } from './load-generator.js';
+import { filledDatabase } from './metrics-work.js';
 import { issueKeys, startApi, startPeer } from './services.js';
 import { quartilesOf } from './statistics.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
@@ -42,7 +42,7 @@ const askedFor = (random: Random): Asked[] => {
 export const metricsOverHttp: Goal = {
   name: 'G3c',
   run: async (bench) => {
-    const database = await filled(bench, bench.sizes.facts);
+    const database = await filledDatabase(bench, bench.sizes.facts);
     const { url: service } = await startApi(bench, database);
     const plain = await startPeer(bench, database);
     const names = Array.from({ length: ORGANIZATIONS }, (_, index) => `org-${index + 1}`);
@@ -55,15 +55,19 @@ export const metricsOverHttp: Goal = {
     });
     for (const one of asked.slice(0, 50)) {
       const key = keys[one.organization]!;
-      requireEqual(one.path, await askOnce(plain, key, atPlain(one)), await askOnce(service, key, atService(one)));
+      requireEqual(
+        one.path,
+        await requestJson(plain, key, atPlain(one)),
+        await requestJson(service, key, atService(one)),
+      );
     }
     const load = await startLoad(bench);
-    const latencies: { base: Answers[]; target: Answers[] } = { base: [], target: [] };
-    const slice = (url: string, requests: readonly Request[], into: Answers[]) =>
-      volleys(
+    const latencies: { base: LoadResult[]; target: LoadResult[] } = { base: [], target: [] };
+    const slice = (url: string, requests: readonly Request[], into: LoadResult[]) =>
+      loadSlice(
         load,
         url,
-        requests.map((request, index) => wire(url, keys[asked[index]!.organization]!, request)),
+        requests.map((request, index) => rawRequest(url, keys[asked[index]!.organization]!, request)),
         CONNECTIONS,
         (answers) => into.push(answers),
       );

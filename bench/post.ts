@@ -13,7 +13,7 @@ interface Acknowledged extends Accepted {
   readonly token: string;
 }
 
-/** Posts events to the endpoint; anything but a 200 is an error. */
+/** Posts events to the ingestion endpoint. @throws Error if the status is not 200 */
 export const post = (agent: Agent, url: string, key: string, body: Buffer, type = BATCH_TYPE): Promise<Acknowledged> =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': type, 'content-length': body.length, 'x-api-key': key };

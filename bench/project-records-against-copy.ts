@@ -7,7 +7,7 @@ import { copying } from './copy.js';
 import { requireEqual } from './equal.js';
 import { upstreamEvents } from './events.js';
 import { type Goal, measure, rates } from './goal.js';
-import { catchUp, filledLog, forget, project, RECORDS } from './log-work.js';
+import { catchUp, filledLog, truncateReadModels, project, RECORDS } from './log-work.js';
 
 const EVENT_ID = '00000000-0000-4000-8000-000000000000';
 
@@ -29,7 +29,7 @@ export const projectRecordsAgainstCopy: Goal = {
     const few = BigInt(Math.min(filled.events, 20_000));
     await project(filled, ours, (at) => at >= few, RECORDS);
     requireEqual('recount', [], await verify({ pool: ours, log: filled.log }, [records]));
-    await forget(ours);
+    await truncateReadModels(ours);
 
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.records (like read.listed_records including all)');
