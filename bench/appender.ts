@@ -62,4 +62,4 @@ const fill = async ({ foreign }: FillOptions): Promise<number> => {
   return foreign;
 };
 
-serveParent((asked: AppendOptions | FillOptions) => ('foreign' in asked ? fill(asked) : append(asked)));
+serveParent((request: AppendOptions | FillOptions) => ('foreign' in request ? fill(request) : append(request)));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { requireEqual } from './equal.js';
 import { CONNECTIONS, ECHO, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
-import { askedHosts, phishingHosts } from './lists.js';
+import { hostsToCheck, phishingHosts } from './lists.js';
 import { requestJson, type Request, startLoad, rawRequest } from './load.js';
 import { issueKeys, sourcesFile, startApi, temporaryFolder } from './services.js';
 
@@ -30,16 +30,16 @@ export const assetCheckRoute: Goal = {
     const { url } = await startApi(bench, database, 'bench/bench-app.js', { SOURCES_FILE: sources });
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const load = await startLoad(bench);
-    const asked = askedHosts(hosts, 500).map((host) => `https://${host}/start`);
+    const contents = hostsToCheck(hosts, 500).map((host) => `https://${host}/start`);
     const listed = new Set(hosts);
-    for (const content of asked.slice(0, 40)) {
+    for (const content of contents.slice(0, 40)) {
       const response = (await requestJson(url, key!, check(content))) as { status: string };
       const labels = new URL(content).hostname.split('.');
       const isListed = labels.some((_, from) => listed.has(labels.slice(from).join('.')));
       requireEqual(content, isListed ? 'BLOCKED' : 'UNKNOWN', response.status);
     }
     const { watched, note } = watchGenerator(bench);
-    const echoes = asked.map((content): Request => ({ ...ECHO, body: { content } }));
+    const echoes = contents.map((content): Request => ({ ...ECHO, body: { content } }));
     const paired = await measure(bench, 'G6c', {
       base: watched(
         load,
@@ -50,7 +50,7 @@ export const assetCheckRoute: Goal = {
       target: watched(
         load,
         url,
-        asked.map((content) => rawRequest(url, key!, check(content))),
+        contents.map((content) => rawRequest(url, key!, check(content))),
         CONNECTIONS,
       ),
     });

@@ -33,7 +33,7 @@ export const upstreamEvents = (count: number, seed = 1): Sent[] => {
     if (drawn < 12 && threats.length > 100) {
       const known = threats[random.int(threats.length)]!;
       known.updatedAt = Math.max(known.updatedAt + 1, at);
-      const { organization: owner, threatId, asset: known_asset, createdAt, updatedAt } = known;
+      const { organization: owner, threatId, asset: recordedAsset, createdAt, updatedAt } = known;
       events.push(
         drawn === 0
           ? sent('ThreatDeleted', { organization: owner, threatId, deletedAt: text(updatedAt) }, id)
@@ -42,7 +42,7 @@ export const upstreamEvents = (count: number, seed = 1): Sent[] => {
               {
                 organization: owner,
                 threatId,
-                asset: known_asset,
+                asset: recordedAsset,
                 status: random.pick(SETTLED),
                 createdAt,
                 updatedAt: text(updatedAt),

@@ -47,7 +47,7 @@ export const feedCopy: Goal = {
         // Uncompressed, because the peer does not compress the rows.
         headers: { 'x-api-key': key!, 'accept-encoding': 'identity' },
       });
-      if (!response.ok) throw new Error(`The feed answered ${response.status}: ${await response.text()}`);
+      if (!response.ok) throw new Error(`The feed returned ${response.status}: ${await response.text()}`);
       return response.text();
     };
     const readRaw = async (after: number): Promise<{ position: number; id: string }[]> =>

@@ -27,10 +27,10 @@ const readWithTokens: StartFollowing = async (reader) => {
     acknowledged += 1;
     if (acknowledged % READ_EVERY !== 0) return;
     // Alternates between the metrics and the record of the event. The record is a 404 if the read misses the event.
-    const answered = read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token);
+    const pending = read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token);
     // The error is thrown at the end, when all reads are awaited.
-    answered.catch(() => {});
-    reading.push(answered);
+    pending.catch(() => {});
+    reading.push(pending);
   };
   return async () => {
     const delays = await Promise.all(reading);

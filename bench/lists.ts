@@ -26,7 +26,7 @@ export const phishingHosts = (count: number): string[] => {
 };
 
 /** Returns hosts to check: half are derived from a listed host. Each has up to three additional labels. */
-export const askedHosts = (listed: readonly string[], count: number): string[] => {
+export const hostsToCheck = (listed: readonly string[], count: number): string[] => {
   const random = new Random(62);
   return Array.from({ length: count }, (_, n) => {
     const host = random.chance(0.5) ? random.pick(listed) : phishingHost(random, 1_000_000_000 + n);

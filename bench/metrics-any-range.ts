@@ -60,7 +60,7 @@ export const metricsAnyRange: Goal = {
     const ask = askService(database);
     const ranges = quick ? 50 : 1_000;
     let differences = 0;
-    for (let asked = 0; asked < ranges; asked += 1) {
+    for (let n = 0; n < ranges; n += 1) {
       const organization = random.pick(organizations);
       const [from, to] = [instant(), instant()].sort((a, b) => a - b) as [number, number];
       const counted = naiveCount(ofOrganization.get(organization)!, { organization, brand: undefined, from, to });

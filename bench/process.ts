@@ -13,17 +13,17 @@ export interface Child {
 }
 
 /** Sends a request to a child process. @throws Error with the message of the child if the request fails */
-export const sendToChild = async <Done>({ process: child }: Child, asked: object): Promise<Done> => {
-  child.send(asked);
+export const sendToChild = async <Done>({ process: child }: Child, request: object): Promise<Done> => {
+  child.send(request);
   const [response] = (await once(child, 'message')) as [ChildResponse<Done>];
   if ('error' in response) throw new Error(`${child.spawnargs[1]} failed: ${response.error}`);
   return response.done;
 };
 
 /** Handles the requests of the parent process. Call it in a child process. */
-export const serveParent = <Asked>(work: (asked: Asked) => Promise<unknown>): void => {
-  process.on('message', (asked: Asked) => {
-    work(asked).then(
+export const serveParent = <Request>(work: (asked: Request) => Promise<unknown>): void => {
+  process.on('message', (request: Request) => {
+    work(request).then(
       (done) => process.send!({ done }),
       (error: Error) => process.send!({ error: error.message }),
     );

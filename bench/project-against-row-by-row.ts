@@ -124,12 +124,12 @@ export const projectAgainstRowByRow: Goal = {
   name: 'G4b',
   run: async (bench) => {
     const filled = await filledLog(bench);
-    const [ours, peer] = [await bench.database(), await bench.database()];
+    const [projected, peer] = [await bench.database(), await bench.database()];
     const base = await oneByOne(filled.log, peer);
     bench.onEnd(() => Promise.resolve(base.release()));
-    const reached = await project(filled, ours.pool, (at) => at >= 500n);
+    const reached = await project(filled, projected.pool, (at) => at >= 500n);
     await base.upTo(reached);
-    requireEqual('facts and days', await counted(peer), await counted(ours));
+    requireEqual('facts and days', await counted(peer), await counted(projected));
     const paired = await measure(bench, 'G4b', { base, target: catchUp(filled, filled.database.pool) });
     return [
       {

@@ -25,11 +25,11 @@ export const projectRecordsAgainstCopy: Goal = {
   name: 'G4d',
   run: async (bench) => {
     const filled = await filledLog(bench);
-    const { pool: ours } = await bench.database();
+    const { pool: projectedPool } = await bench.database();
     const few = BigInt(Math.min(filled.events, 20_000));
-    await project(filled, ours, (at) => at >= few, RECORDS);
-    requireEqual('recount', [], await verify({ pool: ours, log: filled.log }, [records]));
-    await truncateReadModels(ours);
+    await project(filled, projectedPool, (at) => at >= few, RECORDS);
+    requireEqual('recount', [], await verify({ pool: projectedPool, log: filled.log }, [records]));
+    await truncateReadModels(projectedPool);
 
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.records (like read.listed_records including all)');
@@ -37,7 +37,7 @@ export const projectRecordsAgainstCopy: Goal = {
     const paired = await measure(
       bench,
       'G4d',
-      { base: copying(pool, 'bench.records', lines), target: catchUp(filled, ours, RECORDS) },
+      { base: copying(pool, 'bench.records', lines), target: catchUp(filled, projectedPool, RECORDS) },
       bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
     );
     return [

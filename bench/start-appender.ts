@@ -20,7 +20,7 @@ export const startAppender = async (
 ): Promise<Appender> => {
   const child = await startChild('bench/appender.js', [kind, url, prefix, randomBytes(4).toString('hex')]);
   bench.onEnd(() => child.stop());
-  const send = (asked: AppendOptions | FillOptions): Promise<number> => sendToChild(child, asked);
+  const send = (request: AppendOptions | FillOptions): Promise<number> => sendToChild(child, request);
   return {
     appendSlice:
       (batches, batchSize = 1) =>

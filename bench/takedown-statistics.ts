@@ -88,12 +88,12 @@ interface Plain {
   readonly times: readonly (readonly [type: string | null, n: number, times: readonly number[]])[];
 }
 
-type Asked = (typeof RANGES)[keyof typeof RANGES];
+type MetricsRange = (typeof RANGES)[keyof typeof RANGES];
 
-const askPlain = async ({ pool }: Database, { from, to }: Asked): Promise<Plain> =>
+const askPlain = async ({ pool }: Database, { from, to }: MetricsRange): Promise<Plain> =>
   (await pool.query<Plain>({ ...PLAIN_STATISTICS, values: [LARGEST_ORGANIZATION, from, to] })).rows[0]!;
 
-const askService = async ({ pool }: Database, range: Asked): Promise<TakedownStatistics> => {
+const askService = async ({ pool }: Database, range: MetricsRange): Promise<TakedownStatistics> => {
   const handler = new GetTakedownStatisticsHandler(new MetricsQueries(pool));
   return (await handler.execute(new GetTakedownStatistics(LARGEST_ORGANIZATION, range, undefined))).result;
 };

@@ -36,7 +36,7 @@ const processorTime = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 };
 
-/** Measures the processor time of a slice too, because on a busy machine it is more reliable than the throughput. */
+/** Also measures the processor time of a slice, which is more reliable than the throughput on a busy machine. */
 const withProcessorTime = (slice: Slice, pid: number) => {
   let requests = 0;
   let processorMs = 0;

@@ -56,7 +56,7 @@ const createEndpoints = async (
   { each, batch }: { each: number; batch: number },
 ): Promise<() => Promise<void>> => {
   const keys = await issueKeys(database, ['read', 'write'], organizations);
-  const made: { key: string; id: string }[] = [];
+  const created: { key: string; id: string }[] = [];
   const call = async (method: string, path: string, key: string, body?: object): Promise<{ id: string }> => {
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };
     const response = await fetch(`${url}/v2/organization/webhooks${path}`, {
@@ -64,16 +64,16 @@ const createEndpoints = async (
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw new Error(`${method} webhooks answered ${response.status}: ${await response.text()}`);
+    if (!response.ok) throw new Error(`${method} webhooks returned ${response.status}: ${await response.text()}`);
     return (await response.json()) as { id: string };
   };
   for (const key of keys)
     for (let n = 0; n < each; n += 1) {
       const { id } = await call('POST', '', key, { url: receiver.url, batch, from: 'beginning' });
-      made.push({ key, id });
+      created.push({ key, id });
     }
   return async () => {
-    for (const { key, id } of made) await call('DELETE', `/${id}`, key);
+    for (const { key, id } of created) await call('DELETE', `/${id}`, key);
   };
 };
 

@@ -36,7 +36,7 @@ const BEHIND_MS = 1_500;
 const failPrimary = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() => Promise<void>> => {
   const { primary } = standbys;
   if (way === 'behind') {
-    await standbys.cutOff();
+    await standbys.stopReplication();
     await sleep(BEHIND_MS);
     await standbys.kill(primary);
   } else if (way === 'killed') await standbys.kill(primary);
@@ -101,7 +101,7 @@ const failOver = async (
   const unexpected = probed.filter(({ status }) => status !== 200 && status !== 503);
   if (unexpected.length > 0)
     findings.push(
-      `${unexpected.length} of ${probed.length} got neither 200 nor 503: ${describeResult(unexpected[0]!)}`,
+      `${unexpected.length} of ${probed.length} probes got neither 200 nor 503: ${describeResult(unexpected[0]!)}`,
     );
   if (!probed.some(({ status }) => status === 503)) findings.push('No request got a 503');
   let lost = 0;

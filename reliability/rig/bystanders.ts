@@ -11,8 +11,8 @@ import type { Target, ResourceUse } from './target.js';
 
 const MB = 1024 * 1024;
 /** The allowed growth, because database connections and the memory of caches vary even without an attack. */
-const SLACK_DESCRIPTORS = 40;
-const SLACK_MEMORY = 24 * MB;
+const MAX_ADDED_DESCRIPTORS = 40;
+const MAX_ADDED_BYTES = 24 * MB;
 
 interface Limits {
   /** How long the bystanders are measured before the attack. */
@@ -70,16 +70,16 @@ const p99 = (probed: readonly ProbeResult[]): number =>
   percentile(times(probed, 'metrics', 'groups', 'check', 'events'), 0.99);
 const countedP99 = (probed: readonly ProbeResult[]): number => percentile(times(probed, 'counted'), 0.99);
 const slowestLiveness = (probed: readonly ProbeResult[]): number => Math.max(0, ...times(probed, 'live'));
-const isRefused = ({ status }: ProbeResult): boolean => status < 200 || status > 299;
+const hasFailed = ({ status }: ProbeResult): boolean => status < 200 || status > 299;
 
 /** Returns findings about the effects of the attack on other organizations. */
 const checkImpact = (quiet: readonly ProbeResult[], during: readonly ProbeResult[], limits: Limits): string[] => {
   const findings: string[] = [];
-  const refused = during.filter(isRefused);
-  if (refused.length > 0) {
-    const { what, status, error } = refused[0]!;
+  const failed = during.filter(hasFailed);
+  if (failed.length > 0) {
+    const { what, status, error } = failed[0]!;
     findings.push(
-      `${refused.length} requests of other organizations failed, the first: ${what} with ${error ?? status}`,
+      `${failed.length} requests of other organizations failed, the first: ${what} with ${error ?? status}`,
     );
   }
   const most = Math.max(limits.floorMs, limits.factor * p99(quiet));
@@ -103,7 +103,7 @@ const checkRecovery = async (target: Target, before: ResourceUse, { recoveryMs }
     const after = await target.measureResources();
     const descriptors = after.descriptors - before.descriptors;
     const memory = after.memory - before.memory;
-    if (descriptors <= SLACK_DESCRIPTORS && memory <= SLACK_MEMORY) return [];
+    if (descriptors <= MAX_ADDED_DESCRIPTORS && memory <= MAX_ADDED_BYTES) return [];
     if (Date.now() > until)
       return [
         `${recoveryMs / 1000} s after the attack the process holds ${descriptors} more descriptors and ${memory} more bytes`,
@@ -157,7 +157,7 @@ export const withBystanders = async (
     observed:
       `p99 of other organizations ${Math.round(p99(during))} ms (before: ${Math.round(p99(quiet))}), ` +
       `until counted ${Math.round(countedP99(during))} ms (${Math.round(countedP99(quiet))}), ` +
-      `${during.filter(isRefused).length} of their ${during.length} requests failed, ` +
+      `${during.filter(hasFailed).length} of their ${during.length} requests failed, ` +
       `liveness at most ${Math.round(slowestLiveness(during))} ms`,
     findings,
   };

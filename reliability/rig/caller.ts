@@ -31,7 +31,7 @@ export class Caller {
   constructor(
     private readonly url: string,
     private readonly keys: Keys,
-    /** The organization whose records it reads. */
+    /** The organization whose records the client reads. */
     private readonly organization: string,
     private readonly calls: Calls,
   ) {}

@@ -43,9 +43,9 @@ export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonl
   }
   const ids = acknowledged.map(eventId);
   const lost = ids.filter((id) => !times.has(id)).length;
-  const doubled = [...times.values()].filter((n) => n > 1).length;
+  const duplicated = [...times.values()].filter((n) => n > 1).length;
   if (lost > 0) findings.push(`${lost} acknowledged events are not in the log`);
-  if (doubled > 0) findings.push(`${doubled} events are in the log more than once`);
+  if (duplicated > 0) findings.push(`${duplicated} events are in the log more than once`);
   return findings;
 };
 
@@ -130,10 +130,10 @@ export const checkMetrics = async (
   const findings: string[] = [];
   for (let n = 0; n < queries; n += 1) {
     const query = randomQuery(random);
-    const [answered, expected] = [await askMetrics(url, keys, query), naiveCount(states, query)];
-    if (JSON.stringify(answered) !== JSON.stringify(expected))
+    const [actual, expected] = [await askMetrics(url, keys, query), naiveCount(states, query)];
+    if (JSON.stringify(actual) !== JSON.stringify(expected))
       findings.push(
-        `${JSON.stringify(query)} returned ${JSON.stringify(answered)}, but the recount is ${JSON.stringify(expected)}`,
+        `${JSON.stringify(query)} returned ${JSON.stringify(actual)}, but the recount is ${JSON.stringify(expected)}`,
       );
   }
   return findings;

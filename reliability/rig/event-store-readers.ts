@@ -17,7 +17,7 @@ const OK_OR_UNAVAILABLE = [200, 503];
 const MAX_PENDING = 2;
 const MAX_TOKEN_READS = 6;
 const PAGE = 30;
-const NAME = 'Taken';
+const TAKEN_NAME = 'Taken';
 const MAX_GROUPS = 50;
 
 const oneDay = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
@@ -34,7 +34,7 @@ export class EventStoreReaders {
   private readonly findingsByKind = new Map<string, { first: string; times: number }>();
   private readonly stopping = new AbortController();
   private readonly running: Promise<unknown>[] = [];
-  private readonly groups = new Set<string>([NAME]);
+  private readonly groups = new Set<string>([TAKEN_NAME]);
   private pendingTokenReads = 0;
   private tokensRead = 0;
 
@@ -52,7 +52,7 @@ export class EventStoreReaders {
     const created = await this.request(
       'groups',
       '/v2/organization/asset-groups',
-      { key: this.keys.other, json: { name: NAME } },
+      { key: this.keys.other, json: { name: TAKEN_NAME } },
       [201],
     );
     if (created === undefined) throw new Error('The first group was not created');
@@ -173,7 +173,7 @@ export class EventStoreReaders {
       if (missing.length > 0) this.addFinding('created groups missing in the list', missing.join());
     });
     this.repeat(100, () =>
-      this.request('a group with a taken name', groups, { key, json: { name: NAME } }, [409, 503]),
+      this.request('a group with a taken name', groups, { key, json: { name: TAKEN_NAME } }, [409, 503]),
     );
     this.repeat(80, async () => {
       const response = await this.request('webhooks', webhooks, { key });
@@ -247,7 +247,7 @@ export class EventStoreReaders {
       ],
     ];
     const [what, read, contains] = routes[(this.tokensRead += 1) % routes.length]!;
-    const reading = read()
+    const pending = read()
       .then((response) => {
         if (response === undefined) return;
         this.tokenReads += 1;
@@ -255,7 +255,7 @@ export class EventStoreReaders {
           this.addFinding(`${what}: the event of the token is missing`, JSON.stringify(response.body).slice(0, 300));
       })
       .finally(() => (this.pendingTokenReads -= 1));
-    this.running.push(reading);
+    this.running.push(pending);
   }
 
   /** Follows the feed from the last received id. @param timeout the long-polling timeout in ms */

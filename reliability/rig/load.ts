@@ -80,7 +80,7 @@ export class History {
   }
 
   /** Discards old entries to save memory in runs with millions of events. */
-  forget(): void {
+  discardOld(): void {
     this.acknowledged.splice(0, Math.max(0, this.acknowledged.length - 200_000));
     this.attempts.length = 0;
   }

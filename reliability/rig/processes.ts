@@ -14,7 +14,7 @@ export const builtUrl = (path: string): string => pathToFileURL(built(path)).hre
 export const preloadOf = (name: string): string => builtUrl(`reliability/rig/preload/${name}`);
 
 /** The limits are off, because all requests come from one address and few keys. */
-const NO_LIMITS = {
+const LIMITS_OFF = {
   RATE_LIMIT_PER_MINUTE: '0',
   UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
   MAX_CONNECTIONS_PER_ADDRESS: '0',
@@ -71,7 +71,7 @@ export class Process {
         SOURCES_FILE,
         LOG_FORMAT: 'json',
         PORT: '0',
-        ...NO_LIMITS,
+        ...LIMITS_OFF,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -89,21 +89,21 @@ export class Replicated {
     return this.number(READS, true);
   }
 
-  /** Waits until only the replica serves reads. @returns how many reads it served meanwhile */
+  /** Waits until only the replica serves reads. @returns how many reads the replica served while this method waited */
   async waitUntilReplicaServes(readers: Readers): Promise<number> {
-    let answered = 0;
+    let served = 0;
     await eventually(
       'only the replica serves reads',
       async () => {
         const before = [await this.readsOfPrimary(), await this.readsOfReplica()];
         const { count } = readers;
         await eventually('50 more responses arrive', () => readers.count > count + 50);
-        answered = (await this.readsOfReplica()) - before[1]!;
-        return (await this.readsOfPrimary()) === before[0] && answered > 0;
+        served = (await this.readsOfReplica()) - before[1]!;
+        return (await this.readsOfPrimary()) === before[0] && served > 0;
       },
       60_000,
     );
-    return answered;
+    return served;
   }
 
   /** Disturbs the replica for `lastsMs`. */
@@ -133,15 +133,15 @@ export class Replicated {
   async perSecond(urls: readonly string[], ms: number): Promise<{ rate: number; ofPrimary: number }> {
     const before = await this.readsOfPrimary();
     const until = Date.now() + ms;
-    let answered = 0;
+    let responses = 0;
     const keepAsking = async (connection: number): Promise<void> => {
       for (let n = connection; Date.now() < until; n += CONNECTIONS) {
         const url = `${urls[connection % urls.length]!}/v2/organization/${metricsPath(n)}`;
-        if ((await sendRequest(url, { key: this.key })).status === 200) answered += 1;
+        if ((await sendRequest(url, { key: this.key })).status === 200) responses += 1;
       }
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => keepAsking(n)));
-    return { rate: Math.round((answered * 1_000) / ms), ofPrimary: (await this.readsOfPrimary()) - before };
+    return { rate: Math.round((responses * 1_000) / ms), ofPrimary: (await this.readsOfPrimary()) - before };
   }
 
   private async cancel(lastsMs: number): Promise<void> {

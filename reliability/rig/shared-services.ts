@@ -103,7 +103,7 @@ export const startNaiveService = async (context: RunContext, env: Environment = 
   };
 };
 
-/** Services that several attacks use one after the other. */
+/** Services that several attacks use in turn. */
 export class SharedServices {
   private readonly context = new RunContext(1);
   private readonly openings = new Map<string, Promise<RunningService>>();

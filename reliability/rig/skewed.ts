@@ -63,8 +63,8 @@ const isOverloaded = (status: number, message: string): boolean =>
   status === 503 || (status === 429 && message.includes('of this organization are waiting'));
 
 const worksInAllLanes = async ({ opsUrl }: Process): Promise<boolean> => {
-  const asked = sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 });
-  const { body } = await asked.catch(() => ({ body: undefined }));
+  const request = sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 });
+  const { body } = await request.catch(() => ({ body: undefined }));
   const lanes = Object.values<string>(body?.parts?.lanes?.detail ?? {});
   return lanes.length > 0 && lanes.every((state) => state === 'working');
 };
@@ -165,8 +165,8 @@ export class Skewed {
         if (!process.isRunning) throw new Error(`${name} ended: ${process.lines.slice(-5).join('\n')}`);
         const url = name === 'api' ? process.url : process.opsUrl;
         if (url === undefined) return false;
-        const asked = sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 });
-        return (await asked.catch(() => ({ status: 0 }))).status === 200;
+        const request = sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 });
+        return (await request.catch(() => ({ status: 0 }))).status === 200;
       },
       READY_WITHIN_MS,
     );
@@ -310,8 +310,11 @@ export class Skewed {
     };
     const json = { url: `${await receiver.start()}/hooks` };
     this.context.onEnd(() => receiver.stop());
-    const made = await sendRequest(`${this.unskewedUrl}/v2/organization/webhooks`, { key: keys.read[WATCHED]!, json });
-    this.webhookId = (made.body as { id: string }).id;
+    const created = await sendRequest(`${this.unskewedUrl}/v2/organization/webhooks`, {
+      key: keys.read[WATCHED]!,
+      json,
+    });
+    this.webhookId = (created.body as { id: string }).id;
     this.watched = new Reports(() => this.unskewedUrl, keys.ingest, WATCHED);
     const repeat = async (everyMs: number, act: () => Promise<void>): Promise<void> => {
       for (; !signal.aborted; await sleep(everyMs)) await act();

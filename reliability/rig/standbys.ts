@@ -62,7 +62,18 @@ export class Standbys {
     });
     const { primary } = standbys;
     await standbys.makeFolder(primary);
-    await standbys.program('initdb', '-D', primary.folder, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync');
+    await standbys.runProgram(
+      'initdb',
+      '-D',
+      primary.folder,
+      '-U',
+      'postgres',
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      '--no-sync',
+    );
     await standbys.launch(primary);
     for (const server of servers.slice(1)) await standbys.copy(server);
     await standbys.requireSynchronousCommits();
@@ -113,7 +124,10 @@ export class Standbys {
     server.process = undefined;
   }
 
-  /** Promotes the most advanced standby, and makes the other one follow it. @returns the former primary */
+  /**
+   * Promotes the most advanced standby, and makes the other standby follow the new primary.
+   * @returns the former primary
+   */
   async promote(): Promise<Server> {
     const before = this.primary;
     const others = this.servers.filter((server) => server !== before);
@@ -137,7 +151,18 @@ export class Standbys {
     await rm(server.folder, { recursive: true, force: true });
     await this.makeFolder(server);
     const from = ['-h', '127.0.0.1', '-p', String(this.primary.port), '-U', 'postgres'];
-    await this.program('pg_basebackup', '-D', server.folder, ...from, '-R', '-X', 'stream', '-c', 'fast', '--no-sync');
+    await this.runProgram(
+      'pg_basebackup',
+      '-D',
+      server.folder,
+      ...from,
+      '-R',
+      '-X',
+      'stream',
+      '-c',
+      'fast',
+      '--no-sync',
+    );
     await this.launch(server);
   }
 
@@ -158,7 +183,7 @@ export class Standbys {
   }
 
   /** Stops the replication to all standbys. */
-  async cutOff(): Promise<void> {
+  async stopReplication(): Promise<void> {
     for (const server of this.servers) if (server !== this.primary) await this.follow(server, '');
   }
 
@@ -173,7 +198,7 @@ export class Standbys {
     if (owner) await chown(folder, owner.uid, owner.gid);
   }
 
-  private async program(name: string, ...words: string[]): Promise<void> {
+  private async runProgram(name: string, ...words: string[]): Promise<void> {
     await run(join(this.programs, name), words, { ...serverOwner(this.servers[0]!.folder), cwd: '/' });
   }
 

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { SourceResult } from '../../../src/asset-check/source-result.js';
 import { Random } from '../../support/random.js';
-import { listOf } from '../asking.js';
+import { listOf } from '../list-of.js';
 
 interface Config {
   readonly blacklist: string[];

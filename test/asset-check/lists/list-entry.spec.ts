@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Format } from '../../../src/asset-check/lists/parse-list.js';
-import { brief, listOf } from '../asking.js';
+import { brief, listOf } from '../list-of.js';
 import { cpuMs } from '../../support/cpu.js';
 
 const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';

@@ -3,7 +3,7 @@ import { CircuitBreaker } from '../../../src/asset-check/lookups/circuit-breaker
 import { LookupSource, type Outcome } from '../../../src/asset-check/lookups/lookup-source.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { eventually } from '../../support/eventually.js';
-import { brief } from '../asking.js';
+import { brief } from '../list-of.js';
 import { answers, ListServer, sends } from '../lists/list-server.js';
 
 /** Longer than a request takes on a busy machine. ms */

@@ -10,7 +10,7 @@ import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent, type Sent } from '../../support/upstream.js';
 import { hostileContents } from '../../assets/hostile-shapes.js';
-import { brief } from '../asking.js';
+import { brief } from '../list-of.js';
 
 const CREATED = '2026-03-01T00:00:00Z';
 
