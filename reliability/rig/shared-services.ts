@@ -37,12 +37,12 @@ export interface RunningService extends Target {
   issue(scopes: readonly Scope[], organization: string): Promise<{ id: string; key: string }>;
 }
 
-const RESOURCE_REPORTS = builtUrl('reliability/rig/preload/report-resources');
+const REPORTING_MODULE = builtUrl('reliability/rig/preload/report-resources');
 
 /** Starts the built service on a new database. @param env added to the settings of all scenarios */
 export const startAttackTarget = async (
   context: RunContext,
-  { env: more = {}, preload = RESOURCE_REPORTS }: { env?: Environment | undefined; preload?: string } = {},
+  { env: more = {}, preload = REPORTING_MODULE }: { env?: Environment | undefined; preload?: string } = {},
 ): Promise<RunningService> => {
   const [database, reportFolder] = [await context.database(), await context.folder()];
   const env = {
@@ -88,7 +88,7 @@ export const startNaiveService = async (context: RunContext, env: Environment = 
     context,
     'reliability/rig/naive-service',
     { RESOURCE_REPORTS: reportFolder, DATABASE_URL: database.url, ...env },
-    { preload: RESOURCE_REPORTS },
+    { preload: REPORTING_MODULE },
   );
   await eventually('the naive service listens', () => api.url !== undefined || !api.isRunning);
   const keys = Object.fromEntries(ORGANIZATIONS.map((organization) => [organization, organization]));
