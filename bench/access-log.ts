@@ -1,9 +1,9 @@
 import { CONNECTIONS, ECHO, startServers, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
-import { wire } from './load.js';
+import { rawRequest } from './load.js';
 import { issueKeys, startApi } from './services.js';
 
-/** Compares the route of G1 with and without the access log. The bench reads the log. */
+/** Compares the route of G1 with and without the access log. This process reads the log, as a log collector would. */
 export const accessLog: Goal = {
   name: 'G1b',
   run: async (bench) => {
@@ -14,8 +14,8 @@ export const accessLog: Goal = {
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const { watched, note } = watchGenerator(bench, true);
     const paired = await measure(bench, 'G1b', {
-      base: watched(load, off.url, [wire(off.url, key!, ECHO)], CONNECTIONS),
-      target: watched(load, on.url, [wire(on.url, key!, ECHO)], CONNECTIONS),
+      base: watched(load, off.url, [rawRequest(off.url, key!, ECHO)], CONNECTIONS),
+      target: watched(load, on.url, [rawRequest(on.url, key!, ECHO)], CONNECTIONS),
     });
     return [
       {

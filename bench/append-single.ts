@@ -11,10 +11,10 @@ const INSERT = { name: 'bench-insert', text: 'insert into bench.plain (n) values
 /** Appends single events, each to a new stream, as the ingestion endpoint does with requests of one event. */
 const appendOne = (log: EventLog): (() => Promise<unknown>) => {
   // Created before the measurement; each append turns one of them into a new event by inserting a number.
-  const made = storedEvents(upstreamEvents(1_000, 998));
+  const templates = storedEvents(upstreamEvents(1_000, 998));
   let n = 0;
   return () => {
-    const { stream, event } = made[(n += 1) % made.length]!;
+    const { stream, event } = templates[(n += 1) % templates.length]!;
     const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
     return log.appendAll([{ stream: `${stream}-${n}`, event: { ...event, id } }]);
   };
@@ -25,7 +25,10 @@ const insertOne = (pool: Pool): (() => Promise<unknown>) => {
   return () => pool.query({ ...INSERT, values: [n++] });
 };
 
-/** Compares a durable append of one event with the smallest durable write: one number into a table without an index. */
+/**
+ * Compares a durable append of one event with the smallest durable write: inserting one number into a table without an
+ * index.
+ */
 export const appendSingle: Goal = {
   name: 'G5',
   run: async (bench) => {
@@ -36,7 +39,7 @@ export const appendSingle: Goal = {
     const before = await log.head();
     const once = storedEvents(upstreamEvents(3, 999));
     requireEqual(
-      'new, then known',
+      'first append, then repeated append',
       [[false, false, false], [true, true, true], 3n],
       [await log.appendAll(once), await log.appendAll(once), (await log.head()) - before],
     );
@@ -67,7 +70,7 @@ export const appendSingle: Goal = {
       }
       rows.push([size, Math.round((done * 1000) / (performance.now() - from)).toLocaleString('en-US')]);
     }
-    bench.keepGrowth({ what: 'Appends by size of a batch', columns: ['events', 'events per second'], rows });
+    bench.keepGrowth({ what: 'Appends by batch size', columns: ['events', 'events per second'], rows });
     return lines;
   },
 };

@@ -1,26 +1,24 @@
 /**
- * Appends with the adapter or with the unchanged client package. Each runs in a separate process, because the adapter
- * patches the package in its process, and so that both have the same resources.
+ * Appends events with the adapter or with the unpatched client package. The adapter and the client run in separate
+ * processes, because the adapter patches the package in its process, and so that both have the same resources.
  */
 import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { distinctEvents } from './distinct-events.js';
 import { inParallel } from './paired.js';
-import { answerParent } from './process.js';
+import { serveParent } from './process.js';
 import { withPrefix } from '../test/support/event-store.js';
-import { untilTaken } from './until-taken.js';
+import { retryTimeouts } from './retry-timeouts.js';
 
-/**
- * Appends for `ms` milliseconds: `lots` concurrent batches of `lot` appends. The response is the batches per second.
- */
-export interface Appending {
-  readonly lot: number;
-  readonly lots: number;
+/** Asks for `batches` concurrent batches of `batchSize` appends for `ms` ms. The response is the batches per second. */
+export interface AppendOptions {
+  readonly batchSize: number;
+  readonly batches: number;
   readonly ms: number;
 }
 
-/** Writes `foreign` events of another application to the same store. */
-export interface Filling {
+/** Asks to write `foreign` events of another application to the store. */
+export interface FillOptions {
   readonly foreign: number;
 }
 
@@ -33,27 +31,28 @@ const next = distinctEvents(run);
 
 const withClient = (): Promise<unknown> => {
   const { stream, event } = next();
-  return untilTaken(() => client.appendToStream(prefix + stream, [jsonEvent(event as never)]));
+  return retryTimeouts(() => client.appendToStream(prefix + stream, [jsonEvent(event as never)]));
 };
 
-const openAdapter = async (): Promise<(lot: number) => Promise<unknown>> => {
+const openAdapter = async (): Promise<(batchSize: number) => Promise<unknown>> => {
   const { createEventStoreDbLog } = await import('../src/event-log/eventstoredb/log.js');
   const log = await createEventStoreDbLog(withPrefix(url, prefix));
-  return (lot) => {
-    const entries = Array.from({ length: lot }, next);
-    return untilTaken(() => log.appendAll(entries));
+  return (batchSize) => {
+    const entries = Array.from({ length: batchSize }, next);
+    return retryTimeouts(() => log.appendAll(entries));
   };
 };
 
-const sendLot =
+const appendBatch =
   kind === 'adapter'
     ? await openAdapter()
-    : (lot: number): Promise<unknown> =>
-        lot === 1 ? withClient() : Promise.all(Array.from({ length: lot }, withClient));
+    : (batchSize: number): Promise<unknown> =>
+        batchSize === 1 ? withClient() : Promise.all(Array.from({ length: batchSize }, withClient));
 
-const appending = ({ lot, lots, ms }: Appending): Promise<number> => inParallel(lots, () => sendLot(lot))(ms);
+const append = ({ batchSize, batches, ms }: AppendOptions): Promise<number> =>
+  inParallel(batches, () => appendBatch(batchSize))(ms);
 
-const filling = async ({ foreign }: Filling): Promise<number> => {
+const fill = async ({ foreign }: FillOptions): Promise<number> => {
   const data = { text: 'x'.repeat(300) };
   for (let n = 0; n < foreign; n += FOREIGN_AT_ONCE)
     await client.appendToStream(
@@ -63,4 +62,4 @@ const filling = async ({ foreign }: Filling): Promise<number> => {
   return foreign;
 };
 
-answerParent((asked: Appending | Filling) => ('foreign' in asked ? filling(asked) : appending(asked)));
+serveParent((request: AppendOptions | FillOptions) => ('foreign' in request ? fill(request) : append(request)));

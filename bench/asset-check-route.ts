@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import { requireEqual } from './equal.js';
 import { CONNECTIONS, ECHO, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
-import { askedHosts, phishingHosts } from './lists.js';
-import { askOnce, type Request, startLoad, wire } from './load.js';
+import { hostsToCheck, phishingHosts } from './lists.js';
+import { requestJson, type Request, startLoad, rawRequest } from './load.js';
 import { issueKeys, sourcesFile, startApi, temporaryFolder } from './services.js';
 
 const check = (content: string): Request => ({ method: 'POST', path: '/v2/asset/check', body: { content } });
 
-/** Compares the asset check, with the five shipped sources of which four are lists from files, with the route of G1. */
+/**
+ * Compares the asset check with the route of G1. The check has five sources: the own statuses and four lists from
+ * files.
+ */
 export const assetCheckRoute: Goal = {
   name: 'G6c',
   run: async (bench) => {
@@ -27,27 +30,27 @@ export const assetCheckRoute: Goal = {
     const { url } = await startApi(bench, database, 'bench/bench-app.js', { SOURCES_FILE: sources });
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const load = await startLoad(bench);
-    const asked = askedHosts(hosts, 500).map((host) => `https://${host}/start`);
+    const contents = hostsToCheck(hosts, 500).map((host) => `https://${host}/start`);
     const listed = new Set(hosts);
-    for (const content of asked.slice(0, 40)) {
-      const answer = (await askOnce(url, key!, check(content))) as { status: string };
+    for (const content of contents.slice(0, 40)) {
+      const response = (await requestJson(url, key!, check(content))) as { status: string };
       const labels = new URL(content).hostname.split('.');
       const isListed = labels.some((_, from) => listed.has(labels.slice(from).join('.')));
-      requireEqual(content, isListed ? 'BLOCKED' : 'UNKNOWN', answer.status);
+      requireEqual(content, isListed ? 'BLOCKED' : 'UNKNOWN', response.status);
     }
     const { watched, note } = watchGenerator(bench);
-    const echoes = asked.map((content): Request => ({ ...ECHO, body: { content } }));
+    const echoes = contents.map((content): Request => ({ ...ECHO, body: { content } }));
     const paired = await measure(bench, 'G6c', {
       base: watched(
         load,
         url,
-        echoes.map((request) => wire(url, key!, request)),
+        echoes.map((request) => rawRequest(url, key!, request)),
         CONNECTIONS,
       ),
       target: watched(
         load,
         url,
-        asked.map((content) => wire(url, key!, check(content))),
+        contents.map((content) => rawRequest(url, key!, check(content))),
         CONNECTIONS,
       ),
     });

@@ -1,6 +1,6 @@
 /**
- * The whole API with three more routes, which need no table of the service. They measure the overhead of every route
- * (key, rate limit, validation, headers, counting) without the work of a real route. It runs in a separate process.
+ * Runs the whole API with two additional routes. These routes measure the overhead that every route has (key, rate
+ * limit, validation, headers, counting) without the work of a real route. Runs in a separate process.
  */
 import { Body, Controller, Get, HttpCode, Module, Post, Query } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

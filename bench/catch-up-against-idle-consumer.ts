@@ -10,7 +10,7 @@ const MOVE = {
   text: 'update bench.checkpoint set position = $1 where name = $2 and position = $3',
 };
 
-/** A consumer that is handed each event and does nothing: pages of 100, and the checkpoint moved after each event. */
+/** A consumer that does nothing with the events: reads pages of 100, and moves its checkpoint after each event. */
 const idleConsumer = (pool: Pool): Slice & { position(): number } => {
   let position = -1;
   const slice = async (ms: number): Promise<number> => {
@@ -18,7 +18,8 @@ const idleConsumer = (pool: Pool): Slice & { position(): number } => {
     let done = 0;
     while (performance.now() - from < ms) {
       const { rows } = await pool.query<{ position: number }>({ ...PAGE, values: [position] });
-      if (rows.length === 0) throw new Error('The log is too short for this machine');
+      if (rows.length === 0)
+        throw new Error('The log has no more events: it is too short for the speed of this machine');
       for (const event of rows) {
         await pool.query({ ...MOVE, values: [event.position, 'idle', position] });
         position = event.position;
@@ -32,8 +33,8 @@ const idleConsumer = (pool: Pool): Slice & { position(): number } => {
 };
 
 /**
- * Catching up with the log, compared with a consumer that does nothing. Like emmett-postgresql, which is not a
- * dependency because it brings 49 packages, the consumer moves its checkpoint after each event and reads pages of 100.
+ * Compares catching up with the log with a consumer that does nothing. The consumer reads pages of 100 and moves its
+ * checkpoint after each event, like emmett-postgresql, which is not a dependency because it would add 49 packages.
  */
 export const catchUpAgainstIdleConsumer: Goal = {
   name: 'G4c',

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Line } from './goal.js';
 import { quartilesOf } from './statistics.js';
-import { short, table } from './table.js';
+import { formatFigure, table } from './table.js';
 
 const ROUNDS = 3;
 const run = promisify(execFile);
 
-/** A commit that was checked out and built in a temporary folder. */
+/** A built version of the bench. */
 interface Build {
   readonly folder: string;
   /** The compiled bench, relative to the folder. */
@@ -21,7 +21,7 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const checkOut = async (commit: string, folder: string): Promise<Build> => {
   await run('git', ['worktree', 'add', '--detach', folder, commit]);
-  say(`Installs and builds ${commit}`);
+  say(`Installing and building ${commit}`);
   await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder });
   await run('npm', ['run', 'build'], { cwd: folder });
   const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
@@ -32,7 +32,7 @@ const checkOut = async (commit: string, folder: string): Promise<Build> => {
 
 const nameOf = ({ goal, what }: Line): string => `${goal}: ${what}`;
 
-/** The figures of one run of a build's bench, by goal and measurement. */
+/** Runs one goal with a build. @returns the measured lines by goal and measurement */
 const measure = async ({ folder, main }: Build, goal: string, quick: boolean): Promise<Map<string, Line>> => {
   const args = [main, goal, '--json', ...(quick ? ['--quick'] : [])];
   const { stdout } = await run(process.execPath, args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
@@ -41,8 +41,8 @@ const measure = async ({ folder, main }: Build, goal: string, quick: boolean): P
 };
 
 /**
- * Measures goals with this build and with another commit's, in turn on this machine, because figures of two machines or
- * of two days cannot be compared.
+ * Measures goals alternately with this build and with a build of another commit. Both run on this machine, because
+ * figures of different machines or days cannot be compared.
  * @param commit anything that git resolves to a commit
  * @returns a table: the figures of both builds, and the ratio of each round's two figures
  * @throws Error if the commit cannot be built, or if a bench fails
@@ -69,9 +69,10 @@ export const compareBuilds = async (commit: string, goals: readonly string[], qu
       }
     const rows = [...figures].map(([name, figure]) => {
       const ratio = quartilesOf(figure.own.map((value, round) => value / figure.other[round]!));
-      const show = (values: readonly number[]): string => `${short(quartilesOf(values).median)} ${figure.unit}`.trim();
-      const quartiles = `${short(ratio.lower)} – ${short(ratio.upper)}`;
-      return [name, show(figure.other), show(figure.own), short(ratio.median), quartiles];
+      const show = (values: readonly number[]): string =>
+        `${formatFigure(quartilesOf(values).median)} ${figure.unit}`.trim();
+      const quartiles = `${formatFigure(ratio.lower)} – ${formatFigure(ratio.upper)}`;
+      return [name, show(figure.other), show(figure.own), formatFigure(ratio.median), quartiles];
     });
     return table(['measurement', commit, 'this build', 'ratio', 'quartiles'], rows);
   } finally {

@@ -4,7 +4,10 @@ import type { Goal } from './goal.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 const LENGTHS = [1_024, 2_048, 4_096] as const;
-/** Returns the median duration of many readings in ms, so that other load of the machine has little effect. */
+
+/**
+ * Returns the median duration of parsing the content, in ms. The median is robust against other load of the machine.
+ */
 const timeOf = (content: string, sliceMs: number): number => {
   const times: number[] = [];
   const end = performance.now() + sliceMs;
@@ -25,7 +28,7 @@ const slowestOf = (length: number, sliceMs: number): Slowest =>
     .map(([shape, content]) => ({ shape, ms: timeOf(content, sliceMs) }))
     .reduce((one, other) => (other.ms > one.ms ? other : one));
 
-/** Reads the slowest of many shapes of content at doubling lengths: the duration must grow at most linearly. */
+/** Measures the slowest of many shapes of content at three lengths, each twice the previous one. */
 export const contentReading: Goal = {
   name: 'G15',
   run: async (bench) => {
@@ -39,8 +42,8 @@ export const contentReading: Goal = {
     const medians = slowest.map((round) => quartilesOf(round.map(({ ms }) => ms)).median);
     const last = slowest.at(-1)!;
     bench.keepGrowth({
-      what: 'Reading the slowest shape of content',
-      columns: ['characters', 'shape', 'ms', 'times the length before'],
+      what: 'Parsing the slowest shape of content',
+      columns: ['characters', 'shape', 'ms', 'ratio to the previous length'],
       rows: LENGTHS.map((length, index) => [
         length.toLocaleString('en-US'),
         slowest[index]![0]!.shape,
@@ -51,7 +54,7 @@ export const contentReading: Goal = {
     return [
       {
         what: `reading content: the slowest of ${hostileContents(1).length} shapes of 4,096 characters`,
-        against: 'nothing',
+        against: '-',
         measured: quartilesOf(last.map(({ ms }) => ms)),
         unit: 'ms',
         must: 0.2,

@@ -20,9 +20,7 @@ export const copyRows = async (pool: Pool, into: string, lines: string): Promise
   }
 };
 
-/**
- * A slice that copies lines in transactions of 10,000. It empties the table and starts over when few lines are left.
- */
+/** A slice that copies lines in transactions of 10,000. Empties the table and starts over when few lines are left. */
 export const copying = (pool: Pool, into: string, lines: readonly string[]): Slice => {
   let next = 0;
   return async (ms) => {

@@ -16,7 +16,7 @@ export interface Database {
 }
 
 export interface Server {
-  /** The version of the server, as text. */
+  /** The version as the server reports it, such as `17.2`. */
   readonly version: string;
   createDatabase(): Promise<Database>;
   stop(): Promise<void>;
@@ -24,7 +24,7 @@ export interface Server {
 
 const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
-/** Opens the PostgreSQL of the run: the configured one, or an embedded one in a temporary folder. */
+/** Opens the PostgreSQL server of the run: the server at `url`, or an embedded server in a temporary folder. */
 export const openServer = async (url: string | undefined, say: (line: string) => void): Promise<Server> => {
   const folder = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
   // If this process is root, the server runs as another user, who needs access to the folder.

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** Checks that two variants give the same result, before either is timed. */
+/** Checks that both variants return the same result, before they are timed. @throws Error if the results differ */
 export const requireEqual = (what: string, base: unknown, target: unknown): void => {
   if (isDeepStrictEqual(base, target)) return;
   const show = (value: unknown): string => JSON.stringify(value).slice(0, 400);

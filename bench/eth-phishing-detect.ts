@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { listOf } from '../test/asset-check/asking.js';
+import { listOf } from '../test/asset-check/list-of.js';
 import { Random } from '../test/support/random.js';
 import { requireEqual } from './equal.js';
 import { type Goal, measure } from './goal.js';
@@ -17,8 +17,10 @@ interface Detector {
 
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+$/;
 
-/** Hosts to check: half are on the list or below a listed host, a tenth are allowed, the others are not on the list. */
-const askedHosts = ({ blacklist, whitelist }: Config, random: Random): string[] =>
+/**
+ * Returns hosts to check: half are listed or subdomains of a listed host, a tenth are allowed, the rest are unlisted.
+ */
+const hostsToCheck = ({ blacklist, whitelist }: Config, random: Random): string[] =>
   Array.from({ length: 2_000 }, (_, n) => {
     const drawn = random.int(10);
     if (drawn < 5) return `${random.pick(['', '', 'www.', 'app.'])}${random.pick(blacklist)}`;
@@ -36,24 +38,27 @@ export const ethPhishingDetect: Goal = {
     const PhishingDetector = require('eth-phishing-detect/src/detector.js') as new (config: Config) => Detector;
     const config = require('eth-phishing-detect/src/config.json') as Config;
     const detector = new PhishingDetector(config);
-    const { ask } = await listOf(JSON.stringify(config), 'metamask');
-    const theirs = (host: string): string => {
+    const { check } = await listOf(JSON.stringify(config), 'metamask');
+    const detectorVerdict = (host: string): string => {
       const { result, type } = detector.check(host);
       return type === 'whitelist' ? 'ALLOWED' : result ? 'BLOCKED' : 'UNKNOWN';
     };
-    const ours = (host: string): string => {
-      const result = ask(host);
+    const listVerdict = (host: string): string => {
+      const result = check(host);
       return typeof result === 'string' ? result : result.status;
     };
-    const asked = askedHosts(config, new Random(63));
-    requireEqual('verdicts', asked.map(theirs), asked.map(ours));
+    const hosts = hostsToCheck(config, new Random(63));
+    requireEqual('verdicts', hosts.map(detectorVerdict), hosts.map(listVerdict));
     let next = 0;
     let blocked = 0;
     const one = (verdict: (host: string) => string) => () => {
-      if (verdict(asked[next++ % asked.length]!) === 'BLOCKED') blocked += 1;
+      if (verdict(hosts[next++ % hosts.length]!) === 'BLOCKED') blocked += 1;
     };
-    const paired = await measure(bench, 'G6b', { base: inMemory(one(theirs), 16), target: inMemory(one(ours)) });
-    if (blocked === 0) throw new Error('Nothing was blocked');
+    const paired = await measure(bench, 'G6b', {
+      base: inMemory(one(detectorVerdict), 16),
+      target: inMemory(one(listVerdict)),
+    });
+    if (blocked === 0) throw new Error('No host was blocked');
     return [
       {
         what: 'the same verdicts as eth-phishing-detect on its own list',

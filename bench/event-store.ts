@@ -14,14 +14,14 @@ import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
 import { type Bench, type Goal, measure, rates } from './goal.js';
 import { following, projecting, type Stored, withAdapter, withClient } from './follow-store.js';
-import { forget } from './log-work.js';
+import { truncateReadModels } from './log-work.js';
 import { inParallel, type Slice } from './paired.js';
 import { post } from './post.js';
 import { startApi } from './services.js';
 import { startAppender } from './start-appender.js';
-import { untilTaken } from './until-taken.js';
+import { retryTimeouts } from './retry-timeouts.js';
 
-/** Returns the URL of the configured server, or starts the double in a separate process. */
+/** Returns the URL of the configured server, or starts the EventStoreDB double in a separate process. */
 const openStore = async (bench: Bench): Promise<string> => {
   const given = process.env['TEST_EVENTSTORE_URL'];
   if (given) return given;
@@ -33,7 +33,7 @@ const openStore = async (bench: Bench): Promise<string> => {
 
 const INGESTED_AT_ONCE = 1_000;
 
-/** A slice of batches to `POST /v2/events`, without a projector. Each event has a different threat and stream. */
+/** A slice of batches sent to `POST /v2/events`, without a projector. Each event has a different threat and stream. */
 const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise<Slice> => {
   const { url } = await startApi(bench, await bench.database(), undefined, { EVENTSTORE_URL: storeUrl });
   const { key } = await issueApiKey(log, { scopes: ['ingest'] });
@@ -44,7 +44,7 @@ const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise
   const one = async (): Promise<void> => {
     const events = upstreamEvents(INGESTED_AT_ONCE, (batches += 1)).map((event) => cloudEvent(event));
     const body = Buffer.from(JSON.stringify(events));
-    await untilTaken(() => post(agent, url, key, body));
+    await retryTimeouts(() => post(agent, url, key, body));
   };
   // Two senders, so that the API parses one batch while it stores the other.
   const slice = inParallel(2, one);
@@ -90,8 +90,8 @@ export const eventStore: Goal = {
     );
     for (const inFlight of [1, 16, 256]) {
       const paired = await measure(bench, `ES ${inFlight} in flight`, {
-        base: bareClient.appending(inFlight),
-        target: adapter.appending(inFlight),
+        base: bareClient.appendSlice(inFlight),
+        target: adapter.appendSlice(inFlight),
       });
       line(`EventStoreDB: append, ${inFlight} in flight`, 'the bare client', 0.9, paired);
     }
@@ -100,8 +100,8 @@ export const eventStore: Goal = {
       'the bare client',
       0.9,
       await measure(bench, 'ES batches', {
-        base: bareClient.appending(1, 200),
-        target: adapter.appending(1, 200),
+        base: bareClient.appendSlice(1, 200),
+        target: adapter.appendSlice(1, 200),
       }),
     );
 
@@ -113,7 +113,7 @@ export const eventStore: Goal = {
         bench,
         'ES ingestion',
         {
-          base: bareClient.appending(256),
+          base: bareClient.appendSlice(256),
           target: await ingesting(bench, withPrefix(url, `bench.${run}.`), log),
         },
         // A batch takes half a second, and a slice should contain many batches.
@@ -125,11 +125,11 @@ export const eventStore: Goal = {
       const secure = await startAppender(bench, 'adapter', tls, `bench.${run}.`);
       line(
         'EventStoreDB: append over TLS with a user, 256 in flight',
-        'the same without TLS',
+        'the adapter without TLS',
         0.8,
         await measure(bench, 'ES TLS', {
-          base: adapter.appending(256),
-          target: secure.appending(256),
+          base: adapter.appendSlice(256),
+          target: secure.appendSlice(256),
         }),
       );
     }
@@ -139,7 +139,7 @@ export const eventStore: Goal = {
     const entries = storedEvents(upstreamEvents(events));
     const fill = async (target: EventLog, from: number, to: number): Promise<void> => {
       for (let at = from; at < to; at += 1_000)
-        await untilTaken(() => target.appendAll(entries.slice(at, Math.min(at + 1_000, to))));
+        await retryTimeouts(() => target.appendAll(entries.slice(at, Math.min(at + 1_000, to))));
     };
     const database = await bench.database();
     const follow = async (where: string, stored: Stored): Promise<void> => {
@@ -161,18 +161,20 @@ export const eventStore: Goal = {
           bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
         ),
       );
-      await forget(database.pool);
+      await truncateReadModels(database.pool);
     };
-    const begin = async (prefix: string): Promise<Stored> => {
-      const begun = await openLog(prefix);
-      return { log: begun, prefix, origin: await begun.head() };
+    const startLog = async (prefix: string): Promise<Stored> => {
+      const newLog = await openLog(prefix);
+      return { log: newLog, prefix, origin: await newLog.head() };
     };
     bench.say(`Fills the event store with ${events.toLocaleString('en-US')} events`);
-    const alone = await begin(`full.${run}.`);
-    await fill(alone.log, 0, events);
-    await follow('alone', alone);
-    bench.say(`Fills it again, with ${foreign.toLocaleString('en-US')} events of another application in between`);
-    const shared = await begin(`shared.${run}.`);
+    const separate = await startLog(`full.${run}.`);
+    await fill(separate.log, 0, events);
+    await follow('alone', separate);
+    bench.say(
+      `Fills the event store again, with ${foreign.toLocaleString('en-US')} events of another application in between`,
+    );
+    const shared = await startLog(`shared.${run}.`);
     await bareClient.fill(foreign / 3);
     await fill(shared.log, 0, events / 2);
     await bareClient.fill(foreign / 3);

@@ -1,6 +1,6 @@
 import { Random } from '../test/support/random.js';
 import { sent, type Sent, stored } from '../test/support/upstream.js';
-import { DAYS, FIRST_DAY, ORGANIZATIONS, TYPES, zipfBounds } from './facts.js';
+import { DAY_COUNT, FIRST_DAY, ORGANIZATIONS, TYPES, zipfBounds } from './facts.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
 
 const pickZipf = (random: Random, bounds: readonly number[]): number => {
@@ -24,7 +24,7 @@ export const upstreamEvents = (count: number, seed = 1): Sent[] => {
   const text = (instant: number): string => new Date(instant).toISOString();
   const threats: { organization: string; threatId: string; asset: object; createdAt: string; updatedAt: number }[] = [];
   for (let index = 0; index < count; index += 1) {
-    const at = FIRST_DAY * MS_PER_DAY + Math.floor((index * DAYS * MS_PER_DAY) / count);
+    const at = FIRST_DAY * MS_PER_DAY + Math.floor((index * DAY_COUNT * MS_PER_DAY) / count);
     const organization = `org-${1 + pickZipf(random, organizations)}`;
     const asset = { type: TYPES[pickZipf(random, types)]!, content: `site-${seed}-${index}.example` };
     const drawn = random.int(100);
@@ -33,7 +33,7 @@ export const upstreamEvents = (count: number, seed = 1): Sent[] => {
     if (drawn < 12 && threats.length > 100) {
       const known = threats[random.int(threats.length)]!;
       known.updatedAt = Math.max(known.updatedAt + 1, at);
-      const { organization: owner, threatId, asset: known_asset, createdAt, updatedAt } = known;
+      const { organization: owner, threatId, asset: recordedAsset, createdAt, updatedAt } = known;
       events.push(
         drawn === 0
           ? sent('ThreatDeleted', { organization: owner, threatId, deletedAt: text(updatedAt) }, id)
@@ -42,7 +42,7 @@ export const upstreamEvents = (count: number, seed = 1): Sent[] => {
               {
                 organization: owner,
                 threatId,
-                asset: known_asset,
+                asset: recordedAsset,
                 status: random.pick(SETTLED),
                 createdAt,
                 updatedAt: text(updatedAt),

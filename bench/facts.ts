@@ -3,11 +3,11 @@ import { MS_PER_DAY } from '../src/events/instant.js';
 import { MEASURE } from '../src/events/measure.js';
 
 export const ORGANIZATIONS = 100;
-export const DAYS = 1_000;
-/** The first of the days: 2024-01-01. */
+export const DAY_COUNT = 1_000;
+/** The day of the first fact, in days since 1970: 2024-01-01. */
 export const FIRST_DAY = 19_723;
 /** The largest organization has about a fifth of all facts (Zipf distribution). */
-export const LARGEST = 'org-1';
+export const LARGEST_ORGANIZATION = 'org-1';
 export const TYPES = (
   'URL PAGE ADDRESS TWITTER TELEGRAM DISCORD DISCORD_USER EMAIL FACEBOOK INSTAGRAM ' +
   'LINKEDIN YOUTUBE REDDIT TIKTOK THREADS MEDIUM GITHUB BLUESKY FARCASTER WHATSAPP ' +
@@ -37,11 +37,12 @@ export const zipfBounds = (n: number): number[] => {
   return weights.slice(0, -1).map((weight) => (sum += weight) / whole);
 };
 
-/** The table of the peer: the same facts with one covering index and no rollup. */
+/** The table of the peer. It has the same facts with one covering index and no rollup. */
 export const PLAIN_FACTS = 'bench.facts';
 
 /**
- * Fills the tables of the metrics as the projection would, but with a few large statements, and the table of the peer.
+ * Fills the table of the peer and the tables of the metrics. The metrics tables get the rows that the projection would
+ * write, but with a few large statements.
  * The facts are spread evenly over the days, in chronological order. Every run gets the same facts.
  */
 export const fillFacts = async (pool: Pool, facts: number, organizations = ORGANIZATIONS): Promise<void> => {
@@ -70,7 +71,7 @@ export const fillFacts = async (pool: Pool, facts: number, organizations = ORGAN
         zipfBounds(organizations),
         zipfBounds(TYPES.length),
         FIRST_DAY * MS_PER_DAY,
-        DAYS * MS_PER_DAY,
+        DAY_COUNT * MS_PER_DAY,
         MEASURES,
         TYPES,
       ],

@@ -1,23 +1,23 @@
 import { LISTED_KIND } from '../src/events/kinds.js';
 import { requireEqual } from './equal.js';
-import { LARGEST } from './facts.js';
+import { LARGEST_ORGANIZATION } from './facts.js';
 import { type Goal, measure, rates } from './goal.js';
 import { listedRecords, PAGE } from './listed-records.js';
 import { issueKeys, startApi } from './services.js';
 import type { Slice } from './paired.js';
 
-/** Reads the same rows in the same order directly from the database. */
+/** Reads the rows of the feed in its order directly from the database. */
 const RAW = {
   name: 'bench-feed',
   text: `select position, id, stored_at, item from read.listed_records
     where organization = $1 and kind = ${LISTED_KIND.threat} and position > $2 order by position limit ${PAGE}`,
 };
 
-/** Matches ids of elements. The ids inside their data have another form. */
+/** Matches the ids of elements. Ids inside the data of an element have another form and do not match. */
 const ELEMENT_ID = /"id":"([\w-]{8}\.[\w-]{22})"/g;
 
-/** A slice that reads page after page, and starts over at the end. */
-const paging = <Place>(
+/** A slice that reads page after page, and starts over after the last page. */
+const readPages = <Place>(
   next: (after: Place | undefined) => Promise<{ read: number; last: Place | undefined }>,
 ): Slice => {
   let place: Place | undefined;
@@ -39,31 +39,32 @@ export const feedCopy: Goal = {
   run: async (bench) => {
     const { database } = await listedRecords(bench);
     const { url } = await startApi(bench, database);
-    const [key] = await issueKeys(database, ['read'], [LARGEST]);
+    const [key] = await issueKeys(database, ['read'], [LARGEST_ORGANIZATION]);
     /** Returns the page as text, because parsing it is the work of the client. */
     const ask = async (last: string | undefined): Promise<string> => {
       const query = last === undefined ? '' : `?lastEventId=${last}`;
-      const answer = await fetch(`${url}/v2/organization/feed${query}`, {
-        // The peer does not compress the rows either.
+      const response = await fetch(`${url}/v2/organization/feed${query}`, {
+        // Uncompressed, because the peer does not compress the rows.
         headers: { 'x-api-key': key!, 'accept-encoding': 'identity' },
       });
-      if (!answer.ok) throw new Error(`The feed answered ${answer.status}: ${await answer.text()}`);
-      return answer.text();
+      if (!response.ok) throw new Error(`The feed returned ${response.status}: ${await response.text()}`);
+      return response.text();
     };
     const readRaw = async (after: number): Promise<{ position: number; id: string }[]> =>
-      (await database.pool.query<{ position: number; id: string }>({ ...RAW, values: [LARGEST, after] })).rows;
+      (await database.pool.query<{ position: number; id: string }>({ ...RAW, values: [LARGEST_ORGANIZATION, after] }))
+        .rows;
     requireEqual(
       'the first page',
       (await readRaw(-1)).map(({ id }) => id),
       (JSON.parse(await ask(undefined)) as { subject: string }[]).map(({ subject }) => subject),
     );
     const paired = await measure(bench, 'G18b', {
-      base: paging<number>(async (after = -1) => {
+      base: readPages<number>(async (after = -1) => {
         const rows = await readRaw(after);
         JSON.stringify(rows);
         return { read: rows.length, last: rows.at(-1)?.position };
       }),
-      target: paging<string>(async (after) => {
+      target: readPages<string>(async (after) => {
         const ids = [...(await ask(after)).matchAll(ELEMENT_ID)];
         return { read: ids.length, last: ids.at(-1)?.[1] };
       }),

@@ -2,20 +2,20 @@ import { type EventStoreDBClient, streamNameFilter } from '@eventstore/db-client
 import type { EventLog } from '../src/event-log/event-log.js';
 import { STREAM_PREFIXES } from '../src/events/streams.js';
 import type { Database } from './database.js';
-import { forget, project } from './log-work.js';
+import { truncateReadModels, project } from './log-work.js';
 import type { Slice } from './paired.js';
 
-/** A log in the store. All its events are after `origin`, so that reading can skip what the store contained before. */
+/** A log in the store. All its events are after `origin`, so a reader can skip the earlier contents of the store. */
 export interface Stored {
   readonly log: EventLog;
   readonly prefix: string;
   readonly origin: bigint;
 }
 
-/** Follows a log from its origin until `isEnough`. */
+/** Follows a log from its origin until `isEnough` returns true. `isEnough` gets the number of events of each batch. */
 type Follow = (isEnough: (count: number) => boolean) => Promise<void>;
 
-/** A slice that follows the whole log, and repeats this until its time has passed. */
+/** A slice that follows the whole log, repeatedly until its time has passed. */
 export const following =
   (total: number, follow: Follow): Slice =>
   async (ms) => {
@@ -37,7 +37,7 @@ export const withClient =
         fromPosition: { commit: origin, prepare: origin },
         filter: streamNameFilter({
           prefixes: STREAM_PREFIXES.map((name) => prefix + name),
-          // The same options as the adapter, so that both get the same number of checkpoints.
+          // The options of the adapter, so that the client gets the same number of checkpoints.
           maxSearchWindow: 2_048,
           checkpointInterval: 1,
         }),
@@ -70,7 +70,7 @@ export const withAdapter =
     );
   };
 
-/** A slice that projects the log from its beginning, again and again until its time has passed. */
+/** A slice that projects the log from its beginning, repeatedly until its time has passed. */
 export const projecting = async ({ log, origin }: Stored, database: Database): Promise<Slice> => {
   const positions: bigint[] = [];
   for (let page; page === undefined || page.length > 0; positions.push(...page.map(({ position }) => position)))
@@ -80,7 +80,7 @@ export const projecting = async ({ log, origin }: Stored, database: Database): P
     let done = 0;
     let tookMs = 0;
     while (tookMs < ms) {
-      await forget(database.pool);
+      await truncateReadModels(database.pool);
       const from = performance.now();
       const reached = await project(
         filled,

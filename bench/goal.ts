@@ -7,10 +7,10 @@ export interface Line {
   readonly goal: string;
   /** What was measured. */
   readonly what: string;
-  /** What it was compared with; `-` if nothing. */
+  /** What the measurement was compared with, or `-`. */
   readonly against: string;
   readonly measured: Quartiles;
-  /** `×`, `ms`, `s`, `MB` … */
+  /** The unit of `measured`, `must` and `aim`: `×`, `ms`, `s`, `MB`, … Empty for a ratio. */
   readonly unit: string;
   /** The required value: a minimum, or a maximum if `more` is false. */
   readonly must: number;
@@ -29,11 +29,11 @@ export interface Growth {
   readonly rows: readonly (readonly (string | number)[])[];
 }
 
-/** A line without the name of the goal and the unit of a ratio, which have defaults. */
+/** A line whose goal and unit may be omitted: the defaults are the name of the running goal and no unit. */
 export interface Measured extends Omit<Line, 'goal' | 'unit'>, Partial<Pick<Line, 'goal' | 'unit'>> {}
 
 export interface Sizes {
-  /** A smoke run: every goal runs, but the figures are meaningless. */
+  /** Whether this is a smoke run: every goal runs, but the figures are meaningless. */
   readonly quick: boolean;
   /** The number of facts in the large data set. */
   readonly facts: number;
@@ -47,9 +47,9 @@ export interface Sizes {
 /** The tools of a goal. */
 export interface Bench {
   readonly sizes: Sizes;
-  /** A fresh, migrated database on the run's PostgreSQL, dropped at the end. */
+  /** Creates a migrated database on the PostgreSQL server of the run. It is dropped at the end of the run. */
   database(): Promise<Database>;
-  /** Created once per run and shared between goals. */
+  /** Returns the value of this name, which `make` creates once per run, so that goals share it. */
   shared<T>(name: string, make: () => Promise<T>): Promise<T>;
   /** Adds a line to the table, even if the goal fails later. */
   keep(line: Measured): void;
@@ -82,7 +82,7 @@ export const perQuery = ({ base, target }: Paired): string =>
 
 /** Formats the two rates behind a ratio for a note. */
 export const rates = ({ base, target }: Paired, unit: string): string =>
-  `${amount(target.median)} against ${amount(base.median)} ${unit}`;
+  `${formatAmount(target.median)} against ${formatAmount(base.median)} ${unit}`;
 
-export const amount = (value: number): string =>
+export const formatAmount = (value: number): string =>
   value >= 1000 ? Math.round(value).toLocaleString('en-US') : value.toPrecision(3);

@@ -14,7 +14,7 @@ import { readConfig } from '../src/runtime/config.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
 import { type Bench, type Goal, measure, rates } from './goal.js';
-import { askOnce, startLoad, volleys, wire } from './load.js';
+import { requestJson, startLoad, loadSlice, rawRequest } from './load.js';
 import { inParallel } from './paired.js';
 import { openLog, startApi, startPeer } from './services.js';
 
@@ -22,12 +22,12 @@ const LARGE = 'large';
 const LISTED = 'listed';
 const PATH = '/v2/organization/asset-groups';
 const GET = { method: 'GET', path: PATH } as const;
-/** The peer checks no key. */
+/** The request to the peer, which gets the organization as a parameter because it checks no key. */
 const PEER_GET = { method: 'GET', path: `${PATH}?organization=${LISTED}` } as const;
 const PAGE = 1_000;
 const CONNECTIONS = 16;
 
-/** A quota that the bench cannot use up. */
+/** Returns a quota without limits. */
 const unlimited = (pool: Pool): DailyQuota =>
   new DailyQuota(pool, readConfig({ INGEST_EVENTS_PER_DAY: '0', INGEST_BYTES_PER_DAY: '0' }), new Registry());
 
@@ -47,7 +47,7 @@ const fill = async (log: EventLog, organization: string, groups: number): Promis
   }
 };
 
-/** Runs the projector until the end of the bench. @returns when it has caught up */
+/** Starts the projector, which runs until the end of the bench, and waits until it has caught up. */
 const follow = async (bench: Bench, { pool }: Database, log: EventLog): Promise<void> => {
   const stop = new AbortController();
   const running = new Projector(log, pool, [assetGroups], (sentence) => bench.say(sentence)).run(stop.signal);
@@ -66,7 +66,10 @@ const follow = async (bench: Bench, { pool }: Database, log: EventLog): Promise<
   await pool.query('vacuum analyze read.asset_groups');
 };
 
-/** Compares creating a group among many groups with creating one without other groups, and the list with a `SELECT`. */
+/**
+ * Compares creating a group in an organization with many groups with creating one in an empty organization, and the
+ * list of groups over HTTP with a peer that selects the same rows.
+ */
 export const groups: Goal = {
   name: 'groups',
   run: async (bench) => {
@@ -90,17 +93,17 @@ export const groups: Goal = {
     const { key } = await issueApiKey(log, { scopes: ['read'], organization: LISTED });
     const { url } = await startApi(bench, database);
     const peerUrl = await startPeer(bench, database);
-    requireEqual('the list', await askOnce(peerUrl, key, PEER_GET), await askOnce(url, key, GET));
+    requireEqual('the list', await requestJson(peerUrl, key, PEER_GET), await requestJson(url, key, GET));
     const load = await startLoad(bench);
     const listed = await measure(bench, 'groups: list', {
-      base: volleys(load, peerUrl, [wire(peerUrl, key, PEER_GET)], CONNECTIONS),
-      target: volleys(load, url, [wire(url, key, GET)], CONNECTIONS),
+      base: loadSlice(load, peerUrl, [rawRequest(peerUrl, key, PEER_GET)], CONNECTIONS),
+      target: loadSlice(load, url, [rawRequest(url, key, GET)], CONNECTIONS),
     });
 
     return [
       {
         what: `create in an organization with ${many.toLocaleString('en-US')} groups, one after the other`,
-        against: 'create in an empty one',
+        against: 'create in an empty organization',
         measured: cost.ratio,
         must: 0.667,
         note: rates(cost, 'per second'),

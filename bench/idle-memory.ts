@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Bench, Goal, Measured } from './goal.js';
 import { phishingHosts } from './lists.js';
-import { askOnce } from './load.js';
+import { requestJson } from './load.js';
 import { issueKeys, OWN_ONLY, sourcesFile, startApi, temporaryFolder } from './services.js';
 import { quartilesOf } from './statistics.js';
 
@@ -17,7 +17,7 @@ export const residentMegabytes = async (pid: number): Promise<number> => {
   return Number(stdout.trim()) / 1024;
 };
 
-/** Measures an API some seconds after its start, or after it has loaded the list with the host `listed`. */
+/** Returns the memory of an API in MB, some seconds after its start or after it has loaded the list with `listed`. */
 const measureOnce = async (bench: Bench, sources: string, listed: string | undefined): Promise<number> => {
   const database = await bench.database();
   const { url, child } = await startApi(bench, database, 'src/main.js', { SOURCES_FILE: sources });
@@ -25,9 +25,9 @@ const measureOnce = async (bench: Bench, sources: string, listed: string | undef
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const check = { method: 'POST', path: '/v2/asset/check', body: { content: listed } } as const;
     for (let attempt = 0; ; attempt += 1) {
-      const { status } = (await askOnce(url, key!, check)) as { status: string };
+      const { status } = (await requestJson(url, key!, check)) as { status: string };
       if (status === 'BLOCKED') break;
-      if (attempt > 600) throw new Error('The list was not read within a minute');
+      if (attempt > 600) throw new Error('The list was not loaded within a minute');
       await sleep(100);
     }
   }
@@ -37,6 +37,7 @@ const measureOnce = async (bench: Bench, sources: string, listed: string | undef
   return megabytes;
 };
 
+/** Measures the resident memory of an idle API, and of an API with a large list. */
 export const idleMemory: Goal = {
   name: 'G9',
   run: async (bench) => {

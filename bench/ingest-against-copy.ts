@@ -9,7 +9,7 @@ import { post } from './post.js';
 import { issueKeys, startApi } from './services.js';
 
 const BATCH = 1_000;
-/** A fast sender keeps a few requests in flight. */
+/** Requests in flight, as a fast sender would keep. */
 const SENDERS = 4;
 /** Compares ingesting full batches with a COPY of the stored rows into a table with the same indexes. */
 export const ingestAgainstCopy: Goal = {
@@ -22,7 +22,7 @@ export const ingestAgainstCopy: Goal = {
     const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
     await pool.query('create schema bench; create table bench.events (like log.events including all)');
 
-    // Every batch has the same events for other records. The text to fill in is created before the measurement.
+    // All batches have the same events, with different ids and records. The template is created before the measurement.
     let batches = 0;
     const events = upstreamEvents(BATCH, 6);
     const text = JSON.stringify(events.map((event) => cloudEvent({ ...event, id: `@@${event.id}` }))).replaceAll(
@@ -90,13 +90,13 @@ export const ingestAgainstCopy: Goal = {
         const bodies = Array.from({ length: SENDERS * 4 }, nextBody);
         return Promise.resolve(async () => {
           let sent = 0;
-          const sender = async (): Promise<void> => {
+          const sendBodies = async (): Promise<void> => {
             for (let next = bodies.pop(); next; next = bodies.pop()) {
               const { accepted } = await post(agent, url, key!, next);
               sent += accepted;
             }
           };
-          await Promise.all(Array.from({ length: SENDERS }, sender));
+          await Promise.all(Array.from({ length: SENDERS }, sendBodies));
           return sent;
         });
       }),

@@ -1,20 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireEqual } from './equal.js';
 import type { Goal } from './goal.js';
-import { type Follow, measureDelays, PER_SECOND } from './single-events.js';
+import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
 
-const followFeed: Follow = async ({ url, key, count }) => {
+const followFeed: StartFollowing = async ({ url, key, count }) => {
   /** When the feed returned each event, by event id. */
   const seen = new Map<string, number>();
   const read = async (): Promise<void> => {
     for (let last = ''; seen.size < count;) {
-      const answer = await fetch(`${url}/v2/organization/feed?timeout=20000${last}`, { headers: { 'x-api-key': key } });
-      if (answer.status === 503) {
+      const response = await fetch(`${url}/v2/organization/feed?timeout=20000${last}`, {
+        headers: { 'x-api-key': key },
+      });
+      if (response.status === 503) {
         // The initial backfill is not complete yet.
         await sleep(100);
         continue;
       }
-      const elements = (await answer.json()) as { id: string; subject: string }[];
+      const elements = (await response.json()) as { id: string; subject: string }[];
       const now = performance.now();
       for (const { subject } of elements) seen.set(subject, now);
       if (elements.length > 0) last = `&lastEventId=${elements.at(-1)!.id}`;
@@ -22,10 +24,10 @@ const followFeed: Follow = async ({ url, key, count }) => {
   };
   const reading = read();
   await sleep(500);
-  return async (answered) => {
+  return async (acknowledged) => {
     await reading;
-    requireEqual('events returned by the feed', [...answered.keys()].sort(), [...seen.keys()].sort());
-    return [...answered].map(([id, at]) => Math.max(0, seen.get(id)! - at));
+    requireEqual('events returned by the feed', [...acknowledged.keys()].sort(), [...seen.keys()].sort());
+    return [...acknowledged].map(([id, at]) => Math.max(0, seen.get(id)! - at));
   };
 };
 

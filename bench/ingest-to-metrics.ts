@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireEqual } from './equal.js';
 import type { Goal } from './goal.js';
-import { type Follow, measureDelays, PER_SECOND } from './single-events.js';
+import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
 
-const followMetrics: Follow = async ({ url, key, count }) => {
+const followMetrics: StartFollowing = async ({ url, key, count }) => {
   /** When the metrics first counted n events. */
   const counted: number[] = [];
   const ask = async (): Promise<number> => {
@@ -19,10 +19,10 @@ const followMetrics: Follow = async ({ url, key, count }) => {
     }
   };
   const watching = watch();
-  return async (answered) => {
+  return async (acknowledged) => {
     await watching;
-    requireEqual('counted', count, await ask());
-    return [...answered.values()].map((at, n) => Math.max(0, counted[n]! - at));
+    requireEqual('counted threats', count, await ask());
+    return [...acknowledged.values()].map((at, n) => Math.max(0, counted[n]! - at));
   };
 };
 

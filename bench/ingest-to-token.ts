@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireEqual } from './equal.js';
 import type { Goal } from './goal.js';
-import { type Follow, measureDelays, PER_SECOND } from './single-events.js';
+import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
 
-/** One of this many acknowledgements is followed by a read, which results in 50 reads per second. */
+/** Every tenth acknowledgement is followed by a read, which results in 50 reads per second. */
 const READ_EVERY = 10;
 
-const readWithTokens: Follow = async (reader) => {
+const readWithTokens: StartFollowing = async (reader) => {
   const { url, key, count } = reader;
   const organization = `${url}/v2/organization`;
   const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
@@ -23,14 +23,14 @@ const readWithTokens: Follow = async (reader) => {
     return ms;
   };
   let acknowledged = 0;
-  reader.onAnswered = (id, token) => {
+  reader.onAcknowledged = (id, token) => {
     acknowledged += 1;
     if (acknowledged % READ_EVERY !== 0) return;
-    // Alternates between the record of the event, which is a 404 if the response does not include it, and the metrics.
-    const answered = read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token);
+    // Alternates between the metrics and the record of the event. The record is a 404 if the read misses the event.
+    const pending = read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token);
     // The error is thrown at the end, when all reads are awaited.
-    answered.catch(() => {});
-    reading.push(answered);
+    pending.catch(() => {});
+    reading.push(pending);
   };
   return async () => {
     const delays = await Promise.all(reading);

@@ -1,17 +1,17 @@
-import { listOf } from '../test/asset-check/asking.js';
+import { listOf } from '../test/asset-check/list-of.js';
 import { requireEqual } from './equal.js';
 import { type Goal, measure } from './goal.js';
-import { askedHosts, candidates, phishingHosts } from './lists.js';
-import { inMemory, oneAfterAnother } from './paired.js';
+import { hostsToCheck, candidates, phishingHosts } from './lists.js';
+import { inMemory, sequentially } from './paired.js';
 
 const FIND = { name: 'bench-find-host', text: 'select host from bench.hosts where host = any($1::text[])' };
 
-/** Compares looking up a host in one list (parsing, hashing and the table) with an index in PostgreSQL. */
+/** Compares looking up a host in one list (parsing, hashing and the hash table) with an index in PostgreSQL. */
 export const listLookup: Goal = {
   name: 'G6a',
   run: async (bench) => {
     const hosts = phishingHosts(bench.sizes.quick ? 10_000 : 1_000_000);
-    const { ask, content } = await listOf(hosts.join('\n'), 'plain');
+    const { check, content } = await listOf(hosts.join('\n'), 'plain');
     requireEqual('hosts in the list', hosts.length, content.table.size);
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.hosts (host text collate "C" not null)');
@@ -19,27 +19,27 @@ export const listLookup: Goal = {
     await pool.query('alter table bench.hosts add primary key (host)');
     await pool.query('vacuum analyze bench.hosts');
 
-    const asked = askedHosts(hosts, 2_000);
+    const checkedHosts = hostsToCheck(hosts, 2_000);
     const inPostgres = async (host: string): Promise<boolean> =>
       (await pool.query({ ...FIND, values: [candidates(host)] })).rows.length > 0;
     const listed = (host: string): boolean => {
-      const result = ask(host);
+      const result = check(host);
       return typeof result !== 'string' && result.status === 'BLOCKED';
     };
     const found = [];
-    for (const host of asked) found.push(await inPostgres(host));
-    requireEqual('verdicts', found, asked.map(listed));
+    for (const host of checkedHosts) found.push(await inPostgres(host));
+    requireEqual('verdicts', found, checkedHosts.map(listed));
 
     let next = 0;
-    const pick = (): string => asked[next++ % asked.length]!;
-    let kept = 0;
+    const pick = (): string => checkedHosts[next++ % checkedHosts.length]!;
+    let blockedCount = 0;
     const paired = await measure(bench, 'G6a', {
-      base: oneAfterAnother(() => inPostgres(pick())),
+      base: sequentially(() => inPostgres(pick())),
       target: inMemory(() => {
-        if (listed(pick())) kept += 1;
+        if (listed(pick())) blockedCount += 1;
       }),
     });
-    if (kept === 0) throw new Error('Nothing was found');
+    if (blockedCount === 0) throw new Error('No host was found in the list');
     return [
       {
         what: `look-up of a host and its parent domains, ${hosts.length.toLocaleString('en-US')} entries in memory`,

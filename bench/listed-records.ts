@@ -3,8 +3,8 @@ import { createPostgresLog } from '../src/event-log/postgres/log.js';
 import { LISTED_KIND } from '../src/events/kinds.js';
 import { createPool } from '../src/postgres/pool.js';
 import type { Database } from './database.js';
-import { DAYS, FIRST_DAY, LARGEST } from './facts.js';
-import { amount, type Bench } from './goal.js';
+import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION } from './facts.js';
+import { formatAmount, type Bench } from './goal.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
 
 export interface Listed {
@@ -17,7 +17,8 @@ export const PAGE = 1_000;
 const FIRST = FIRST_DAY * MS_PER_DAY;
 
 /** Returns when the n-th of `records` records was created, in ms since 1970. */
-export const createdAt = (n: number, records: number): number => FIRST + Math.floor((n * DAYS * MS_PER_DAY) / records);
+export const createdAt = (n: number, records: number): number =>
+  FIRST + Math.floor((n * DAY_COUNT * MS_PER_DAY) / records);
 
 /** Creates the listed threats of one organization, once per run. */
 export const listedRecords = (bench: Bench): Promise<Listed> =>
@@ -25,7 +26,7 @@ export const listedRecords = (bench: Bench): Promise<Listed> =>
     const from = performance.now();
     const records = bench.sizes.facts;
     const database = await bench.database();
-    bench.say(`Fills a database with ${amount(records)} listed records of one organization`);
+    bench.say(`Fills a database with ${formatAmount(records)} listed records of one organization`);
     const log = await createPostgresLog(createPool(database.url, () => {}));
     const logId = await log.id();
     await log.close();
@@ -34,7 +35,7 @@ export const listedRecords = (bench: Bench): Promise<Listed> =>
     return { database, records };
   });
 
-/** Inserts the records in one statement, and creates the indexes afterwards. */
+/** Inserts the records with one statement, without indexes, and creates the indexes afterwards. */
 const fill = async (pool: Pool, records: number, logId: string): Promise<void> => {
   const connection = await pool.connect();
   try {
@@ -57,7 +58,7 @@ const fill = async (pool: Pool, records: number, logId: string): Promise<void> =
            to_char(to_timestamp(at / 1000.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as instant
          from (select n, $2::bigint + n * $3::bigint / $4::bigint as at from generate_series(1, $4::bigint) n) numbered
        ) drawn`,
-      [LARGEST, FIRST, DAYS * MS_PER_DAY, records],
+      [LARGEST_ORGANIZATION, FIRST, DAY_COUNT * MS_PER_DAY, records],
     );
     for (const { definition } of indexes) await connection.query(definition);
     await connection.query(

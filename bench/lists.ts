@@ -25,8 +25,8 @@ export const phishingHosts = (count: number): string[] => {
   return Array.from({ length: count }, (_, n) => phishingHost(random, n));
 };
 
-/** Returns hosts to check: half are listed or below a listed host, all with up to three more labels. */
-export const askedHosts = (listed: readonly string[], count: number): string[] => {
+/** Returns hosts to check: half are derived from a listed host. Each has up to three additional labels. */
+export const hostsToCheck = (listed: readonly string[], count: number): string[] => {
   const random = new Random(62);
   return Array.from({ length: count }, (_, n) => {
     const host = random.chance(0.5) ? random.pick(listed) : phishingHost(random, 1_000_000_000 + n);

@@ -1,12 +1,12 @@
 /**
  * A load generator: sends requests over keep-alive connections as fast as the server responds. It does as little work
- * per request as possible, so that the server is measured.
+ * per request as possible, so that the server is the bottleneck.
  */
 import { connect, type Socket } from 'node:net';
-import { answerParent } from './process.js';
+import { serveParent } from './process.js';
 import { quantile } from './statistics.js';
 
-export interface Volley {
+export interface LoadOptions {
   readonly host: string;
   readonly port: number;
   /** Complete requests, headers and body, sent in turn. */
@@ -14,18 +14,19 @@ export interface Volley {
   readonly connections: number;
   readonly ms: number;
   /**
-   * Whether this process busy-waits. Waking a sleeping process costs a virtual machine as much as a response from
-   * memory, and only a server that is slower than the generator pays for it. Default: the process sleeps.
+   * Whether this process busy-waits instead of sleeping until a response arrives. On a virtual machine, waking a
+   * sleeping process takes as long as a response from memory, which distorts comparisons of fast servers. Default:
+   * false.
    */
-  readonly awake?: boolean;
+  readonly busyWaits?: boolean;
 }
 
-export interface Answers {
+export interface LoadResult {
   readonly perSecond: number;
   /** Latencies in ms. */
   readonly p50: number;
   readonly p99: number;
-  /** The share of time in which this process was busy. Near 1, the generator is measured instead of the server. */
+  /** The share of the time that this process was busy. Near 1, the generator is the bottleneck, not the server. */
   readonly busy: number;
 }
 
@@ -33,10 +34,10 @@ const HEADERS_END = Buffer.from('\r\n\r\n');
 const CONTENT_LENGTH = /\r\ncontent-length: (\d+)/i;
 
 /** Counts the responses in the bytes that arrive on a connection. */
-class AnswerReader {
+class ResponseCounter {
   private rest: Buffer = Buffer.alloc(0);
   /** Bytes of the current body that have not arrived yet. */
-  private open = 0;
+  private missing = 0;
 
   /** @returns the number of responses that ended in this chunk */
   read(chunk: Buffer): number {
@@ -44,11 +45,11 @@ class AnswerReader {
     let from = 0;
     const bytes = this.rest.length > 0 ? Buffer.concat([this.rest, chunk]) : chunk;
     while (from < bytes.length) {
-      if (this.open > 0) {
-        const taken = Math.min(this.open, bytes.length - from);
-        this.open -= taken;
+      if (this.missing > 0) {
+        const taken = Math.min(this.missing, bytes.length - from);
+        this.missing -= taken;
         from += taken;
-        if (this.open === 0) ended += 1;
+        if (this.missing === 0) ended += 1;
         continue;
       }
       const end = bytes.indexOf(HEADERS_END, from);
@@ -56,38 +57,48 @@ class AnswerReader {
       const head = bytes.toString('latin1', from, end);
       const length = CONTENT_LENGTH.exec(head)?.[1];
       if (!head.startsWith('HTTP/1.1 20') || length === undefined) throw new Error(`Unexpected response: ${head}`);
-      this.open = Number(length);
+      this.missing = Number(length);
       from = end + HEADERS_END.length;
-      if (this.open === 0) ended += 1;
+      if (this.missing === 0) ended += 1;
     }
     this.rest = bytes.subarray(from);
     return ended;
   }
 }
 
-/** Keeps this process busy until the returned function is called. */
-const stayAwake = (answers: readonly unknown[]) => {
-  let [worked, looked, known, isOver] = [0, performance.now(), 0, false];
+/**
+ * Keeps this process busy until the returned function is called. A turn of the event loop counts as work if a response
+ * arrived in it.
+ */
+const busyWait = (responses: readonly unknown[]) => {
+  let [workedMs, lookedAt, known, isOver] = [0, performance.now(), 0, false];
   const look = (): void => {
     const now = performance.now();
-    if (answers.length > known) worked += now - looked;
-    [looked, known] = [now, answers.length];
+    if (responses.length > known) workedMs += now - lookedAt;
+    [lookedAt, known] = [now, responses.length];
     if (!isOver) setImmediate(look);
   };
   look();
-  /** Stops. @returns the time in which responses arrived, in ms */
+  /** Stops busy-waiting. @returns the time spent on responses, in ms */
   return (): number => {
     isOver = true;
-    return worked;
+    return workedMs;
   };
 };
 
-const fire = async ({ host, port, requests, connections, ms, awake = false }: Volley): Promise<Answers> => {
+const generateLoad = async ({
+  host,
+  port,
+  requests,
+  connections,
+  ms,
+  busyWaits = false,
+}: LoadOptions): Promise<LoadResult> => {
   const raw = requests.map((request) => Buffer.from(request));
   const latencies: number[] = [];
   const used = process.cpuUsage();
   const from = performance.now();
-  const sleepAgain = awake ? stayAwake(latencies) : undefined;
+  const stopWaiting = busyWaits ? busyWait(latencies) : undefined;
   let next = 0;
   const ask = (socket: Socket): void => {
     socket.write(raw[next++ % raw.length]!);
@@ -97,10 +108,10 @@ const fire = async ({ host, port, requests, connections, ms, awake = false }: Vo
       { length: connections },
       () =>
         new Promise<void>((resolve, reject) => {
-          const reader = new AnswerReader();
-          let asked = 0;
+          const reader = new ResponseCounter();
+          let sentAt = 0;
           const socket = connect({ host, port, noDelay: true }, () => {
-            asked = performance.now();
+            sentAt = performance.now();
             ask(socket);
           });
           socket.on('error', reject).on('close', () => resolve());
@@ -113,9 +124,9 @@ const fire = async ({ host, port, requests, connections, ms, awake = false }: Vo
               return;
             }
             const now = performance.now();
-            latencies.push(now - asked);
+            latencies.push(now - sentAt);
             if (now - from >= ms) return void socket.destroy();
-            asked = now;
+            sentAt = now;
             ask(socket);
           });
         }),
@@ -123,7 +134,7 @@ const fire = async ({ host, port, requests, connections, ms, awake = false }: Vo
   );
   const elapsed = performance.now() - from;
   const { user, system } = process.cpuUsage(used);
-  const worked = sleepAgain?.() ?? (user + system) / 1000;
+  const worked = stopWaiting?.() ?? (user + system) / 1000;
   return {
     perSecond: (latencies.length * 1000) / elapsed,
     p50: quantile(latencies, 0.5),
@@ -132,4 +143,4 @@ const fire = async ({ host, port, requests, connections, ms, awake = false }: Vo
   };
 };
 
-answerParent(fire);
+serveParent(generateLoad);

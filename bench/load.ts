@@ -1,17 +1,17 @@
 import type { Bench } from './goal.js';
-import type { Answers, Volley } from './load-generator.js';
+import type { LoadResult, LoadOptions } from './load-generator.js';
 import type { Slice } from './paired.js';
-import { askChild, startChild } from './process.js';
+import { sendToChild, startChild } from './process.js';
 
 /** The process of the load generator. */
 export interface Load {
-  fire(volley: Volley): Promise<Answers>;
+  run(options: LoadOptions): Promise<LoadResult>;
 }
 
 export const startLoad = async (bench: Bench): Promise<Load> => {
   const child = await startChild('bench/load-generator.js');
   bench.onEnd(child.stop);
-  return { fire: (volley) => askChild(child, volley) };
+  return { run: (options) => sendToChild(child, options) };
 };
 
 export interface Request {
@@ -21,33 +21,41 @@ export interface Request {
   readonly type?: string;
 }
 
-/** Returns a request as the text of HTTP/1.1. */
-export const wire = (url: string, key: string, { method, path, body, type = 'application/json' }: Request): string => {
+/** Returns the bytes of an HTTP/1.1 request as text. */
+export const rawRequest = (
+  url: string,
+  key: string,
+  { method, path, body, type = 'application/json' }: Request,
+): string => {
   const text = body === undefined ? '' : JSON.stringify(body);
   const head = [`${method} ${path} HTTP/1.1`, `Host: ${new URL(url).host}`, `X-API-KEY: ${key}`];
   if (body !== undefined) head.push(`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(text)}`);
   return `${head.join('\r\n')}\r\n\r\n${text}`;
 };
 
-/** A slice of requests. `onAnswers` gets the figures of each slice. */
-export const volleys =
+/** A slice of requests to one server. @param onResult called with the figures of each slice */
+export const loadSlice =
   (
     load: Load,
     url: string,
     requests: readonly string[],
     connections: number,
-    onAnswers?: (a: Answers) => void,
-    awake = false,
+    onResult?: (result: LoadResult) => void,
+    busyWaits = false,
   ): Slice =>
   async (ms) => {
     const { hostname, port } = new URL(url);
-    const answers = await load.fire({ host: hostname, port: Number(port), requests, connections, ms, awake });
-    onAnswers?.(answers);
-    return answers.perSecond;
+    const result = await load.run({ host: hostname, port: Number(port), requests, connections, ms, busyWaits });
+    onResult?.(result);
+    return result.perSecond;
   };
 
 /** Sends one request and returns the JSON of the response. */
-export const askOnce = async (url: string, key: string, { method, path, body, type = 'application/json' }: Request) => {
+export const requestJson = async (
+  url: string,
+  key: string,
+  { method, path, body, type = 'application/json' }: Request,
+) => {
   const headers: Record<string, string> = { 'x-api-key': key };
   if (body !== undefined) headers['content-type'] = type;
   const response = await fetch(url + path, {
@@ -56,6 +64,6 @@ export const askOnce = async (url: string, key: string, { method, path, body, ty
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${text}`);
   return JSON.parse(text) as unknown;
 };

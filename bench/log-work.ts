@@ -20,7 +20,7 @@ export const RECORDS = laneOf('records');
 export interface FilledLog {
   readonly database: Database;
   readonly log: EventLog;
-  /** The position before the first event of the log; absent if the store contains nothing else. */
+  /** The position before the first event of the log. Omitted if the log starts at the beginning of its store. */
   readonly origin?: bigint;
   readonly events: number;
 }
@@ -74,11 +74,15 @@ class LogAfterOrigin extends EventLog {
   close = (): never => this.refuse();
 
   private refuse(): never {
-    throw new Error('A stretch of a log is only read');
+    throw new Error('LogAfterOrigin is read-only');
   }
 }
 
-/** Runs the projector of a lane from its checkpoint on. @returns the position reached */
+/**
+ * Runs the projector of a lane from its checkpoint until `isEnough` returns true for the reached position.
+ * @returns the reached position
+ * @throws Error with the messages that the projector reported
+ */
 export const project = async (
   { log, origin = BEGINNING }: FilledLog,
   pool: Pool,
@@ -87,18 +91,18 @@ export const project = async (
 ): Promise<bigint> => {
   const stop = new AbortController();
   let reached = BEGINNING;
-  const stretch = new LogAfterOrigin(log, origin, (batch) => {
+  const logAfterOrigin = new LogAfterOrigin(log, origin, (batch) => {
     reached = batch.position;
     if (isEnough(reached)) stop.abort();
   });
-  const troubles: string[] = [];
-  await new Projector(stretch, pool, projections, (sentence) => troubles.push(sentence)).run(stop.signal);
-  if (troubles.length > 0) throw new Error(`The projector had trouble: ${troubles.join('; ')}`);
+  const messages: string[] = [];
+  await new Projector(logAfterOrigin, pool, projections, (sentence) => messages.push(sentence)).run(stop.signal);
+  if (messages.length > 0) throw new Error(`The projector reported problems: ${messages.join('; ')}`);
   return reached;
 };
 
 /** Empties the read models. */
-export const forget = async (pool: Pool): Promise<void> => {
+export const truncateReadModels = async (pool: Pool): Promise<void> => {
   const tables = ['checkpoints', ...PROJECTIONS.flatMap((projection) => projection.tables)];
   await pool.query(`truncate ${tables.map((table) => `read.${table}`).join(', ')}`);
 };
@@ -108,7 +112,7 @@ export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Sli
   let reached = BEGINNING;
   return async (ms) => {
     if (reached > (BigInt(filled.events) * 2n) / 3n) {
-      await forget(pool);
+      await truncateReadModels(pool);
       reached = BEGINNING;
     }
     const before = reached;
@@ -119,7 +123,7 @@ export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Sli
   };
 };
 
-/** Returns the facts of these events. The record of a fact is the id of its event, so that no two events repeat a fact. */
+/** Returns the facts of events. The record of each fact is the id of its event, so that all facts are distinct. */
 export const factsOfAll = (events: readonly Sent[]): { readonly fact: Fact; readonly record: string }[] =>
   events.flatMap(({ id, type, data }) => {
     const { event } = parseEvent(type, data);

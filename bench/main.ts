@@ -1,23 +1,23 @@
 /**
- * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`). Progress goes to standard error,
- * the table to standard output.
+ * The program of `npm run bench`. It measures every goal, or only the goals named on the command line
+ * (`npm run bench -- G3 G5b`). It prints the progress on standard error and the table on standard output.
  */
 import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compareBuilds } from './compare-builds.js';
 import { type Database, openServer } from './database.js';
-import { Ending } from './ending.js';
+import { CleanUp } from './clean-up.js';
 import type { Bench, Goal, Growth, Line, Measured, Sizes } from './goal.js';
 import { GOALS } from './goals.js';
 import { goalsTable, growthTable } from './table.js';
 
 const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json] [--against COMMIT]
-  GOAL     ${GOALS.map(({ name }) => name).join(', ')}; a beginning such as G3 names every goal that begins with it
-  --quick  runs every measurement once, in seconds, to show that it works; the figures mean nothing
-  --20m    measures growth up to 20 M facts as well (takes minutes and 6 GB of disk)
+  GOAL     ${GOALS.map(({ name }) => name).join(', ')}; a prefix such as G3 selects every goal whose name begins with G3
+  --quick  smoke run: runs every measurement once, within seconds; the figures are meaningless
+  --20m    also measures growth up to 20 M facts (takes minutes and 6 GB of disk)
   --json   prints one JSON value instead of tables
-  --against COMMIT  builds that commit, runs both builds in turn, and prints the ratio of their figures
-BENCH_DATABASE_URL names a PostgreSQL to use instead of an embedded one.`;
+  --against COMMIT  builds COMMIT, runs both builds in turn, and prints the ratios of their figures
+BENCH_DATABASE_URL is the URL of a PostgreSQL server to use instead of an embedded one.`;
 
 /** Returns the goal with this name, or all goals whose name begins with it. */
 const goalsNamed = (wanted: string): readonly Goal[] => {
@@ -38,7 +38,7 @@ const readArgs = () => {
       },
     });
     const goals = positionals.length === 0 ? GOALS : positionals.flatMap(goalsNamed);
-    if (goals.length === 0) throw new Error(`There is no goal ${positionals.join(', ')}`);
+    if (goals.length === 0) throw new Error(`Unknown goal: ${positionals.join(', ')}`);
     return { ...values, goals };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n${USAGE}\n`);
@@ -69,36 +69,36 @@ const machine = {
   node: process.version,
   postgres: server.version,
 };
-const ending = new Ending(say);
-ending.add(() => server.stop());
-const made = new Map<string, Promise<unknown>>();
+const cleanUp = new CleanUp(say);
+cleanUp.add(() => server.stop());
+const sharedValues = new Map<string, Promise<unknown>>();
 const lines: Line[] = [];
 const growths: Growth[] = [];
 const bench: Omit<Bench, 'keep'> = {
   sizes,
   say,
   keepGrowth: (growth) => void growths.push(growth),
-  onEnd: (end) => ending.add(end),
+  onEnd: (end) => cleanUp.add(end),
   database: async () => {
     const database: Database = await server.createDatabase();
-    ending.add(() => database.drop());
+    cleanUp.add(() => database.drop());
     return database;
   },
   shared: <T>(name: string, make: () => Promise<T>): Promise<T> => {
-    if (!made.has(name)) made.set(name, make());
-    return made.get(name) as Promise<T>;
+    if (!sharedValues.has(name)) sharedValues.set(name, make());
+    return sharedValues.get(name) as Promise<T>;
   },
 };
 
 const failed: { goal: string; error: string }[] = [];
 
-/** All lines that were measured. */
+/** Prints all lines that were measured so far. */
 const print = (): void => {
   lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));
   if (args.json) process.stdout.write(`${JSON.stringify({ machine, lines, growths, failed })}\n`);
   else {
-    const about = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
-    const parts = [about.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
+    const facts = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
+    const parts = [facts.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
     if (args.quick) parts.push('This was a smoke run (--quick): its figures are meaningless.');
     process.stdout.write(`${parts.join('\n\n')}\n`);
     for (const { goal } of failed)
@@ -110,12 +110,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     say('Stopping');
     print();
-    void ending.run().finally(() => process.exit(1));
+    void cleanUp.run().finally(() => process.exit(1));
   });
 
 try {
   for (const goal of args.goals) {
-    say(`${goal.name} begins`);
+    say(`${goal.name} starts`);
     try {
       const keep = (line: Measured): void => void lines.push({ goal: goal.name, unit: '', ...line });
       for (const line of await goal.run({ ...bench, keep })) keep(line);
@@ -126,7 +126,7 @@ try {
     }
   }
 } finally {
-  await ending.run();
+  await cleanUp.run();
 }
 
 print();

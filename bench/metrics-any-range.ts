@@ -5,7 +5,7 @@ import { naiveCount, newestStates } from '../test/projections/naive-count.js';
 import { Random } from '../test/support/random.js';
 import type { Sent } from '../test/support/upstream.js';
 import { storedEvents, upstreamEvents } from './events.js';
-import { DAYS, FIRST_DAY } from './facts.js';
+import { DAY_COUNT, FIRST_DAY } from './facts.js';
 import type { Goal } from './goal.js';
 import { project } from './log-work.js';
 import { askService } from './metrics-work.js';
@@ -56,11 +56,11 @@ export const metricsAnyRange: Goal = {
     const instant = (): number =>
       random.chance(0.5)
         ? random.pick(instants) + random.int(3) - 1
-        : FIRST_DAY * MS_PER_DAY + random.int(DAYS * MS_PER_DAY);
+        : FIRST_DAY * MS_PER_DAY + random.int(DAY_COUNT * MS_PER_DAY);
     const ask = askService(database);
     const ranges = quick ? 50 : 1_000;
     let differences = 0;
-    for (let asked = 0; asked < ranges; asked += 1) {
+    for (let n = 0; n < ranges; n += 1) {
       const organization = random.pick(organizations);
       const [from, to] = [instant(), instant()].sort((a, b) => a - b) as [number, number];
       const counted = naiveCount(ofOrganization.get(organization)!, { organization, brand: undefined, from, to });
@@ -69,11 +69,11 @@ export const metricsAnyRange: Goal = {
     return [
       {
         what: `${ranges.toLocaleString('en-US')} random inclusive ranges to the millisecond, differences`,
-        against: 'a plain count from the log',
+        against: 'a naive count of the log',
         measured: { lower: differences, median: differences, upper: differences },
         must: 0,
         more: false,
-        note: `${entries.length.toLocaleString('en-US')} deliveries, shuffled, a fifth of them repeated`,
+        note: `${entries.length.toLocaleString('en-US')} deliveries, shuffled, a fifth of the events repeated`,
       },
     ];
   },

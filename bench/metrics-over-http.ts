@@ -1,9 +1,9 @@
 import { requireEqual } from './equal.js';
 import { FIRST_DAY, ORGANIZATIONS, zipfBounds } from './facts.js';
 import { type Goal, measure, rates } from './goal.js';
-import { askOnce, type Request, startLoad, volleys, wire } from './load.js';
-import type { Answers } from './load-generator.js';
-import { filled } from './metrics-work.js';
+import { requestJson, type Request, startLoad, loadSlice, rawRequest } from './load.js';
+import type { LoadResult } from './load-generator.js';
+import { filledDatabase } from './metrics-work.js';
 import { issueKeys, startApi, startPeer } from './services.js';
 import { quartilesOf } from './statistics.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
@@ -12,7 +12,7 @@ import { Random } from '../test/support/random.js';
 const REQUESTS = 400;
 const CONNECTIONS = 16;
 
-interface Asked {
+interface MetricsQuery {
   /** The index of the organization; 0 is the largest. */
   readonly organization: number;
   readonly path: string;
@@ -22,7 +22,7 @@ interface Asked {
  * Returns random requests: of 100 requests, 40 are for 7 days, 30 for 30 days, 25 for a year and 5 for all time.
  * Organizations follow a Zipf distribution.
  */
-const askedFor = (random: Random): Asked[] => {
+const randomQueries = (random: Random): MetricsQuery[] => {
   const bounds = zipfBounds(ORGANIZATIONS);
   return Array.from({ length: REQUESTS }, () => {
     const drawn = random.next();
@@ -42,28 +42,32 @@ const askedFor = (random: Random): Asked[] => {
 export const metricsOverHttp: Goal = {
   name: 'G3c',
   run: async (bench) => {
-    const database = await filled(bench, bench.sizes.facts);
+    const database = await filledDatabase(bench, bench.sizes.facts);
     const { url: service } = await startApi(bench, database);
     const plain = await startPeer(bench, database);
     const names = Array.from({ length: ORGANIZATIONS }, (_, index) => `org-${index + 1}`);
     const keys = await issueKeys(database, ['read'], names);
-    const asked = askedFor(new Random(3));
-    const atService = ({ path }: Asked): Request => ({ method: 'GET', path });
-    const atPlain = ({ organization, path }: Asked): Request => ({
+    const queries = randomQueries(new Random(3));
+    const atService = ({ path }: MetricsQuery): Request => ({ method: 'GET', path });
+    const atPlain = ({ organization, path }: MetricsQuery): Request => ({
       method: 'GET',
       path: `${path}${path.includes('?') ? '&' : '?'}organization=${names[organization]}`,
     });
-    for (const one of asked.slice(0, 50)) {
+    for (const one of queries.slice(0, 50)) {
       const key = keys[one.organization]!;
-      requireEqual(one.path, await askOnce(plain, key, atPlain(one)), await askOnce(service, key, atService(one)));
+      requireEqual(
+        one.path,
+        await requestJson(plain, key, atPlain(one)),
+        await requestJson(service, key, atService(one)),
+      );
     }
     const load = await startLoad(bench);
-    const latencies: { base: Answers[]; target: Answers[] } = { base: [], target: [] };
-    const slice = (url: string, requests: readonly Request[], into: Answers[]) =>
-      volleys(
+    const latencies: { base: LoadResult[]; target: LoadResult[] } = { base: [], target: [] };
+    const slice = (url: string, requests: readonly Request[], into: LoadResult[]) =>
+      loadSlice(
         load,
         url,
-        requests.map((request, index) => wire(url, keys[asked[index]!.organization]!, request)),
+        requests.map((request, index) => rawRequest(url, keys[queries[index]!.organization]!, request)),
         CONNECTIONS,
         (answers) => into.push(answers),
       );
@@ -71,8 +75,8 @@ export const metricsOverHttp: Goal = {
       bench,
       'G3c',
       {
-        base: slice(plain, asked.map(atPlain), latencies.base),
-        target: slice(service, asked.map(atService), latencies.target),
+        base: slice(plain, queries.map(atPlain), latencies.base),
+        target: slice(service, queries.map(atService), latencies.target),
       },
       bench.sizes.quick ? bench.sizes.schedule : { rounds: 6, ms: 3_000 },
     );

@@ -1,6 +1,6 @@
 import { type Database } from './database.js';
-import { DAYS, fillFacts, FIRST_DAY, LARGEST, ORGANIZATIONS, PLAIN_FACTS } from './facts.js';
-import { amount, type Bench } from './goal.js';
+import { DAY_COUNT, fillFacts, FIRST_DAY, LARGEST_ORGANIZATION, ORGANIZATIONS, PLAIN_FACTS } from './facts.js';
+import { formatAmount, type Bench } from './goal.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
 import { GetMetrics, GetMetricsHandler } from '../src/metrics/totals/get-metrics.js';
 import type { Metrics } from '../src/metrics/totals/metrics.dto.js';
@@ -8,24 +8,24 @@ import { MetricsQueries } from '../src/metrics/metrics-queries.js';
 import type { Range } from '../src/http/range.js';
 import { MEASURE } from '../src/events/measure.js';
 
-/** Returns a range of days that ends at an arbitrary time of day, so that its first and last day are partial. */
-const back = (days: number): Range => {
-  const to = (FIRST_DAY + 0.83 * DAYS) * MS_PER_DAY + 45_296_789;
+/** Returns a range of days that ends in the middle of a day, so that its first and last day are partial. */
+const lastDays = (days: number): Range => {
+  const to = (FIRST_DAY + 0.83 * DAY_COUNT) * MS_PER_DAY + 45_296_789;
   return { from: to - days * MS_PER_DAY, to };
 };
 
 export const RANGES = {
-  '7 days': back(7),
-  '1 year': back(365),
+  '7 days': lastDays(7),
+  '1 year': lastDays(365),
   'all time': { from: -62_135_596_800_000, to: 253_402_300_799_999, open: 'both' },
 } as const;
 
 /** Creates a database with this many facts, once per run. */
-export const filled = (bench: Bench, facts: number, organizations = ORGANIZATIONS): Promise<Database> =>
+export const filledDatabase = (bench: Bench, facts: number, organizations = ORGANIZATIONS): Promise<Database> =>
   bench.shared(`${facts} facts of ${organizations}`, async () => {
     const from = performance.now();
     const database = await bench.database();
-    bench.say(`Fills a database with ${amount(facts)} facts of ${amount(organizations)} organizations`);
+    bench.say(`Fills a database with ${formatAmount(facts)} facts of ${formatAmount(organizations)} organizations`);
     await fillFacts(database.pool, facts, organizations);
     bench.say(`Filled in ${((performance.now() - from) / 1000).toFixed(1)} s`);
     return database;
@@ -34,11 +34,11 @@ export const filled = (bench: Bench, facts: number, organizations = ORGANIZATION
 /** Runs the query of the service as its controller does. */
 export const askService = ({ pool }: Database) => {
   const handler = new GetMetricsHandler(new MetricsQueries(pool));
-  return async (range: Range, organization = LARGEST): Promise<Metrics> =>
+  return async (range: Range, organization = LARGEST_ORGANIZATION): Promise<Metrics> =>
     (await handler.execute(new GetMetrics(organization, range, undefined))).result;
 };
 
-/** The count without a rollup: one pass over the covering index, whose result is then grouped twice. */
+/** Counts without a rollup: one pass over the covering index; the three results are grouped from it. */
 export const PLAIN_COUNT = {
   name: 'plain-count',
   text: `
@@ -68,8 +68,8 @@ export interface PlainCount {
 export const plainMetrics = ({ totals, types, days }: PlainCount): Metrics => {
   const total = new Map(totals);
   const blocked = new Map(types);
-  const of = (...names: string[]): number => names.reduce((sum, name) => sum + (blocked.get(name) ?? 0), 0);
-  const newThreats = of(...blocked.keys());
+  const countOf = (...names: string[]): number => names.reduce((sum, name) => sum + (blocked.get(name) ?? 0), 0);
+  const newThreats = countOf(...blocked.keys());
   return {
     metrics: {
       reports: total.get(MEASURE.report) ?? 0,
@@ -77,10 +77,10 @@ export const plainMetrics = ({ totals, types, days }: PlainCount): Metrics => {
       threatsWatchlisted: total.get(MEASURE.threatWatchlisted) ?? 0,
       takedownsFiled: total.get(MEASURE.takedownFiled) ?? 0,
       takedownsCompleted: total.get(MEASURE.takedownCompleted) ?? 0,
-      domainThreats: of('URL', 'PAGE'),
-      twitterThreats: of('TWITTER'),
-      telegramThreats: of('TELEGRAM'),
-      otherThreats: newThreats - of('URL', 'PAGE', 'TWITTER', 'TELEGRAM'),
+      domainThreats: countOf('URL', 'PAGE'),
+      twitterThreats: countOf('TWITTER'),
+      telegramThreats: countOf('TELEGRAM'),
+      otherThreats: newThreats - countOf('URL', 'PAGE', 'TWITTER', 'TELEGRAM'),
     },
     blockedByType: (types ?? []).map(([type, count]) => ({ type, count })),
     blockedByDay: (days ?? []).map(([day, count]) => ({
@@ -92,7 +92,7 @@ export const plainMetrics = ({ totals, types, days }: PlainCount): Metrics => {
 
 export const askPlain =
   ({ pool }: Database) =>
-  async ({ from, to }: Range, organization = LARGEST): Promise<Metrics> => {
+  async ({ from, to }: Range, organization = LARGEST_ORGANIZATION): Promise<Metrics> => {
     const { rows } = await pool.query<PlainCount>({ ...PLAIN_COUNT, values: [organization, '', from, to] });
     return plainMetrics(rows[0]!);
   };

@@ -1,6 +1,6 @@
 import { type Quartiles, quartilesOf } from './statistics.js';
 
-/** Works for about `ms`, and returns the work per second. */
+/** Repeats some work for about `ms` ms, and returns the repetitions per second. */
 export type Slice = (ms: number) => Promise<number>;
 
 export interface Pair {
@@ -10,7 +10,7 @@ export interface Pair {
 
 export interface SliceSchedule {
   readonly rounds: number;
-  /** Length of a slice, in ms. */
+  /** The duration of a slice, in ms. */
   readonly ms: number;
 }
 
@@ -22,7 +22,10 @@ export interface Paired {
   readonly target: Quartiles;
 }
 
-/** Divides each target slice by the mean of the base slices before and after it, so that a slow phase affects both. */
+/**
+ * Divides the rate of each target slice by the mean rate of the base slices before and after it, so that a slow phase
+ * of the machine affects both.
+ */
 export const ratiosOf = (base: readonly number[], target: readonly number[]): number[] => {
   if (base.length !== target.length + 1)
     throw new RangeError(`${target.length} target slices need ${target.length + 1} base slices, not ${base.length}`);
@@ -52,7 +55,7 @@ export const measurePaired = async (
 };
 
 /** A slice of sequential work. */
-export const oneAfterAnother =
+export const sequentially =
   (work: () => Promise<unknown>): Slice =>
   async (ms) => {
     const from = performance.now();
@@ -82,7 +85,7 @@ export const inParallel =
     return (done * 1000) / (performance.now() - from);
   };
 
-/** A slice of synchronous work that takes microseconds. The clock is read only after many repetitions. */
+/** A slice of synchronous work that takes microseconds. Reads the clock only after `times` repetitions. */
 export const inMemory =
   (work: () => void, times = 256): Slice =>
   (ms) => {

@@ -1,6 +1,6 @@
 /**
- * The peer of the API: bare `node:http` with the same work and responses, but without keys, limits, validation, headers
- * or metrics. It runs as a process.
+ * The peer that the API is compared with: bare `node:http` with the same work and responses, but without keys, limits,
+ * validation, headers or metrics. Runs in a separate process.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { FIND_BRAND, LIST_GROUPS } from './peer-statements.js';
 
 const pool = createPool(process.env['DATABASE_URL']!, () => {}, { statement_timeout: 0, query_timeout: 0 });
 
-const answer = (response: ServerResponse, value: unknown): void => {
+const sendJson = (response: ServerResponse, value: unknown): void => {
   const body = JSON.stringify(value);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 };
@@ -20,33 +20,34 @@ const echo = (request: IncomingMessage, response: ServerResponse): void => {
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     const { content } = JSON.parse(Buffer.concat(chunks).toString()) as { content: string };
-    answer(response, { organization: 'org-1', length: content.length });
+    sendJson(response, { organization: 'org-1', length: content.length });
   });
 };
 
 const brand = async (url: string, response: ServerResponse): Promise<void> => {
-  const asked = new URLSearchParams(url.slice(url.indexOf('?'))).get('brand');
-  const { rows } = await pool.query<{ name: string }>({ ...FIND_BRAND, values: ['org-1', asked] });
-  answer(response, { brand: asked, name: rows[0]?.name });
+  const name = new URLSearchParams(url.slice(url.indexOf('?'))).get('brand');
+  const { rows } = await pool.query<{ name: string }>({ ...FIND_BRAND, values: ['org-1', name] });
+  sendJson(response, { brand: name, name: rows[0]?.name });
 };
 
 const groups = async (url: string, response: ServerResponse): Promise<void> => {
-  const asked = new URLSearchParams(url.slice(url.indexOf('?')));
-  const { rows } = await pool.query({ ...LIST_GROUPS, values: [asked.get('organization')] });
-  answer(response, { groups: rows });
+  const parameters = new URLSearchParams(url.slice(url.indexOf('?')));
+  const { rows } = await pool.query({ ...LIST_GROUPS, values: [parameters.get('organization')] });
+  sendJson(response, { groups: rows });
 };
 
 const metrics = async (url: string, response: ServerResponse): Promise<void> => {
-  const asked = new URLSearchParams(url.slice(url.indexOf('?')));
-  const at = (name: string, other: number): number => (asked.has(name) ? Date.parse(asked.get(name)!) : other);
+  const parameters = new URLSearchParams(url.slice(url.indexOf('?')));
+  const at = (name: string, other: number): number =>
+    parameters.has(name) ? Date.parse(parameters.get(name)!) : other;
   const values = [
-    asked.get('organization'),
+    parameters.get('organization'),
     '',
     at('startDate', -62_135_596_800_000),
     at('endDate', 253_402_300_799_999),
   ];
   const { rows } = await pool.query<PlainCount>({ ...PLAIN_COUNT, values });
-  answer(response, plainMetrics(rows[0]!));
+  sendJson(response, plainMetrics(rows[0]!));
 };
 
 const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** The indexed query of G2, which service and peer both run. */
+/** The indexed query of G2. The service and the peer both run it. */
 export const FIND_BRAND = {
   name: 'bench-find-brand',
   text: 'select name from read.brands where organization = $1 and brand = $2',

@@ -13,7 +13,7 @@ interface Acknowledged extends Accepted {
   readonly token: string;
 }
 
-/** Posts events to the endpoint; anything but a 200 is an error. */
+/** Posts events to the ingestion endpoint. @throws Error if the status is not 200 */
 export const post = (agent: Agent, url: string, key: string, body: Buffer, type = BATCH_TYPE): Promise<Acknowledged> =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': type, 'content-length': body.length, 'x-api-key': key };
@@ -25,7 +25,7 @@ export const post = (agent: Agent, url: string, key: string, body: Buffer, type 
         const text = Buffer.concat(chunks).toString();
         const token = String(response.headers['consistency-token']);
         if (response.statusCode === 200) resolve({ ...(JSON.parse(text) as Accepted), token });
-        else reject(new Error(`POST /v2/events answered ${response.statusCode}: ${text.slice(0, 300)}`));
+        else reject(new Error(`POST /v2/events returned ${response.statusCode}: ${text.slice(0, 300)}`));
       });
     });
     sent.on('error', reject).end(body);

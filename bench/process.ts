@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** The response of a child process: its result or its error. */
-type Answered<Done> = { readonly done: Done } | { readonly error: string };
+/** The response of a child process: the result of the work, or the message of the error. */
+type ChildResponse<Done> = { readonly done: Done } | { readonly error: string };
 
 export interface Child {
   readonly process: ChildProcess;
@@ -13,17 +13,17 @@ export interface Child {
 }
 
 /** Sends a request to a child process. @throws Error with the message of the child if the request fails */
-export const askChild = async <Done>({ process: child }: Child, asked: object): Promise<Done> => {
-  child.send(asked);
-  const [answered] = (await once(child, 'message')) as [Answered<Done>];
-  if ('error' in answered) throw new Error(`${child.spawnargs[1]} failed: ${answered.error}`);
-  return answered.done;
+export const sendToChild = async <Done>({ process: child }: Child, request: object): Promise<Done> => {
+  child.send(request);
+  const [response] = (await once(child, 'message')) as [ChildResponse<Done>];
+  if ('error' in response) throw new Error(`${child.spawnargs[1]} failed: ${response.error}`);
+  return response.done;
 };
 
-/** Handles the requests of the parent, in a child process. */
-export const answerParent = <Asked>(work: (asked: Asked) => Promise<unknown>): void => {
-  process.on('message', (asked: Asked) => {
-    work(asked).then(
+/** Handles the requests of the parent process. Call it in a child process. */
+export const serveParent = <Request>(work: (asked: Request) => Promise<unknown>): void => {
+  process.on('message', (request: Request) => {
+    work(request).then(
       (done) => process.send!({ done }),
       (error: Error) => process.send!({ error: error.message }),
     );
@@ -33,9 +33,10 @@ export const answerParent = <Asked>(work: (asked: Asked) => Promise<unknown>): v
 };
 
 /**
- * Starts another built program, and waits for its first message.
- * @param path from the folder of the build: `src/main.js`
- * @param flags flags of Node, in addition to the flags of this process
+ * Starts another built program as a child process, and waits for its first message.
+ * @param path relative to the folder of the build, such as `src/main.js`
+ * @param flags Node flags, in addition to the flags of this process
+ * @throws Error with the last output of the program if it ends before its first message
  */
 export const startChild = async (
   path: string,
@@ -56,7 +57,7 @@ export const startChild = async (
     errors.push(text);
     if (errors.length > 20) errors.shift();
   });
-  const said = await Promise.race([
+  const firstMessage = await Promise.race([
     once(child, 'message').then(([message]) => message as unknown),
     once(child, 'exit').then(([code]) => {
       throw new Error(`${path} ended with ${code} before it was ready: ${errors.join('')}`);
@@ -64,7 +65,7 @@ export const startChild = async (
   ]);
   return {
     process: child,
-    firstMessage: said,
+    firstMessage,
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, 'exit');

@@ -2,7 +2,7 @@ import { copying } from './copy.js';
 import { requireEqual } from './equal.js';
 import { upstreamEvents } from './events.js';
 import { type Goal, measure, rates } from './goal.js';
-import { catchUp, factsOfAll, filledLog, forget, project } from './log-work.js';
+import { catchUp, factsOfAll, filledLog, truncateReadModels, project } from './log-work.js';
 import { verify } from '../projections/engine/verify.js';
 import { metrics } from '../projections/metrics/projection.js';
 
@@ -17,7 +17,7 @@ export const projectAgainstCopy: Goal = {
     const few = BigInt(Math.min(events, 20_000));
     await project(filled, database.pool, (at) => at >= few);
     requireEqual('recount', [], await verify({ pool: database.pool, log }, [metrics]));
-    await forget(database.pool);
+    await truncateReadModels(database.pool);
 
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.facts (like read.facts including all)');

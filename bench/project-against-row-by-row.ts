@@ -47,22 +47,22 @@ type Fact = ReturnType<typeof factsOf>[number];
 const rows = (facts: readonly Fact[]): string =>
   JSON.stringify(facts.map(([organization, brand, at, measure, type]) => ({ organization, brand, at, measure, type })));
 
-/** Projects in the usual way: each event is applied immediately, in a separate transaction. */
+/** Projects one event in the simplest way: in a separate transaction. */
 const applyOne = async (connection: PoolClient, { event, id, position }: ProjectedEvent<UpstreamEvent>) => {
-  const run = (one: { name: string; text: string }, ...values: unknown[]) => connection.query({ ...one, values });
+  const run = (query: { name: string; text: string }, ...values: unknown[]) => connection.query({ ...query, values });
   const record = recordOf(event);
   const key = [record.organization, record.kind, record.id];
   const now = factsOf(event);
   await connection.query('begin');
   const before = ((await run(FIND, ...key)).rows[0] as { counts: Fact[] } | undefined)?.counts ?? [];
   await run(KEEP, ...key, record.version, id, JSON.stringify(now));
-  const gone = before.filter((fact) => !now.some((other) => String(other) === String(fact)));
-  const come = now.filter((fact) => !before.some((other) => String(other) === String(fact)));
-  await run(FACTS, rows(gone), rows(come), record.id);
+  const removed = before.filter((fact) => !now.some((other) => String(other) === String(fact)));
+  const added = now.filter((fact) => !before.some((other) => String(other) === String(fact)));
+  await run(FACTS, rows(removed), rows(added), record.id);
   const days = new Map<string, { organization: string; brand: string; measure: number; day: number; n: number }>();
   for (const [facts, n] of [
-    [gone, -1],
-    [come, 1],
+    [removed, -1],
+    [added, 1],
   ] as const)
     for (const [organization, brand, at, measure] of facts) {
       const cell = { organization, brand, measure, day: dayOf(at) };
@@ -87,7 +87,8 @@ export const oneByOne = async (
   const applyNext = async (): Promise<void> => {
     if (page.length === 0) {
       const events = await log.readAll(read, 1_000);
-      if (events.length === 0) throw new Error('The log is too short for this machine');
+      if (events.length === 0)
+        throw new Error('The log has no more events: it is too short for the speed of this machine');
       read = events.at(-1)!.position;
       page = events.flatMap((recorded) => {
         const result = decodeEvent(recorded);
@@ -123,12 +124,12 @@ export const projectAgainstRowByRow: Goal = {
   name: 'G4b',
   run: async (bench) => {
     const filled = await filledLog(bench);
-    const [ours, usual] = [await bench.database(), await bench.database()];
-    const base = await oneByOne(filled.log, usual);
+    const [projected, peer] = [await bench.database(), await bench.database()];
+    const base = await oneByOne(filled.log, peer);
     bench.onEnd(() => Promise.resolve(base.release()));
-    const reached = await project(filled, ours.pool, (at) => at >= 500n);
+    const reached = await project(filled, projected.pool, (at) => at >= 500n);
     await base.upTo(reached);
-    requireEqual('facts and days', await counted(usual), await counted(ours));
+    requireEqual('facts and days', await counted(peer), await counted(projected));
     const paired = await measure(bench, 'G4b', { base, target: catchUp(filled, filled.database.pool) });
     return [
       {

@@ -7,7 +7,7 @@ import { copying } from './copy.js';
 import { requireEqual } from './equal.js';
 import { upstreamEvents } from './events.js';
 import { type Goal, measure, rates } from './goal.js';
-import { catchUp, filledLog, forget, project, RECORDS } from './log-work.js';
+import { catchUp, filledLog, truncateReadModels, project, RECORDS } from './log-work.js';
 
 const EVENT_ID = '00000000-0000-4000-8000-000000000000';
 
@@ -25,11 +25,11 @@ export const projectRecordsAgainstCopy: Goal = {
   name: 'G4d',
   run: async (bench) => {
     const filled = await filledLog(bench);
-    const { pool: ours } = await bench.database();
+    const { pool: projectedPool } = await bench.database();
     const few = BigInt(Math.min(filled.events, 20_000));
-    await project(filled, ours, (at) => at >= few, RECORDS);
-    requireEqual('recount', [], await verify({ pool: ours, log: filled.log }, [records]));
-    await forget(ours);
+    await project(filled, projectedPool, (at) => at >= few, RECORDS);
+    requireEqual('recount', [], await verify({ pool: projectedPool, log: filled.log }, [records]));
+    await truncateReadModels(projectedPool);
 
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.records (like read.listed_records including all)');
@@ -37,7 +37,7 @@ export const projectRecordsAgainstCopy: Goal = {
     const paired = await measure(
       bench,
       'G4d',
-      { base: copying(pool, 'bench.records', lines), target: catchUp(filled, ours, RECORDS) },
+      { base: copying(pool, 'bench.records', lines), target: catchUp(filled, projectedPool, RECORDS) },
       bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
     );
     return [

@@ -1,24 +1,22 @@
 import { requireEqual } from './equal.js';
 import { CONNECTIONS, startServers, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
-import { askOnce, type Request, wire } from './load.js';
+import { requestJson, type Request, rawRequest } from './load.js';
 
 const requests = Array.from({ length: 500 }, (_, n): Request => ({
   method: 'GET',
   path: `/v2/bench/brand?brand=brand-${n + 1}`,
 }));
 
-/**
- * Compares a route with one indexed query with `node:http` that runs the same named statement on a pool of equal size.
- */
+/** Compares a route with one indexed query with bare `node:http` that runs the same named statement. */
 export const queryRouteOverhead: Goal = {
   name: 'G2',
   run: async (bench) => {
     const { load, service, key, plain } = await startServers(bench);
     for (const request of requests.slice(0, 20))
-      requireEqual('answers', await askOnce(plain, key, request), await askOnce(service, key, request));
+      requireEqual('responses', await requestJson(plain, key, request), await requestJson(service, key, request));
     const { watched, note } = watchGenerator(bench);
-    const all = (url: string): string[] => requests.map((request) => wire(url, key, request));
+    const all = (url: string): string[] => requests.map((request) => rawRequest(url, key, request));
     const paired = await measure(bench, 'G2', {
       base: watched(load, plain, all(plain), CONNECTIONS),
       target: watched(load, service, all(service), CONNECTIONS),

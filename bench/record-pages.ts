@@ -1,8 +1,8 @@
 import { requireEqual } from './equal.js';
-import { LARGEST } from './facts.js';
-import { amount, type Goal, type Measured } from './goal.js';
+import { LARGEST_ORGANIZATION } from './facts.js';
+import { formatAmount, type Goal, type Measured } from './goal.js';
 import { createdAt, listedRecords, PAGE } from './listed-records.js';
-import { askOnce, startLoad, volleys, wire } from './load.js';
+import { requestJson, startLoad, loadSlice, rawRequest } from './load.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 
@@ -11,17 +11,17 @@ interface Page {
   readonly nextCursor?: string;
 }
 
-/** Measures pages at different places of a list over HTTP. */
+/** Measures the response time of pages at different positions of a list over HTTP. */
 export const recordPages: Goal = {
   name: 'G17',
   run: async (bench) => {
     const { database, records } = await listedRecords(bench);
     const { url } = await startApi(bench, database);
-    const [key] = await issueKeys(database, ['read'], [LARGEST]);
-    const ask = async (path: string): Promise<Page> => (await askOnce(url, key!, { method: 'GET', path })) as Page;
+    const [key] = await issueKeys(database, ['read'], [LARGEST_ORGANIZATION]);
+    const ask = async (path: string): Promise<Page> => (await requestJson(url, key!, { method: 'GET', path })) as Page;
     const load = await startLoad(bench);
     /** Returns the path of the second page of a list that begins at the n-th record. */
-    const after = async (n: number, filter: string): Promise<string> => {
+    const secondPagePath = async (n: number, filter: string): Promise<string> => {
       const list = `/v2/organization/threats?limit=${PAGE}&endDate=${new Date(createdAt(n, records)).toISOString()}${filter}`;
       const { nextCursor } = await ask(list);
       return `${list}&cursor=${nextCursor}`;
@@ -30,16 +30,16 @@ export const recordPages: Goal = {
     const filter = '&status=BLOCKED,APPROVED&assetType=URL,TWITTER';
     const places = [
       ['first', `/v2/organization/threats?limit=${PAGE}`],
-      ['middle', await after(middle, '')],
-      ['last', await after(2 * PAGE, '')],
-      ['second, of two statuses and two types', await after(records, filter)],
+      ['middle', await secondPagePath(middle, '')],
+      ['last', await secondPagePath(2 * PAGE, '')],
+      ['second, of two statuses and two types', await secondPagePath(records, filter)],
     ] as const;
     const lines: Measured[] = [];
     for (const [place, path] of places) {
       const { items } = await ask(path);
       requireEqual(`items of the ${place} page`, PAGE, items.length);
       const p50: number[] = [];
-      const slice = volleys(load, url, [wire(url, key!, { method: 'GET', path })], 1, (answers) =>
+      const slice = loadSlice(load, url, [rawRequest(url, key!, { method: 'GET', path })], 1, (answers) =>
         p50.push(answers.p50),
       );
       const { rounds, ms } = bench.sizes.schedule;
@@ -48,7 +48,7 @@ export const recordPages: Goal = {
       for (let round = 0; round < rounds; round += 1) await slice(ms);
       bench.say(`G17 ${place}: ${quartilesOf(p50).median.toFixed(1)} ms`);
       lines.push({
-        what: `a page of ${amount(PAGE)} of ${amount(records)} records over HTTP, ${place}`,
+        what: `a page of ${formatAmount(PAGE)} of ${formatAmount(records)} records over HTTP, ${place}`,
         against: '-',
         measured: quartilesOf(p50),
         unit: 'ms',

@@ -1,6 +1,6 @@
 import { requireEqual } from './equal.js';
-import { amount, type Bench, type Goal, measure, type Measured, rates } from './goal.js';
-import { askOnce, type Load, type Request, startLoad, volleys, wire } from './load.js';
+import { formatAmount, type Bench, type Goal, measure, type Measured, rates } from './goal.js';
+import { requestJson, type Load, type Request, startLoad, loadSlice, rawRequest } from './load.js';
 import type { Paired, Slice } from './paired.js';
 import { issueKeys, startApi, startPeer } from './services.js';
 
@@ -13,14 +13,14 @@ export const CONNECTIONS = 64;
 
 export interface Servers {
   readonly load: Load;
-  /** The API with the bench's routes. */
+  /** The URL of the API with the additional routes of the bench. */
   readonly service: string;
   readonly key: string;
-  /** The plain server. */
+  /** The URL of the peer. */
   readonly plain: string;
 }
 
-/** Starts the API with the bench's routes and the plain server on one database, each in a process, once per run. */
+/** Starts the API with the routes of the bench, the peer and the load generator, once per run. */
 export const startServers = (bench: Bench): Promise<Servers> =>
   bench.shared('servers', async () => {
     const database = await bench.database();
@@ -33,28 +33,33 @@ export const startServers = (bench: Bench): Promise<Servers> =>
     return { load: await startLoad(bench), service: url, key: key!, plain };
   });
 
-/** Records how busy the load generator is. If it is busier than the server, the figures are not those of the server. */
-export const watchGenerator = (bench: Bench, awake = false) => {
+/**
+ * Records how busy the load generator is. If it is busy all the time, the figures are those of the generator instead of
+ * the server.
+ */
+export const watchGenerator = (bench: Bench, busyWaits = false) => {
   let busiest = 0;
   const watched = (load: Load, url: string, requests: readonly string[], connections: number): Slice =>
-    volleys(load, url, requests, connections, ({ busy }) => (busiest = Math.max(busiest, busy)), awake);
+    loadSlice(load, url, requests, connections, ({ busy }) => (busiest = Math.max(busiest, busy)), busyWaits);
   const note = (paired: Paired): string => {
-    if (busiest > 0.95) bench.say(`The load generator was busy for ${amount(busiest * 100)} % of a core`);
+    if (busiest > 0.95) bench.say(`The load generator was busy for ${formatAmount(busiest * 100)} % of a core`);
     return `${rates(paired, 'per second')}; generator ${Math.round(busiest * 100)} % of a core`;
   };
   return { watched, note };
 };
 
-/** Compares a route with key, rate limit, validation and counting with `node:http` with the same work and response. */
+/**
+ * Compares a route with key, rate limit, validation and counting with bare `node:http` that returns the same response.
+ */
 export const routeOverhead: Goal = {
   name: 'G1',
   run: async (bench) => {
     const { load, service, key, plain } = await startServers(bench);
-    requireEqual('answers', await askOnce(plain, key, ECHO), await askOnce(service, key, ECHO));
+    requireEqual('responses', await requestJson(plain, key, ECHO), await requestJson(service, key, ECHO));
     const { watched, note } = watchGenerator(bench, true);
     const paired = await measure(bench, 'G1', {
-      base: watched(load, plain, [wire(plain, key, ECHO)], CONNECTIONS),
-      target: watched(load, service, [wire(service, key, ECHO)], CONNECTIONS),
+      base: watched(load, plain, [rawRequest(plain, key, ECHO)], CONNECTIONS),
+      target: watched(load, service, [rawRequest(service, key, ECHO)], CONNECTIONS),
     });
     const line: Measured = {
       what: 'an authenticated, validated route without a database',
@@ -71,15 +76,21 @@ export const routeOverhead: Goal = {
         const volley = {
           host: hostname,
           port: Number(port),
-          requests: [wire(url, key, ECHO)],
+          requests: [rawRequest(url, key, ECHO)],
           connections,
-          awake: true,
+          busyWaits: true,
         };
-        return load.fire({ ...volley, ms: bench.sizes.schedule.ms });
+        return load.run({ ...volley, ms: bench.sizes.schedule.ms });
       };
       const [base, target] = [await ask(plain), await ask(service)];
       const ms = (value: number): string => value.toFixed(2);
-      rows.push([connections, amount(target.perSecond), ms(target.p50), ms(target.p99), amount(base.perSecond)]);
+      rows.push([
+        connections,
+        formatAmount(target.perSecond),
+        ms(target.p50),
+        ms(target.p99),
+        formatAmount(base.perSecond),
+      ]);
     }
     const columns = ['connections', 'requests per second', 'p50, ms', 'p99, ms', 'bare node:http per second'];
     bench.keepGrowth({ what: 'The route of G1 by number of connections', columns, rows });

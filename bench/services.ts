@@ -28,8 +28,9 @@ export const temporaryFolder = async (bench: Bench): Promise<string> => {
 };
 
 /**
- * Starts an API as in production, but without the access log, and with limits that are checked but cannot be reached.
- * @param program `src/main.js`, or a program with more routes
+ * Starts an API with production settings, except that the access log is off and that the limits are too high to be
+ * reached.
+ * @param program `src/main.js`, or a program with additional routes
  */
 export const startApi = async (
   bench: Bench,
@@ -58,6 +59,7 @@ export const startApi = async (
   return { url, child };
 };
 
+/** Writes a sources file that is deleted at the end of the run. @returns its path */
 export const sourcesFile = async (bench: Bench, sources: unknown): Promise<string> => {
   const file = join(await temporaryFolder(bench), 'sources.json');
   await writeFile(file, JSON.stringify(sources));
@@ -73,21 +75,23 @@ const untilReady = async (url: string): Promise<void> => {
   throw new Error(`${url} did not become ready within 30 s`);
 };
 
-/** Opens the log of a database until the end of the run. */
+/** Opens the log of a database. It is closed at the end of the run. */
 export const openLog = async (bench: Bench, { url }: Database): Promise<EventLog> => {
   const log = await createPostgresLog(createPool(url, () => {}));
   bench.onEnd(() => log.close());
   return log;
 };
 
-/** Starts the plain server on a database. @returns its URL */
+/** Starts the peer (`peer-server.ts`) on a database. @returns its URL */
 export const startPeer = async (bench: Bench, { url }: Database): Promise<string> => {
   const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: url });
   bench.onEnd(() => peer.stop());
   return (peer.firstMessage as { url: string }).url;
 };
 
-/** Issues a key with these scopes for each organization, and waits until every instance has read the keys. */
+/**
+ * Issues a key with these scopes for each organization, and waits one second, until every instance has read the keys.
+ */
 export const issueKeys = async (
   database: Database,
   scopes: readonly Scope[],

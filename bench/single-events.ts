@@ -10,7 +10,7 @@ import { quantile, quartilesOf } from './statistics.js';
 export const PER_SECOND = 500;
 const SINGLE_TYPE = 'application/cloudevents+json';
 
-/** Returns the event of a threat that was created within the range of the bench. */
+/** Returns the body of an event: a blocked threat of the organization. */
 export const threatOf = (organization: string, id: string, n: number) => {
   const at = new Date(1_750_000_000_000 + n * 1_000).toISOString();
   const asset = { type: 'URL', content: `site-${n}.example` };
@@ -18,17 +18,17 @@ export const threatOf = (organization: string, id: string, n: number) => {
   return Buffer.from(JSON.stringify(cloudEvent(sent('ThreatStatusChanged', data, id))));
 };
 
-/** Called immediately for each acknowledgement. */
-export type OnAnswered = (id: string, token: string) => void;
+/** Called as soon as an event is acknowledged, with its id and the `Consistency-Token` of the response. */
+export type OnAcknowledged = (id: string, token: string) => void;
 
 /** Sends events at a constant rate. @returns the time of each acknowledgement by event id, in chronological order */
 export const sendSingly = async (
   { agent, url, key }: { readonly agent: Agent; readonly url: string; readonly key: string },
   { count, perSecond }: { readonly count: number; readonly perSecond: number },
   eventOf: (n: number) => readonly [id: string, event: Buffer],
-  onAnswered: OnAnswered = () => {},
+  onAcknowledged: OnAcknowledged = () => {},
 ): Promise<ReadonlyMap<string, number>> => {
-  const answered = new Map<string, number>();
+  const acknowledged = new Map<string, number>();
   const from = performance.now();
   const sending: Promise<unknown>[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -37,16 +37,16 @@ export const sendSingly = async (
     const [id, event] = eventOf(n);
     sending.push(
       post(agent, url, key, event, SINGLE_TYPE).then(({ token }) => {
-        answered.set(id, performance.now());
-        onAnswered(id, token);
+        acknowledged.set(id, performance.now());
+        onAcknowledged(id, token);
       }),
     );
   }
   await Promise.all(sending);
-  return answered;
+  return acknowledged;
 };
 
-/** Collects the delays of a goal, window by window. */
+/** Collects the delays of a goal in ms, window by window. */
 export class Delays {
   private readonly p50: number[] = [];
   private readonly p99: number[] = [];
@@ -56,15 +56,15 @@ export class Delays {
     private readonly goal: string,
   ) {}
 
-  note(delays: readonly number[]): void {
-    const [half, most] = [quantile(delays, 0.5), quantile(delays, 0.99)];
-    this.p50.push(half);
-    this.p99.push(most);
-    this.bench.say(`${this.goal}: half within ${half.toFixed(0)} ms, p99 ${most.toFixed(0)} ms`);
+  add(delays: readonly number[]): void {
+    const [p50, p99] = [quantile(delays, 0.5), quantile(delays, 0.99)];
+    this.p50.push(p50);
+    this.p99.push(p99);
+    this.bench.say(`${this.goal}: p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`);
   }
 
   get measured(): Pick<Line, 'measured' | 'note'> {
-    return { measured: quartilesOf(this.p99), note: `half within ${quantile(this.p50, 0.5).toFixed(0)} ms` };
+    return { measured: quartilesOf(this.p99), note: `p50 ${quantile(this.p50, 0.5).toFixed(0)} ms` };
   }
 }
 
@@ -74,25 +74,28 @@ export interface Reader {
   readonly key: string;
   /** The number of events that are sent. */
   readonly count: number;
-  /** Set by a client that acts on acknowledgements. */
-  onAnswered?: OnAnswered;
+  /** Set by a client that acts on each acknowledgement. */
+  onAcknowledged?: OnAcknowledged;
 }
 
 /**
- * Starts to wait for events.
- * @returns a function that waits for all events and returns the delay of each after its acknowledgement, in ms. Its
- *   parameter has the times of the acknowledgements by event id, in chronological order
+ * Starts to follow the events of an organization.
+ * @returns a function that waits until the client has seen all events, and returns the delay between the
+ *   acknowledgement of each event and its arrival, in ms. Its parameter maps event ids to the times of their
+ *   acknowledgements, in chronological order
  */
-export type Follow = (reader: Reader) => Promise<(answered: ReadonlyMap<string, number>) => Promise<number[]>>;
+export type StartFollowing = (
+  reader: Reader,
+) => Promise<(acknowledged: ReadonlyMap<string, number>) => Promise<number[]>>;
 
 /**
- * Measures the delays from the acknowledgement of single events until a client sees them. Each window is a series of
- * events of one organization.
+ * Measures the delays between the acknowledgements of single events and their arrival at a client. Each window is a
+ * series of events of one organization.
  */
 export const measureDelays = async (
   bench: Bench,
   goal: string,
-  follow: Follow,
+  follow: StartFollowing,
 ): Promise<Pick<Line, 'measured' | 'note'>> => {
   const database = await bench.database();
   const { url } = await startApi(bench, database);
@@ -114,8 +117,8 @@ export const measureDelays = async (
       return [id, threatOf(organization, id, n)];
     };
     const sender = { agent, url, key: ingest! };
-    const answered = await sendSingly(sender, { count, perSecond: PER_SECOND }, eventOf, reader.onAnswered);
-    delays.note(await delaysOf(answered));
+    const acknowledged = await sendSingly(sender, { count, perSecond: PER_SECOND }, eventOf, reader.onAcknowledged);
+    delays.add(await delaysOf(acknowledged));
   }
   agent.destroy();
   return delays.measured;

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { LANES } from '../projections/registry.js';
 import { storedEvents, upstreamEvents } from './events.js';
-import { amount, type Goal } from './goal.js';
+import { formatAmount, type Goal } from './goal.js';
 import { project } from './log-work.js';
 import { openLog } from './services.js';
 
@@ -12,21 +12,21 @@ const MB = 1024 * 1024;
 interface Sizes {
   readonly log: number;
   readonly readModels: number;
-  /** Write-ahead log since the cluster was created. */
+  /** Write-ahead log written since the cluster was created. */
   readonly wal: number;
 }
 
 /** Returns the sizes in bytes. */
 const sizesOf = async (pool: Pool): Promise<Sizes> => {
-  const of = (schema: string): string =>
+  const sizeOf = (schema: string): string =>
     `(select sum(pg_total_relation_size(c.oid)) from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = '${schema}' and c.relkind = 'r')::float8`;
   const { rows } = await pool.query<Sizes>(`
-    select ${of('log')} as log, ${of('read')} as "readModels", (pg_current_wal_lsn() - '0/0')::float8 as wal`);
+    select ${sizeOf('log')} as log, ${sizeOf('read')} as "readModels", (pg_current_wal_lsn() - '0/0')::float8 as wal`);
   return rows[0]!;
 };
 
-/** Returns the largest tables with their bytes per event, indexes included, and the share of their indexes. */
+/** Returns the eight largest tables: bytes per event including the indexes, and the share of the indexes. */
 const tablesOf = async (pool: Pool, events: number): Promise<(string | number)[][]> => {
   const { rows } = await pool.query<{ name: string; bytes: number; indexes: number }>(`
     select n.nspname || '.' || c.relname as name, pg_total_relation_size(c.oid)::float8 as bytes,
@@ -72,8 +72,8 @@ export const sizing: Goal = {
       const sizes = await sizesOf(pool);
       const grown = events - before.events;
       rows.push([
-        amount(events),
-        amount((sizes.log + sizes.readModels) / MB),
+        formatAmount(events),
+        formatAmount((sizes.log + sizes.readModels) / MB),
         Math.round((sizes.log - before.log) / grown),
         Math.round((sizes.readModels - before.readModels) / grown),
         Math.round((sizes.wal - before.wal) / grown),

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { Appending, Filling } from './appender.js';
+import type { AppendOptions, FillOptions } from './appender.js';
 import type { Bench } from './goal.js';
 import type { Slice } from './paired.js';
-import { askChild, startChild } from './process.js';
+import { sendToChild, startChild } from './process.js';
 
-/** A process that appends with the adapter or the bare client. */
+/** A process that appends events with the adapter or with the bare client. */
 interface Appender {
-  /** Slices of `lots` concurrent batches of `lot` appends. */
-  readonly appending: (lots: number, lot?: number) => Slice;
+  /** Returns a slice of `batches` concurrent batches of `batchSize` appends. Default: batches of one append. */
+  readonly appendSlice: (batches: number, batchSize?: number) => Slice;
   /** Writes events of another application to the same store. */
   readonly fill: (foreign: number) => Promise<unknown>;
 }
@@ -20,12 +20,12 @@ export const startAppender = async (
 ): Promise<Appender> => {
   const child = await startChild('bench/appender.js', [kind, url, prefix, randomBytes(4).toString('hex')]);
   bench.onEnd(() => child.stop());
-  const ask = (asked: Appending | Filling): Promise<number> => askChild(child, asked);
+  const send = (request: AppendOptions | FillOptions): Promise<number> => sendToChild(child, request);
   return {
-    appending:
-      (lots, lot = 1) =>
+    appendSlice:
+      (batches, batchSize = 1) =>
       (ms) =>
-        ask({ lots, lot, ms }),
-    fill: (foreign) => ask({ foreign }),
+        send({ batches, batchSize, ms }),
+    fill: (foreign) => send({ foreign }),
   };
 };

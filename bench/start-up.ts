@@ -21,7 +21,7 @@ interface Started {
   readonly seconds: number;
 }
 
-/** Starts everything as `npm start` does, and waits until the API says that it is ready. */
+/** Starts all processes like `npm start`, and waits until the API is ready. */
 const startAll = async (dataDir: string, sources: string, uid: number | undefined): Promise<Started> => {
   const port = await freePort();
   const env = { ...process.env, DATABASE_URL: '', DATA_DIR: dataDir, PORT: String(port), SOURCES_FILE: sources };
@@ -34,21 +34,21 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
     stdio: ['ignore', 'ignore', 'pipe'],
     ...(uid !== undefined && { uid, gid: uid }),
   });
-  let said = '';
+  let errorOutput = '';
   let failed: Error | undefined;
   child.on('error', (error) => (failed = error));
-  child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (errorOutput += text));
   while (performance.now() - from < TIMEOUT_MS) {
     const response = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
     if (response?.status === 200) return { process: child, seconds: (performance.now() - from) / 1000 };
     if (failed !== undefined)
       throw new Error(
-        `${process.execPath} cannot be run by this user: ${failed.message}; install it where all can enter`,
+        `${process.execPath} cannot be started: ${failed.message}. Install Node in a folder that every user can enter`,
       );
     if (child.exitCode !== null) break;
     await sleep(10);
   }
-  throw new Error(`"start" was not ready within ${TIMEOUT_MS / 1000} s: ${said}`);
+  throw new Error(`"start" was not ready within ${TIMEOUT_MS / 1000} s: ${errorOutput}`);
 };
 
 /** Kills all processes and the database, like a power cut. */
@@ -85,7 +85,7 @@ const roundOf = async (bench: Bench, uid: number | undefined): Promise<{ fresh: 
   }
 };
 
-/** The time from an empty folder to ready, and again after everything was killed, in seconds. */
+/** Measures the seconds from a start until the service is ready: on an empty folder, and again after a kill. */
 export const startUp: Goal = {
   name: 'G7',
   run: async (bench) => {

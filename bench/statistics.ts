@@ -7,7 +7,7 @@ export interface Quartiles {
 
 /** Returns a quantile, interpolated linearly between two values. */
 export const quantile = (values: readonly number[], fraction: number): number => {
-  if (values.length === 0) throw new RangeError('There is no quantile of nothing');
+  if (values.length === 0) throw new RangeError('An empty set has no quantiles');
   const sorted = [...values].sort((a, b) => a - b);
   const place = (sorted.length - 1) * fraction;
   const below = sorted[Math.floor(place)]!;

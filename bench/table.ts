@@ -1,5 +1,6 @@
 import type { Growth, Line } from './goal.js';
 
+/** Whether the median of a line reaches the mark; false without a mark. */
 export const isMet = ({ measured, more = true }: Line, mark: number | undefined): boolean =>
   mark !== undefined && (more ? measured.median >= mark : measured.median <= mark);
 
@@ -10,7 +11,7 @@ const verdict = (line: Line): string => {
 };
 
 /** Formats a value with three significant digits. */
-export const short = (value: number): string => {
+export const formatFigure = (value: number): string => {
   const magnitude = Math.abs(value);
   if (magnitude >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString('en-US');
   return value.toFixed(magnitude >= 10 ? 1 : 2);
@@ -35,10 +36,10 @@ export const goalsTable = (lines: readonly Line[]): string =>
         goal,
         what,
         against,
-        `${short(must)}${unitOf}`,
-        aim === undefined ? '' : `${short(aim)}${unitOf}`,
-        `${short(measured.median)}${unitOf}`,
-        `${short(measured.lower)} – ${short(measured.upper)}`,
+        `${formatFigure(must)}${unitOf}`,
+        aim === undefined ? '' : `${formatFigure(aim)}${unitOf}`,
+        `${formatFigure(measured.median)}${unitOf}`,
+        `${formatFigure(measured.lower)} – ${formatFigure(measured.upper)}`,
         verdict(line),
         note,
       ];

@@ -9,12 +9,12 @@ import { MEASURE } from '../src/events/measure.js';
 import { OUTCOME } from '../src/read-models/takedown-outcome.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
-import { DAYS, FIRST_DAY, LARGEST, TYPES, zipfBounds } from './facts.js';
-import { amount, type Bench, type Goal, measure } from './goal.js';
+import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION, TYPES, zipfBounds } from './facts.js';
+import { formatAmount, type Bench, type Goal, measure } from './goal.js';
 import { RANGES } from './metrics-work.js';
-import { oneAfterAnother } from './paired.js';
+import { sequentially } from './paired.js';
 
-/** Takedowns of other organizations per takedown of the largest organization, as if there were a hundred. */
+/** The number of takedowns of other organizations per takedown of the largest organization. */
 const OTHERS = 4;
 
 /** Creates takedowns over a thousand days. Half of them were completed, each within a month. */
@@ -34,7 +34,7 @@ const fill = async ({ pool }: Database, own: number): Promise<void> => {
      ) drawn`,
     [
       own,
-      LARGEST,
+      LARGEST_ORGANIZATION,
       TYPES,
       zipfBounds(TYPES.length),
       [
@@ -44,7 +44,7 @@ const fill = async ({ pool }: Database, own: number): Promise<void> => {
         OUTCOME.retracted,
       ],
       FIRST_DAY * MS_PER_DAY,
-      DAYS * MS_PER_DAY,
+      DAY_COUNT * MS_PER_DAY,
     ],
   );
   await pool.query(`
@@ -64,7 +64,7 @@ const fill = async ({ pool }: Database, own: number): Promise<void> => {
     await pool.query(`vacuum analyze ${table}`);
 };
 
-/** The same statistics from a table that has only a primary key. */
+/** Computes the same statistics from a table that has only a primary key. */
 const PLAIN_STATISTICS = {
   name: 'plain-takedown-statistics',
   text: `
@@ -88,14 +88,14 @@ interface Plain {
   readonly times: readonly (readonly [type: string | null, n: number, times: readonly number[]])[];
 }
 
-type Asked = (typeof RANGES)[keyof typeof RANGES];
+type MetricsRange = (typeof RANGES)[keyof typeof RANGES];
 
-const askPlain = async ({ pool }: Database, { from, to }: Asked): Promise<Plain> =>
-  (await pool.query<Plain>({ ...PLAIN_STATISTICS, values: [LARGEST, from, to] })).rows[0]!;
+const askPlain = async ({ pool }: Database, { from, to }: MetricsRange): Promise<Plain> =>
+  (await pool.query<Plain>({ ...PLAIN_STATISTICS, values: [LARGEST_ORGANIZATION, from, to] })).rows[0]!;
 
-const askService = async ({ pool }: Database, range: Asked): Promise<TakedownStatistics> => {
+const askService = async ({ pool }: Database, range: MetricsRange): Promise<TakedownStatistics> => {
   const handler = new GetTakedownStatisticsHandler(new MetricsQueries(pool));
-  return (await handler.execute(new GetTakedownStatistics(LARGEST, range, undefined))).result;
+  return (await handler.execute(new GetTakedownStatistics(LARGEST_ORGANIZATION, range, undefined))).result;
 };
 
 const timesOf = ({ median, p90, p99, longest }: TakedownStatistics['timeToTakedown']['byType'][number]) => [
@@ -122,7 +122,7 @@ const asPlain = ({ completed, open, canceled, retracted, timeToTakedown }: Taked
 const filledTakedowns = (bench: Bench, own: number): Promise<Database> =>
   bench.shared(`${own} takedowns`, async () => {
     const database = await bench.database();
-    bench.say(`Fills a database with ${amount(own * (1 + OTHERS))} takedowns`);
+    bench.say(`Fills a database with ${formatAmount(own * (1 + OTHERS))} takedowns`);
     await fill(database, own);
     return database;
   });
@@ -143,8 +143,8 @@ export const takedownStatistics: Goal = {
       const plain = { outcomes, times: times.map((each) => JSON.stringify(each)).sort() };
       requireEqual('statistics', plain, asPlain(await askService(database, range)));
       const paired = await measure(bench, `G3f ${name}`, {
-        base: oneAfterAnother(() => askPlain(database, range)),
-        target: oneAfterAnother(() => askService(database, range)),
+        base: sequentially(() => askPlain(database, range)),
+        target: sequentially(() => askService(database, range)),
       });
       const ms = {
         lower: 1000 / paired.target.upper,
@@ -152,7 +152,7 @@ export const takedownStatistics: Goal = {
         upper: 1000 / paired.target.lower,
       };
       lines.push({
-        what: `statistics of ${amount(own)} takedowns, ${name}`,
+        what: `statistics of ${formatAmount(own)} takedowns, ${name}`,
         against: '-',
         measured: ms,
         unit: 'ms',

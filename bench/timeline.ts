@@ -8,17 +8,17 @@ import type { Timeline } from '../src/metrics/timeline/timeline.dto.js';
 import { MEASURE } from '../src/events/measure.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
-import { LARGEST, PLAIN_FACTS } from './facts.js';
+import { LARGEST_ORGANIZATION, PLAIN_FACTS } from './facts.js';
 import { type Goal, measure, type Measured, perQuery } from './goal.js';
-import { filled, RANGES } from './metrics-work.js';
-import { oneAfterAnother } from './paired.js';
+import { filledDatabase, RANGES } from './metrics-work.js';
+import { sequentially } from './paired.js';
 
 const ask = async ({ pool }: Database, range: Range, interval: Interval): Promise<Timeline> => {
   const handler = new GetTimelineHandler(new MetricsQueries(pool), new TimeSlices());
-  return (await handler.execute(new GetTimeline(LARGEST, range, undefined, interval))).result;
+  return (await handler.execute(new GetTimeline(LARGEST_ORGANIZATION, range, undefined, interval))).result;
 };
 
-/** One pass over the covering index, grouped by day; the days are then grouped by interval. */
+/** Counts in one pass over the covering index, grouped by day, and groups the days by interval. */
 const PLAIN_TIMELINE = {
   name: 'plain-timeline',
   text: `
@@ -36,7 +36,7 @@ const PLAIN_TIMELINE = {
 type PlainCounts = readonly (readonly [start: number, measure: number, type: string, n: number])[];
 
 const askPlain = async ({ pool }: Database, { from, to }: Range, interval: Interval): Promise<PlainCounts> => {
-  const values = [LARGEST, '', from, to, interval];
+  const values = [LARGEST_ORGANIZATION, '', from, to, interval];
   return (await pool.query<{ counts: PlainCounts }>({ ...PLAIN_TIMELINE, values })).rows[0]!.counts;
 };
 
@@ -47,7 +47,7 @@ const FIELDS = [
   [MEASURE.takedownCompleted, 'takedownsCompleted'],
 ] as const;
 
-/** Returns the counts of either variant as text, to compare them. */
+/** Converts counts to sorted text, so that the results of both variants can be compared. */
 const lines = (counts: readonly (readonly [start: number, what: string, n: number])[]): string[] =>
   counts.map((count) => count.join(' ')).sort();
 
@@ -75,19 +75,19 @@ const ASKED = [
   ['all time', 'day'],
 ] as const;
 
-/** Compares the timeline of the largest organization with a GROUP BY over a covering index that counts the same. */
+/** Compares the timeline of the largest organization with a GROUP BY over a covering index. */
 export const timeline: Goal = {
   name: 'G3e',
   run: async (bench) => {
-    const database = await filled(bench, bench.sizes.facts);
+    const database = await filledDatabase(bench, bench.sizes.facts);
     const measured: Measured[] = [];
     for (const [name, interval] of ASKED) {
       const range = RANGES[name];
       const plain = await askPlain(database, range, interval);
       requireEqual('timeline', plainLines(plain, range), linesOf(await ask(database, range, interval)));
       const paired = await measure(bench, `G3e ${name} by ${interval}`, {
-        base: oneAfterAnother(() => askPlain(database, range, interval)),
-        target: oneAfterAnother(() => ask(database, range, interval)),
+        base: sequentially(() => askPlain(database, range, interval)),
+        target: sequentially(() => ask(database, range, interval)),
       });
       measured.push({
         what: `timeline of the largest organization, ${name} by ${interval}`,

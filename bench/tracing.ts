@@ -4,19 +4,19 @@ import { createServer } from 'node:http';
 import { CONNECTIONS, ECHO, startServers, watchGenerator } from './route-overhead.js';
 import { type Bench, type Goal, measure } from './goal.js';
 import { residentMegabytes } from './idle-memory.js';
-import { wire } from './load.js';
+import { rawRequest } from './load.js';
 import type { Slice } from './paired.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 
-/** Returns the share of requests that are traced: all in a smoke run, which has too few requests. */
+/** Returns the share of requests that are traced: 1 %, or all in a smoke run, which has too few requests to sample. */
 const shareOf = ({ sizes }: Bench): number => (sizes.quick ? 1 : 0.01);
 
 /** Starts a collector that accepts spans and discards them. */
 const startCollector = async (bench: Bench) => {
-  const taken = { bytes: 0 };
+  const received = { bytes: 0 };
   const server = createServer((request, response) => {
-    request.on('data', (chunk: Buffer) => (taken.bytes += chunk.length));
+    request.on('data', (chunk: Buffer) => (received.bytes += chunk.length));
     request.on('end', () => response.end());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,7 +24,7 @@ const startCollector = async (bench: Bench) => {
     server.closeAllConnections();
     server.close();
   });
-  return { taken, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` };
+  return { received, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` };
 };
 
 /** Returns the user and system time of a process, in ms. The kernel counts in hundredths of a second. */
@@ -32,28 +32,28 @@ const processorTime = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
     .split(' ');
-  // utime and stime, by their index after the name of the process.
+  // The fields utime and stime, by their index after the name of the process.
   return (Number(fields[11]) + Number(fields[12])) * 10;
 };
 
-/** Adds the processor time to a slice, because it is more reliable than the throughput on a busy machine. */
-const chargeable = (slice: Slice, pid: number) => {
+/** Also measures the processor time of a slice, which is more reliable than the throughput on a busy machine. */
+const withProcessorTime = (slice: Slice, pid: number) => {
   let requests = 0;
-  let spent = 0;
+  let processorMs = 0;
   return {
     slice: async (ms: number): Promise<number> => {
       const before = processorTime(pid);
       const perSecond = await slice(ms);
-      spent += processorTime(pid) - before;
+      processorMs += processorTime(pid) - before;
       requests += (perSecond * ms) / 1_000;
       return perSecond;
     },
     /** Returns the processor time per request, in µs. */
-    charge: () => (spent * 1_000) / requests,
+    microsecondsPerRequest: () => (processorMs * 1_000) / requests,
   };
 };
 
-/** Compares the route of G1, with a trace of one request in a hundred, with the same route without traces. */
+/** Compares the route of G1 with tracing of one request in a hundred with the route without tracing. */
 export const tracing: Goal = {
   name: 'G1t',
   run: async (bench) => {
@@ -71,29 +71,29 @@ export const tracing: Goal = {
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const { watched, note } = watchGenerator(bench, true);
     const measured = [off, on].map(({ url, child }) => {
-      const slice = watched(load, url, [wire(url, key!, ECHO)], CONNECTIONS);
-      return chargeable(slice, child.process.pid!);
+      const slice = watched(load, url, [rawRequest(url, key!, ECHO)], CONNECTIONS);
+      return withProcessorTime(slice, child.process.pid!);
     });
     const paired = await measure(bench, 'G1t', { base: measured[0]!.slice, target: measured[1]!.slice });
-    const [offUs, onUs] = measured.map(({ charge }) => charge().toFixed(1));
+    const [offUs, onUs] = measured.map(({ microsecondsPerRequest }) => microsecondsPerRequest().toFixed(1));
     const [without, with_] = [
       await residentMegabytes(off.child.process.pid!),
       await residentMegabytes(on.child.process.pid!),
     ];
     await on.child.stop();
-    if (collector.taken.bytes === 0) throw new Error('The collector got no spans');
+    if (collector.received.bytes === 0) throw new Error('The collector got no spans');
     const what = `with a trace of ${share * 100} % of the requests`;
     return [
       {
         what: `the route of G1 ${what}`,
-        against: 'the same without traces',
+        against: 'the route without tracing',
         measured: paired.ratio,
         must: 0.95,
         note: `${note(paired)}; ${onUs} against ${offUs} µs of processor time per request`,
       },
       {
         what: `memory afterwards, ${what}`,
-        against: 'the same without traces',
+        against: 'the API without tracing',
         measured: quartilesOf([with_ - without]),
         unit: 'MB',
         must: 30,

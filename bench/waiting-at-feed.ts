@@ -1,20 +1,18 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LARGEST } from './facts.js';
+import { LARGEST_ORGANIZATION } from './facts.js';
 import type { Goal } from './goal.js';
 import { residentMegabytes } from './idle-memory.js';
 import { listedRecords } from './listed-records.js';
-import { startLoad, volleys, wire } from './load.js';
+import { startLoad, loadSlice, rawRequest } from './load.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 
 const WAITING = 2_000;
-const OF_ORGANIZATION = 50;
+const PER_ORGANIZATION = 50;
 const SETTLED_MS = 2_000;
 
-/**
- * Measures how two thousand long polls of the feed affect the memory of the process and the latency of other requests.
- */
+/** Measures how 2,000 long polls of the feed affect the memory of the process and the latency of other requests. */
 export const waitingAtFeed: Goal = {
   name: 'G18c',
   run: async (bench) => {
@@ -22,15 +20,15 @@ export const waitingAtFeed: Goal = {
     const { url, child } = await startApi(bench, database);
     const { quick } = bench.sizes;
     const waiting = quick ? 200 : WAITING;
-    const owners = Array.from({ length: waiting / OF_ORGANIZATION }, (_, n) => `waits-${n}`);
+    const owners = Array.from({ length: waiting / PER_ORGANIZATION }, (_, n) => `waits-${n}`);
     const keys = await issueKeys(database, ['read'], owners);
-    const [other] = await issueKeys(database, ['read'], [LARGEST]);
+    const [other] = await issueKeys(database, ['read'], [LARGEST_ORGANIZATION]);
     const load = await startLoad(bench);
     const p99: number[] = [];
-    const request = wire(url, other!, { method: 'GET', path: '/v2/organization/takedowns?limit=10' });
-    const others = volleys(load, url, [request], 4, (answers) => p99.push(answers.p99));
+    const request = rawRequest(url, other!, { method: 'GET', path: '/v2/organization/takedowns?limit=10' });
+    const others = loadSlice(load, url, [request], 4, (answers) => p99.push(answers.p99));
     const { ms } = bench.sizes.schedule;
-    /** Opens `count` long polls, and closes them once `during` has ended. */
+    /** Opens `count` long polls, calls `during`, and closes the long polls. */
     const whileWaiting = async (count: number, during: () => Promise<void>): Promise<void> => {
       const agent = new Agent({ maxSockets: Infinity });
       const requests = Array.from({ length: count }, (_, n) =>
@@ -40,8 +38,8 @@ export const waitingAtFeed: Goal = {
         }).on('error', () => {}),
       );
       for (const each of requests)
-        each.on('response', (answer) => {
-          if (answer.statusCode !== 200) throw new Error(`A long poll got status ${answer.statusCode}`);
+        each.on('response', (response) => {
+          if (response.statusCode !== 200) throw new Error(`A long poll got status ${response.statusCode}`);
         });
       await sleep(quick ? 500 : SETTLED_MS);
       await during();
@@ -71,7 +69,7 @@ export const waitingAtFeed: Goal = {
     return [
       {
         what: `${what}: memory`,
-        against: 'the process before them',
+        against: 'the process before the long polls',
         measured: quartilesOf(megabytes),
         unit: 'MB',
         must: 40,
@@ -79,7 +77,7 @@ export const waitingAtFeed: Goal = {
       },
       {
         what: `${what}: p99 of other requests`,
-        against: 'other requests without them',
+        against: 'other requests without long polls',
         measured: quartilesOf(times),
         unit: '×',
         must: 2,

@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Bench } from './goal.js';
 
-/** Accepts deliveries as fast as Node can, and counts them. */
+/** A webhook receiver that accepts all deliveries immediately, and counts requests and records. */
 export class WebhookReceiver {
   requests = 0;
   records = 0;
   url = '';
-  /** Called for each delivery that has arrived. */
+  /** Called with the body of each delivery. */
   onDelivery: (body: Buffer) => void = () => {};
 
   static async start(bench: Bench): Promise<WebhookReceiver> {

@@ -7,7 +7,7 @@ import { Pool as Undici } from 'undici';
 import { sentThreat, stored } from '../test/support/upstream.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
-import { amount, type Bench, type Goal, measure, type Measured } from './goal.js';
+import { formatAmount, type Bench, type Goal, measure, type Measured } from './goal.js';
 import { inParallel, type Slice } from './paired.js';
 import { type Child, startChild } from './process.js';
 import { issueKeys, openLog, startApi, temporaryFolder } from './services.js';
@@ -19,8 +19,8 @@ const ENDPOINTS = 10;
 
 const names = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 
-/** The service with a delivery process, and the receiver of its webhooks. */
-interface Stage {
+/** The service with webhooks, and their receiver. */
+interface Setup {
   readonly bench: Bench;
   readonly database: Database;
   readonly url: string;
@@ -28,7 +28,7 @@ interface Stage {
   startDeliveries(): Promise<Child>;
 }
 
-const open = async (bench: Bench): Promise<Stage> => {
+const open = async (bench: Bench): Promise<Setup> => {
   const database = await bench.database();
   const keyFile = join(await temporaryFolder(bench), 'master-key');
   await writeFile(keyFile, `${randomBytes(32).toString('base64')}\n`);
@@ -46,36 +46,39 @@ const open = async (bench: Bench): Promise<Stage> => {
   return { bench, database, url, receiver, startDeliveries };
 };
 
-/** Creates `each` endpoints per organization, from the beginning of the feed. @returns a function that deletes them */
+/**
+ * Creates `each` endpoints per organization that start at the beginning of the feed.
+ * @returns a function that deletes them
+ */
 const createEndpoints = async (
-  { database, url, receiver }: Stage,
+  { database, url, receiver }: Setup,
   organizations: readonly string[],
   { each, batch }: { each: number; batch: number },
 ): Promise<() => Promise<void>> => {
   const keys = await issueKeys(database, ['read', 'write'], organizations);
-  const made: { key: string; id: string }[] = [];
+  const created: { key: string; id: string }[] = [];
   const call = async (method: string, path: string, key: string, body?: object): Promise<{ id: string }> => {
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-    const answer = await fetch(`${url}/v2/organization/webhooks${path}`, {
+    const response = await fetch(`${url}/v2/organization/webhooks${path}`, {
       method,
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw new Error(`${method} webhooks answered ${answer.status}: ${await answer.text()}`);
-    return (await answer.json()) as { id: string };
+    if (!response.ok) throw new Error(`${method} webhooks returned ${response.status}: ${await response.text()}`);
+    return (await response.json()) as { id: string };
   };
   for (const key of keys)
     for (let n = 0; n < each; n += 1) {
       const { id } = await call('POST', '', key, { url: receiver.url, batch, from: 'beginning' });
-      made.push({ key, id });
+      created.push({ key, id });
     }
   return async () => {
-    for (const { key, id } of made) await call('DELETE', `/${id}`, key);
+    for (const { key, id } of created) await call('DELETE', `/${id}`, key);
   };
 };
 
 /** Appends threats to the log, and waits until the feed contains them. */
-const fill = async ({ bench, database }: Stage, organizations: readonly string[], records: number): Promise<void> => {
+const fill = async ({ bench, database }: Setup, organizations: readonly string[], records: number): Promise<void> => {
   const log = await openLog(bench, database);
   const asset = { type: 'URL', content: 'phishing.example' };
   for (const organization of organizations)
@@ -90,12 +93,12 @@ const fill = async ({ bench, database }: Stage, organizations: readonly string[]
 };
 
 /** Measures the time from the acknowledgement of an event to its delivery to an endpoint. */
-const latency = async (stage: Stage): Promise<Measured> => {
-  const { bench, database, url, receiver } = stage;
+const latency = async (setup: Setup): Promise<Measured> => {
+  const { bench, database, url, receiver } = setup;
   const organizations = names('receiver', ENDPOINTS);
-  const deleteAll = await createEndpoints(stage, organizations, { each: 1, batch: 1 });
+  const deleteAll = await createEndpoints(setup, organizations, { each: 1, batch: 1 });
   const [ingest] = await issueKeys(database, ['ingest'], [undefined]);
-  const deliveries = await stage.startDeliveries();
+  const deliveries = await setup.startDeliveries();
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
   const { quick } = bench.sizes;
   const [windows, seconds] = quick ? [1, 0.5] : [6, 4];
@@ -104,24 +107,24 @@ const latency = async (stage: Stage): Promise<Measured> => {
   receiver.onDelivery = (body) =>
     void seen.set((JSON.parse(body.toString()) as { subject: string }).subject, performance.now());
   let n = 0;
-  /** @returns the delay of each event, in ms */
-  const tell = async (count: number): Promise<number[]> => {
-    const answered = await sendSingly({ agent, url, key: ingest! }, { count, perSecond: PER_SECOND }, () => {
+  /** Sends events and waits for their deliveries. @returns the delay of each event, in ms */
+  const sendWindow = async (count: number): Promise<number[]> => {
+    const acknowledged = await sendSingly({ agent, url, key: ingest! }, { count, perSecond: PER_SECOND }, () => {
       const id = `t-${(n += 1)}`;
       return [id, threatOf(organizations[n % ENDPOINTS]!, id, n)];
     });
     for (const until = performance.now() + 30_000; performance.now() < until; await sleep(10))
-      if ([...answered.keys()].every((id) => seen.has(id))) break;
+      if ([...acknowledged.keys()].every((id) => seen.has(id))) break;
     requireEqual(
-      'was delivered',
-      [...answered.keys()].sort(),
-      [...answered.keys()].filter((id) => seen.has(id)).sort(),
+      'delivered events',
+      [...acknowledged.keys()].sort(),
+      [...acknowledged.keys()].filter((id) => seen.has(id)).sort(),
     );
-    return [...answered].map(([id, at]) => Math.max(0, seen.get(id)! - at));
+    return [...acknowledged].map(([id, at]) => Math.max(0, seen.get(id)! - at));
   };
-  await tell(ENDPOINTS);
+  await sendWindow(ENDPOINTS);
   for (let window = 0; window < windows!; window += 1) {
-    delays.note(await tell(Math.round(PER_SECOND * seconds!)));
+    delays.add(await sendWindow(Math.round(PER_SECOND * seconds!)));
   }
   agent.destroy();
   await deleteAll();
@@ -154,25 +157,25 @@ interface Rate {
 
 /** Compares the delivery rate of a backlog with bare POST requests of the same bodies over as many connections. */
 const rateOf = async (
-  stage: Stage,
+  setup: Setup,
   { goal, what, unit, must, organizations, each, batch, records }: Rate,
 ): Promise<Measured> => {
-  const { bench, receiver } = stage;
+  const { bench, receiver } = setup;
   const owners = names(goal.toLowerCase(), organizations);
-  await fill(stage, owners, records);
+  await fill(setup, owners, records);
   let body: Buffer = Buffer.alloc(0);
   receiver.onDelivery = (one) => void (body = one);
-  const deleteAll = await createEndpoints(stage, owners, { each, batch });
+  const deleteAll = await createEndpoints(setup, owners, { each, batch });
   const first = receiver.records;
-  const deliveries = await stage.startDeliveries();
+  const deliveries = await setup.startDeliveries();
   while (body.length === 0) await sleep(10);
   receiver.onDelivery = () => {};
   const connections = organizations * each;
   const client = new Undici(receiver.url, { connections, pipelining: 1 });
   const headers = { 'content-type': 'application/cloudevents-batch+json' };
   const bare = inParallel(connections, async () => {
-    const answer = await client.request({ method: 'POST', path: '/', headers, body });
-    await answer.body.dump();
+    const response = await client.request({ method: 'POST', path: '/', headers, body });
+    await response.body.dump();
   });
   const delivered: Slice = async (ms) => {
     deliveries.process.kill('SIGCONT');
@@ -201,11 +204,11 @@ const rateOf = async (
   return {
     goal,
     what,
-    against: 'bare posts of undici',
+    against: 'bare POST requests of undici',
     measured: target,
     unit: `${unit}/s`,
     must,
-    note: `${amount(target.median)} against ${amount(peer.median)} per second: ${ratio.median.toPrecision(2)} of it`,
+    note: `${formatAmount(target.median)} against ${formatAmount(peer.median)} per second: ratio ${ratio.median.toPrecision(2)}`,
   };
 };
 
@@ -213,11 +216,11 @@ const rateOf = async (
 export const webhooks: Goal = {
   name: 'G19',
   run: async (bench) => {
-    const stage = await open(bench);
+    const setup = await open(bench);
     const { quick } = bench.sizes;
-    const lines = [await latency(stage)];
+    const lines = [await latency(setup)];
     lines.push(
-      await rateOf(stage, {
+      await rateOf(setup, {
         goal: 'G19b',
         what: 'requests to 64 webhooks of 8 organizations with a backlog',
         unit: 'requests',
@@ -227,7 +230,7 @@ export const webhooks: Goal = {
         batch: 1,
         records: quick ? 100 : 1_000,
       }),
-      await rateOf(stage, {
+      await rateOf(setup, {
         goal: 'G19c',
         what: 'records in batches of 100 to 10 webhooks of 2 organizations with a backlog',
         unit: 'records',

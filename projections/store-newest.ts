@@ -13,7 +13,7 @@ type Arrays<Types extends Columns> = {
 interface StoreOptions<Types extends Columns, Returned extends Declarations> {
   readonly key: readonly (keyof Types & string)[];
   /** The columns that determine which of two rows is newer. Default: version, then event id. */
-  readonly by?: string;
+  readonly orderBy?: string;
   /** The column of a parameter. Default: the name of the parameter in snake case. */
   readonly names?: { readonly [Name in keyof Types]?: string };
   /** The columns to return from each stored row. Default: none. */
@@ -21,14 +21,14 @@ interface StoreOptions<Types extends Columns, Returned extends Declarations> {
 }
 
 /**
- * Creates a statement that stores rows unless the table has newer ones.
+ * Creates a statement that stores rows, except those of which the table has a newer version.
  * @param columns the types of the columns; each parameter of the statement is an array
  */
 export const storeNewest = <const Types extends Columns, const Returned extends Declarations = Record<never, never>>(
   name: string,
   table: string,
   columns: Types,
-  { key, by = 'version, event_id', names = {}, returning }: StoreOptions<Types, Returned>,
+  { key, orderBy = 'version, event_id', names = {}, returning }: StoreOptions<Types, Returned>,
 ): Statement<Arrays<Types>, Returned> => {
   const nameOf = (field: string): string =>
     names[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -40,8 +40,8 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
   const changes = fields
     .filter((field) => !key.includes(field))
     .map((field) => `${nameOf(field)} = excluded.${nameOf(field)}`);
-  const of = (row: string): string =>
-    `(${by
+  const orderOf = (row: string): string =>
+    `(${orderBy
       .split(', ')
       .map((column) => `${row}.${column}`)
       .join(', ')})`;
@@ -52,7 +52,7 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
     `
     insert into ${table} as t (${all}) select ${selected} from unnest(${arrays}) i (${all})
     on conflict (${key.map(nameOf).join(', ')}) do update set ${changes.join(', ')}
-    where ${of('excluded')} > ${of('t')}
+    where ${orderOf('excluded')} > ${orderOf('t')}
     ${returning === undefined ? '' : `returning ${Object.keys(returning).map(nameOf).join(', ')}`}`,
   );
 };

@@ -18,7 +18,7 @@ export const STORE_GROUPS = storeNewest(
   'asset-groups-store-groups',
   'asset_groups',
   { organization: 'text', groupId: 'bigint', name: 'text', revision: 'bigint' },
-  { key: ['organization', 'groupId'], by: 'revision' },
+  { key: ['organization', 'groupId'], orderBy: 'revision' },
 );
 
 export const STORE_RESPONSES = storeNewest(
@@ -32,7 +32,7 @@ export const STORE_RESPONSES = storeNewest(
     answeredAt: 'bigint',
     revision: 'bigint',
   },
-  { key: ['organization', 'idempotencyKeyHash'], by: 'revision', names: { idempotencyKeyHash: 'key_hash' } },
+  { key: ['organization', 'idempotencyKeyHash'], orderBy: 'revision', names: { idempotencyKeyHash: 'key_hash' } },
 );
 
 export const DELETE_EXPIRED_RESPONSES = statement(

@@ -12,5 +12,5 @@ export const STORE_ENDPOINTS = storeNewest(
     revision: 'bigint',
     endpoint: 'jsonb',
   },
-  { key: ['organization', 'id'], by: 'revision', names: { idempotencyKeyHash: 'request_key_hash' } },
+  { key: ['organization', 'id'], orderBy: 'revision', names: { idempotencyKeyHash: 'request_key_hash' } },
 );

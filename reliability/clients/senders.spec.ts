@@ -1,3 +1,3 @@
-// The same tests, with every case.
+// Runs the tests of the senders with all cases.
 process.env['TEST_SENDERS'] = 'all';
 await import('../../test/system/clients/senders.spec.js');

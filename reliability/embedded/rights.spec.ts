@@ -16,33 +16,37 @@ import {
 
 let folder: string;
 let data: string;
-let said: string[];
-/** Where a server made its data and stopped; to be copied, which takes a tenth of the time. */
-let made: string;
-let madeIn: string;
+let messages: string[];
+/** A data directory of a stopped server. Copying it takes a tenth of the time of creating one. */
+let template: string;
+let templateFolder: string;
 beforeAll(async () => {
-  madeIn = await temporaryFolder();
-  made = join(madeIn, 'data');
-  await (await openDatabase({ databaseUrl: undefined, dataDir: made }, () => {})).release();
+  templateFolder = await temporaryFolder();
+  template = join(templateFolder, 'data');
+  await (await openDatabase({ databaseUrl: undefined, dataDir: template }, () => {})).release();
 });
-afterAll(() => removeFolder(madeIn));
+afterAll(() => removeFolder(templateFolder));
 
 beforeEach(async () => {
   folder = await temporaryFolder();
   data = join(folder, 'data');
-  said = [];
+  messages = [];
 });
 afterEach(() => removeFolder(folder));
 
-const open = () => openDatabase({ databaseUrl: undefined, dataDir: data }, (line) => said.push(line));
-/** As after a start and a stop. */
-const make = (): void => void execFileSync('cp', ['-a', made, data]);
+const open = () => openDatabase({ databaseUrl: undefined, dataDir: data }, (line) => messages.push(line));
+/** Creates the data directory as a server would leave it after a start and a stop. */
+const copyTemplate = (): void => void execFileSync('cp', ['-a', template, data]);
 const modeOf = (...path: string[]): number => statSync(join(data, ...path)).mode & 0o777;
 
-/** What others than the owner may do; the server's group may pass where we are root and the server is not. */
+/**
+ * Returns the paths that users other than the owner can access. As root, the group of the server, which runs as another
+ * user, may enter the directories on the way to the cluster.
+ */
 const openPaths = (): string[] => {
   const group = process.getuid?.() === 0 ? 0o010 : 0;
-  const isOpen = (path: string, passable: boolean): boolean => (modeOf(path) & 0o077 & ~(passable ? group : 0)) !== 0;
+  const isOpen = (path: string, mayBePassed: boolean): boolean =>
+    (modeOf(path) & 0o077 & ~(mayBePassed ? group : 0)) !== 0;
   const files = ['postgres', 'lists'].flatMap((directory) =>
     readdirSync(join(data, directory), { withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -55,16 +59,16 @@ const openPaths = (): string[] => {
 };
 
 describe('DATA_DIR', () => {
-  it('is its owner’s alone, with every file in it', async () => {
+  it('is accessible only to its owner, with all its files', async () => {
     mkdirSync(join(data, 'lists'), { recursive: true, mode: 0o700 });
     const database = await open();
     expect(openPaths()).toEqual([]);
     await database.release();
-    expect(said.join()).not.toContain('rights');
+    expect(messages.join()).not.toContain('rights');
   });
 
-  it('is closed if it was made with other rights, and the server still starts', async () => {
-    make();
+  it('gets restrictive permissions if it had others, and the server still starts', async () => {
+    copyTemplate();
     mkdirSync(join(data, 'lists'));
     writeFileSync(join(data, 'lists', 'a.json'), '{}');
     for (const path of ['.', 'postgres', 'lists']) chmodSync(join(data, path), 0o755);
@@ -75,55 +79,55 @@ describe('DATA_DIR', () => {
     await database.release();
   });
 
-  it('keeps its permissions if it contains other files, and says so; our own files there do not', async () => {
-    make();
+  it('keeps its permissions and logs a warning if it contains other files; its folder postgres is still restricted', async () => {
+    copyTemplate();
     chmodSync(data, 0o755);
     writeFileSync(join(data, 'notes.txt'), '');
     const database = await open();
     expect(modeOf('.')).toBe(0o755);
     expect(modeOf('postgres') & 0o067).toBe(0);
-    expect(said.join()).toContain('contains other files, such as "notes.txt"');
+    expect(messages.join()).toContain('contains other files, such as "notes.txt"');
     await database.release();
   });
 
-  it('is closed if the database is elsewhere too, and left to the server if it has one', async () => {
+  it('gets restrictive permissions with an external database too, unless it contains an embedded cluster', async () => {
     mkdirSync(data);
     chmodSync(data, 0o755);
     await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir: data }, () => {});
     expect(modeOf('.')).toBe(0o700);
     rmSync(data, { recursive: true });
-    make();
+    copyTemplate();
     const mode = modeOf('.');
     await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir: data }, () => {});
     expect(modeOf('.')).toBe(mode);
   });
 });
 
-const WHO = `
-  select current_user as role, rolsuper or rolcreaterole or rolcreatedb as mighty,
+const ROLE_AND_TABLES = `
+  select current_user as role, rolsuper or rolcreaterole or rolcreatedb as "isPrivileged",
     (select count(*)::int from pg_class where relnamespace = to_regnamespace('read') and relkind = 'r') as tables,
     (select count(*)::int from pg_class where relnamespace = to_regnamespace('read') and relkind = 'r'
-       and relowner <> current_user::regrole) as others
+       and relowner <> current_user::regrole) as "ownedByOthers"
   from pg_roles where rolname = current_user`;
 
 describe('The embedded PostgreSQL', () => {
-  it('is used as a role that is not a superuser and owns what it makes', async () => {
-    make();
+  it('is used with a role that has no special privileges and owns the tables that it creates', async () => {
+    copyTemplate();
     const database = await open();
     const pool = new Pool({ connectionString: database.url, max: 1 });
     await migrateReadModels(pool);
     await pool.end();
-    expect(await queryOnce(database.url, WHO)).toEqual([
-      { role: 'threat_protection', mighty: false, tables: expect.any(Number), others: 0 },
+    expect(await queryOnce(database.url, ROLE_AND_TABLES)).toEqual([
+      { role: 'threat_protection', isPrivileged: false, tables: expect.any(Number), ownedByOthers: 0 },
     ]);
     await expect(queryOnce(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
     await database.release();
   });
 
-  it.each(['was stopped in order', 'is still running'])(
-    'hands over to that role what a superuser made before it %s',
+  it.each(['was stopped gracefully', 'is still running'])(
+    'gives objects that a superuser created to the role, if the server %s',
     async (end) => {
-      make();
+      copyTemplate();
       const before = await open();
       const asSuperuser = new Pool({ connectionString: await superuserOf(data), max: 1 });
       asSuperuser.on('error', () => {});
@@ -131,11 +135,11 @@ describe('The embedded PostgreSQL', () => {
       await asSuperuser.query('create schema log; create function log.f() returns int language sql as $$ select 1 $$');
       await asSuperuser.end();
       rmSync(join(data, 'postgres', 'role-password'));
-      if (end === 'was stopped in order') await before.release();
+      if (end === 'was stopped gracefully') await before.release();
       const database = await open();
-      const [who] = await queryOnce<{ tables: number; others: number }>(database.url, WHO);
-      expect(who).toMatchObject({ role: 'threat_protection', mighty: false, others: 0 });
-      expect(who!.tables).toBeGreaterThan(10);
+      const [roleAndTables] = await queryOnce<{ tables: number; ownedByOthers: number }>(database.url, ROLE_AND_TABLES);
+      expect(roleAndTables).toMatchObject({ role: 'threat_protection', isPrivileged: false, ownedByOthers: 0 });
+      expect(roleAndTables!.tables).toBeGreaterThan(10);
       await queryOnce(database.url, 'drop function log.f()');
       await queryOnce(database.url, 'alter table read.days add column more int');
       await database.release();
@@ -144,8 +148,8 @@ describe('The embedded PostgreSQL', () => {
     },
   );
 
-  it('says why if the role cannot be created because the server does not start', async () => {
-    make();
+  it('reports why the server does not start if the role is missing', async () => {
+    copyTemplate();
     rmSync(join(data, 'postgres', 'role-password'));
     const version = join(clusterOf(data), 'PG_VERSION');
     rmSync(version);

@@ -16,16 +16,16 @@ const asRoot = isRoot ? it : it.skip;
 
 const idOf = (option: string): number => (isRoot ? Number(execFileSync('id', [option, 'nobody'])) : 0);
 const nobody: Owner = { uid: idOf('-u'), gid: idOf('-g') };
-/** Another user can be tried only as root, and only where that one may run Node at all. */
+/** Tests as another user require root, and that the other user may run Node. */
 const asAnotherUser = isRoot && canEnter(nobody, dirname(process.execPath)) ? it : it.skip;
 
-/** What `npm ci --ignore-scripts` leaves out. */
+/** Removes the symbolic links that `npm ci --ignore-scripts` does not create. */
 const removeLinks = (root: string): void => {
   const links = JSON.parse(readFileSync(join(root, 'native', 'pg-symlinks.json'), 'utf8')) as { target: string }[];
   for (const { target } of links) unlinkSync(join(root, target));
 };
 
-describe('an embedded PostgreSQL starts', () => {
+describe('The embedded PostgreSQL', () => {
   let folder: string;
   let data: string;
 
@@ -42,7 +42,7 @@ describe('an embedded PostgreSQL starts', () => {
 
   const serverUid = (): number => statSync(join(clusterOf(data), 'postmaster.pid')).uid;
 
-  it('after an installation without scripts', async () => {
+  it('starts after an installation without scripts', async () => {
     const installation = install(folder, { copied: true });
     removeLinks(installation.package);
     const user = await installation.use(data);
@@ -50,7 +50,7 @@ describe('an embedded PostgreSQL starts', () => {
     await user.leave();
   });
 
-  it('in a folder with blanks, quotes and letters of other languages in its name', async () => {
+  it('starts in a folder whose name has blanks, single quotes and non-ASCII letters', async () => {
     const named = join(folder, `a 'b' ü`);
     mkdirSync(named);
     const user = await install(named, { copied: true }).use(join(named, 'data'));
@@ -59,7 +59,7 @@ describe('an embedded PostgreSQL starts', () => {
   });
 
   it.each(['a $HOME', 'a "b"', 'a `c`'])(
-    'not in the folder %s, which a shell reads as another one, and says so',
+    'refuses to start in the folder %s, because a shell would expand the name, and says so',
     async (name) => {
       const named = join(folder, name);
       mkdirSync(named);
@@ -68,13 +68,13 @@ describe('an embedded PostgreSQL starts', () => {
     },
   );
 
-  asRoot('as root, under another user', async () => {
+  asRoot('runs as another user if it is started as root', async () => {
     const user = await install(folder).use(data);
     expect(serverUid()).not.toBe(0);
     await user.leave();
   });
 
-  asRoot('as root, in a folder that no other user can enter, and keeps its data elsewhere for good', async () => {
+  asRoot('keeps its data outside a folder that only root can enter, also after a restart', async () => {
     chmodSync(folder, 0o700);
     const installation = install(folder, { copied: true });
     const first = await installation.use(data);
@@ -89,7 +89,7 @@ describe('an embedded PostgreSQL starts', () => {
     await second.leave();
   });
 
-  asAnotherUser('as an ordinary user, under a home that others cannot enter', async () => {
+  asAnotherUser('starts as an ordinary user in a home directory that no other user can enter', async () => {
     const installation = install(folder, { copied: true });
     chownSync(folder, nobody.uid, nobody.gid);
     chmodSync(folder, 0o700);
@@ -98,7 +98,7 @@ describe('an embedded PostgreSQL starts', () => {
     await user.leave();
   });
 
-  asAnotherUser('as an ordinary user, from binaries that are not whole and cannot be changed', async () => {
+  asAnotherUser('starts as an ordinary user from an incomplete read-only installation', async () => {
     const installation = install(folder, { copied: true });
     removeLinks(installation.package);
     mkdirSync(data);
@@ -108,7 +108,7 @@ describe('an embedded PostgreSQL starts', () => {
     await user.leave();
   });
 
-  asAnotherUser('not in a folder that belongs to somebody else, and says so', async () => {
+  asAnotherUser('refuses to start in a folder of another user, and says so', async () => {
     const installation = install(folder);
     const owner = await installation.use(data);
     await expect(installation.use(data, nobody)).rejects.toThrow('the folder belongs to');

@@ -1,3 +1,3 @@
-// The same tests, with the log in EventStoreDB.
+// Runs these tests with the log in EventStoreDB.
 process.env['TEST_LOG'] = 'EventStoreDB';
 await import('../../test/projections/metrics.spec.js');

@@ -23,23 +23,23 @@ import type { TestDatabase } from '../../test/support/postgres.js';
 import { Random } from '../../test/support/random.js';
 
 const BATCH = 50;
-/** Each waits for the other projector to take over; the goals ask for ten. */
+/** After each kill the test waits until the other projector has taken over. The reliability goals require ten kills. */
 const KILLS = Number(process.env['TEST_EVENTSTORE_KILLS'] ?? 1);
 
 describe('The built service with its log in EventStoreDB', () => {
   let context: RunContext;
   let database: TestDatabase;
-  let opened: RunningService;
+  let running: RunningService;
 
-  /** The service on this store, and who sends to it. */
-  const begin = async (store: Pick<TestEventStore, 'url' | 'release'>, projectors = 1): Promise<Sender> => {
+  /** Starts the service with its log in this store. @returns a sender for it */
+  const start = async (store: Pick<TestEventStore, 'url' | 'release'>, projectors = 1): Promise<Sender> => {
     context.onEnd(() => store.release());
     database = await context.database({ migrated: false });
-    opened = await startService(context, { DATABASE_URL: database.url, EVENTSTORE_URL: store.url }, { projectors });
-    return new Sender(() => opened.service.url, opened.keys.ingest, new History(context));
+    running = await startService(context, { DATABASE_URL: database.url, EVENTSTORE_URL: store.url }, { projectors });
+    return new Sender(() => running.service.url, running.keys.ingest, new History(context));
   };
-  /** Waits until more has been counted. */
-  const progress = async (projectors: readonly Process[]): Promise<void> => {
+  /** Waits until the projectors have moved a checkpoint. */
+  const waitForProgress = async (projectors: readonly Process[]): Promise<void> => {
     const countedPosition = async (): Promise<number> => {
       const { rows } = await database.pool.query<{ position: number | null }>(
         `select max(position) as position from read.checkpoints`,
@@ -47,7 +47,7 @@ describe('The built service with its log in EventStoreDB', () => {
       return rows[0]?.position ?? -1;
     };
     const before = await countedPosition();
-    await eventually('more is counted', async () => {
+    await eventually('a checkpoint moves', async () => {
       if ((await countedPosition()) > before) return true;
       const dead = projectors.find(({ isRunning }) => !isRunning);
       if (dead !== undefined) throw new Error(`A projector ended: ${dead.lines.slice(-5).join(' ')}`);
@@ -55,7 +55,7 @@ describe('The built service with its log in EventStoreDB', () => {
     });
   };
   const recount = async ({ acknowledged, wrong }: History, mayDouble = false): Promise<string[]> => {
-    const { service, log, keys, env } = opened;
+    const { service, log, keys, env } = running;
     await waitUntilCounted(service.url);
     const stored = await wholeLog(log);
     const findings = checkLog(stored, acknowledged).filter((finding) => !(mayDouble && /more than once/.test(finding)));
@@ -73,51 +73,52 @@ describe('The built service with its log in EventStoreDB', () => {
   afterEach(() => context.end());
 
   for (const { name, open: openStore } of eventStores) {
-    // A real one under load has forgotten an id by the time it is sent again, and stores it twice. It counts once.
+    // A real EventStoreDB under load may forget an event id before the retry and store the event twice. Even then, the
+    // event is counted once.
     const mayDouble = name === 'EventStoreDB';
-    it(`${name}: two APIs and two projectors count the same, after ${KILLS} kills of a projector`, async () => {
-      const { history } = await begin(await openStore(), 0);
-      const { service: one, env, keys, log } = opened;
-      const other = await Service.start(context, { env, projectors: 0 });
-      await waitUntilKeysKnown(other.url, keys);
-      const start = (): Process => Process.start(context, 'projections/main', env);
-      const projectors = [start(), start()];
+    it(`${name}: two APIs return equal metrics after ${KILLS} kills of one of two projectors`, async () => {
+      const { history } = await start(await openStore(), 0);
+      const { service: first, env, keys, log } = running;
+      const second = await Service.start(context, { env, projectors: 0 });
+      await waitUntilKeysKnown(second.url, keys);
+      const startProjector = (): Process => Process.start(context, 'projections/main', env);
+      const projectors = [startProjector(), startProjector()];
       let next = 0;
-      const sender = new Sender(() => [one, other][next++ % 2]!.url, keys.ingest, history);
+      const sender = new Sender(() => [first, second][next++ % 2]!.url, keys.ingest, history);
       const stop = sender.keepDelivering(inBatches(fullLoad(context.random), BATCH));
       for (let kill = 0; kill < KILLS; kill++) {
-        await progress(projectors);
+        await waitForProgress(projectors);
         await sleep(context.random.next() * 100);
         const victim = kill % 2;
         await projectors[victim]!.kill();
-        projectors[victim] = start();
+        projectors[victim] = startProjector();
       }
-      await progress(projectors);
+      await waitForProgress(projectors);
       await stop();
       expect(history.acknowledged.length).toBeGreaterThan(200);
       expect(await recount(history, mayDouble)).toEqual([]);
-      // Log and read models are those of both.
-      await waitUntilCounted(other.url);
-      expect(await checkMetrics(other.url, keys, sentOf(await wholeLog(log)), 11)).toEqual([]);
+      // `recount` checked the first API. Both use the same log and read models.
+      await waitUntilCounted(second.url);
+      expect(await checkMetrics(second.url, keys, sentOf(await wholeLog(log)), 11)).toEqual([]);
     }, 400_000);
 
-    it(`${name}: read models that were dropped come back from the log alone, with the same answers`, async () => {
-      const sender = await begin(await openStore());
-      const { env, keys } = opened;
+    it(`${name}: dropped read models are rebuilt from the log, and all metrics are the same as before`, async () => {
+      const sender = await start(await openStore());
+      const { env, keys } = running;
       await sender.deliver(inBatches(fullLoad(context.random, 1_000), BATCH));
-      await waitUntilCounted(opened.service.url);
+      await waitUntilCounted(running.service.url);
       const random = new Random(3);
       const queries = Array.from({ length: 30 }, () => randomQuery(random));
       const answers = async (): Promise<unknown[]> => {
         const all = [];
-        for (const query of queries) all.push(await askMetrics(opened.service.url, keys, query));
+        for (const query of queries) all.push(await askMetrics(running.service.url, keys, query));
         return all;
       };
       const before = await answers();
-      await opened.service.stop();
+      await running.service.stop();
       await database.pool.query('drop schema read cascade');
       const service = await Service.start(context, { env });
-      opened = { ...opened, service };
+      running = { ...running, service };
       await waitUntilKeysKnown(service.url, keys);
       await waitUntilCounted(service.url);
       expect(await answers()).toEqual(before);
@@ -125,25 +126,25 @@ describe('The built service with its log in EventStoreDB', () => {
     }, 120_000);
   }
 
-  it('survives kills and silences of the event store: nothing is lost, each event counts once', async () => {
+  it('loses no event and counts each event once although the event store is killed and frozen', async () => {
     const double = await EventStoreDouble.start();
-    const sender = await begin({ url: double.url, release: () => double.stop() });
+    const sender = await start({ url: double.url, release: () => double.stop() });
     const stop = sender.keepDelivering(inBatches(fullLoad(context.random), BATCH));
-    const refused = () => sender.history.attempts.filter(({ status }) => status === 503).length;
+    const rejections = () => sender.history.attempts.filter(({ status }) => status === 503).length;
     for (let fault = 0; fault < FAULT_ROUNDS + 2; fault++) {
       await sleep(200 + context.random.next() * 200);
-      const before = refused();
+      const before = rejections();
       if (fault % 3 === 2) double.freeze();
       else await double.kill();
-      await eventuallyPasses(() => expect(refused()).toBeGreaterThan(before));
+      await eventuallyPasses(() => expect(rejections()).toBeGreaterThan(before));
       if (fault % 3 === 2) double.unfreeze();
       else await double.restart();
       const acknowledged = sender.history.acknowledged.length;
-      await eventually('more is acknowledged', () => sender.history.acknowledged.length !== acknowledged);
+      await eventually('more events are acknowledged', () => sender.history.acknowledged.length !== acknowledged);
     }
     await stop();
     const slowest = Math.max(...sender.history.attempts.map(({ ms }) => ms));
-    // Ended by the service and not by the timeout of the sender.
+    // The service ends the requests itself, before the timeout of the sender.
     expect(slowest).toBeLessThan(10_000);
     expect(sender.history.attempts.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
     expect(await recount(sender.history, true)).toEqual([]);

@@ -17,7 +17,7 @@ const inContext = async (work: (context: RunContext) => Promise<Outcome>): Promi
   }
 };
 
-/** Defines two specs: the scenario at its `everyChange` scale, and its negative control at the same scale. */
+/** Defines two tests: the scenario at its `everyChange` scale, and its negative control at the same scale. */
 export const describeScenario = ({ name, what, guard, everyChange, run, withoutGuard }: Scenario): void =>
   describe(`${name}: ${what}`, () => {
     const sharedServices = new SharedServices();

@@ -6,7 +6,7 @@ import { checkAll, wholeLog } from '../rig/check.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from '../rig/load.js';
 import { requireProgram } from '../rig/require-program.js';
 import { startService } from '../rig/running-service.js';
-import { endedProcesses, recoveryTimeMs, probes, shown } from '../rig/outage.js';
+import { endedProcesses, recoveryTimeMs, probes, describeResult } from '../rig/outage.js';
 import { Prober } from '../rig/probe.js';
 import type { RunContext } from '../rig/run-context.js';
 import { Standbys } from '../rig/standbys.js';
@@ -33,26 +33,26 @@ const CALM_MS = 3_000;
 const BEHIND_MS = 1_500;
 
 /** Makes the primary fail. @returns a function that makes it a standby once another server is the primary */
-const lose = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() => Promise<void>> => {
+const failPrimary = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() => Promise<void>> => {
   const { primary } = standbys;
   if (way === 'behind') {
-    await standbys.cutOff();
+    await standbys.stopReplication();
     await sleep(BEHIND_MS);
     await standbys.kill(primary);
   } else if (way === 'killed') await standbys.kill(primary);
   else if (way === 'switched') await standbys.stop(primary);
   else standbys.signal(primary, 'SIGSTOP');
-  const lostAt = Date.now();
+  const failedAt = Date.now();
   return async () => {
     if (way === 'frozen') {
-      await sleep(Math.max(0, lostAt + frozenMs - Date.now()));
+      await sleep(Math.max(0, failedAt + frozenMs - Date.now()));
       // The old primary still believes that it is the primary, but must get no writes.
       standbys.signal(primary, 'SIGCONT');
       await sleep(CALM_MS);
       await standbys.kill(primary);
     }
     await standbys.copy(primary);
-    await standbys.requireStandby();
+    await standbys.requireSynchronousCommits();
   };
 };
 
@@ -73,29 +73,36 @@ const failOver = async (
   const stop = sender.keepDelivering(inBatches(upstream(context.random), 50));
   const prober = new Prober(probes(() => service.url, keys, 100));
   const findings: string[] = [];
-  const good: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
+  const recoveryTimesMs: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
   /** How many events had been acknowledged at the end of each round. */
   const upTo: [Way, number][] = [];
   for (let round = 0; round < rounds * ways.length && findings.length === 0; round += 1) {
     const way = ways[round % ways.length]!;
     context.reportProgress(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
     await sleep(1_000);
-    const bringBack = await lose(standbys, way, frozenMs);
+    const makeStandby = await failPrimary(standbys, way, frozenMs);
     await sleep(PROMOTE_AFTER_MS);
     await standbys.promote();
     const promotedAt = Date.now();
-    const lastBad = (): number => recoveryTimeMs(prober.results, promotedAt);
-    while (Date.now() - promotedAt < Math.max(maxRecoveryMs, lastBad() + CALM_MS) && lastBad() <= maxRecoveryMs)
+    const lastFailureMs = (): number => recoveryTimeMs(prober.results, promotedAt);
+    while (
+      Date.now() - promotedAt < Math.max(maxRecoveryMs, lastFailureMs() + CALM_MS) &&
+      lastFailureMs() <= maxRecoveryMs
+    )
       await sleep(100);
-    if (lastBad() > maxRecoveryMs) findings.push(`A request still failed ${lastBad()} ms after the promotion (${way})`);
-    good[way].push(lastBad());
+    if (lastFailureMs() > maxRecoveryMs)
+      findings.push(`A request still failed ${lastFailureMs()} ms after the promotion (${way})`);
+    recoveryTimesMs[way].push(lastFailureMs());
     upTo.push([way, history.acknowledged.length]);
     findings.push(...endedProcesses(service.processes));
-    if (findings.length === 0) await bringBack();
+    if (findings.length === 0) await makeStandby();
   }
   const probed = await prober.stop();
-  const odd = probed.filter(({ status }) => status !== 200 && status !== 503);
-  if (odd.length > 0) findings.push(`${odd.length} of ${probed.length} got neither 200 nor 503: ${shown(odd[0]!)}`);
+  const unexpected = probed.filter(({ status }) => status !== 200 && status !== 503);
+  if (unexpected.length > 0)
+    findings.push(
+      `${unexpected.length} of ${probed.length} probes got neither 200 nor 503: ${describeResult(unexpected[0]!)}`,
+    );
   if (!probed.some(({ status }) => status === 503)) findings.push('No request got a 503');
   let lost = 0;
   const lostBy: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
@@ -107,22 +114,22 @@ const failOver = async (
     lost = history.acknowledged.length - kept.length;
     if (!isSynchronous && lost === 0) findings.push('No event was lost, so the run did not test a loss');
     for (const [round, [way, end]] of upTo.entries()) {
-      const gone = history.acknowledged.slice(upTo[round - 1]?.[1] ?? 0, end).filter(isLost).length;
-      if (way === 'switched' && gone > 0)
-        findings.push(`${gone} acknowledged events were lost in a planned switchover`);
-      lostBy[way].push(gone);
+      const lostInRound = history.acknowledged.slice(upTo[round - 1]?.[1] ?? 0, end).filter(isLost).length;
+      if (way === 'switched' && lostInRound > 0)
+        findings.push(`${lostInRound} acknowledged events were lost in a planned switchover`);
+      lostBy[way].push(lostInRound);
     }
     findings.push(...history.wrong, ...(await checkAll(context, opened, kept)));
   }
-  const bad = probed.filter(({ status }) => status === 503).length;
-  const byWay = (of: (way: Way) => readonly (number | string)[]): string =>
-    ways.map((way) => `${way} ${of(way).join(' ')}`).join(', ');
-  const seconds = byWay((way) => good[way].map((ms) => (ms / 1000).toFixed(1)));
+  const unavailable = probed.filter(({ status }) => status === 503).length;
+  const byWay = (valuesOf: (way: Way) => readonly (number | string)[]): string =>
+    ways.map((way) => `${way} ${valuesOf(way).join(' ')}`).join(', ');
+  const seconds = byWay((way) => recoveryTimesMs[way].map((ms) => (ms / 1000).toFixed(1)));
   return {
     workload: `${rounds} × ${ways.join(', ')}; ${history.acknowledged.length} acknowledged`,
     observed:
       `${lost} lost${isSynchronous ? '' : ` (${byWay((way) => lostBy[way])})`}, none stored twice, recount without differences, no process ` +
-      `restarted; ${bad} of ${probed.length} probes 503; seconds from promotion to recovery: ${seconds}`,
+      `restarted; ${unavailable} of ${probed.length} probes 503; seconds from promotion to recovery: ${seconds}`,
     findings,
   };
 };

@@ -66,7 +66,7 @@ const soak = async (
         const next = events.next();
         if (next.done) return;
         await sender.deliver([next.value].values());
-        history.forget();
+        history.discardOld();
         sentSince += 200;
       } else await sleep(10);
     }

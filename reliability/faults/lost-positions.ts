@@ -108,7 +108,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
       return (rows[0]?.n ?? 0) >= 1;
     });
 
-    await standbys.cutOff();
+    await standbys.stopReplication();
     await sleep(300);
     const headBefore = await log.head();
     const lostKey = await issueApiKey(log, issue);

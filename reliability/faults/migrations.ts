@@ -36,7 +36,7 @@ const migrateOnce = async (
   const { proxy, url: through } = await startProxy(url);
   context.onEnd(() => proxy.close());
   let messages = 0;
-  const process = Process.start(context, 'src/cli', { DATABASE_URL: through }, { words: ['migrate'] });
+  const process = Process.start(context, 'src/cli', { DATABASE_URL: through }, { args: ['migrate'] });
   proxy.onRequest = () => {
     messages += 1;
     if (messages === cutAt) process.signal('SIGKILL');

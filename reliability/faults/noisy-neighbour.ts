@@ -82,8 +82,8 @@ export const runNoisyNeighbour = async (
   let slowed = 0;
   const look = (): void => {
     slowed += history.attempts.filter(({ status }) => status === 429).length;
-    history.forget();
-    others.forget();
+    history.discardOld();
+    others.discardOld();
   };
   while (history.accepted + history.duplicates < events || performance.now() - begin < seconds * 1_000) {
     await sleep(100);

@@ -4,13 +4,13 @@ import { percentile } from '../rig/http-request.js';
 import { requireProgram } from '../rig/require-program.js';
 import { endedProcesses } from '../rig/outage.js';
 import { checkReads, type Period, type Read, Readers } from '../rig/readers.js';
-import { Replicated, type Way, WAYS } from '../rig/replicated.js';
+import { Replicated, type Disturbance, DISTURBANCES } from '../rig/replicated.js';
 import type { RunContext } from '../rig/run-context.js';
 
 interface ReplicaScale {
   /** Rounds per way. */
   readonly rounds: number;
-  readonly ways: readonly Way[];
+  readonly ways: readonly Disturbance[];
   /** The duration of each disturbance in ms. */
   readonly lastsMs: number;
   /** The number of reports before the first disturbance. */
@@ -70,13 +70,13 @@ const troubled = async (
   });
   const periods: Period[] = [];
   const findings: string[] = [];
-  const calm = await replicated.usesReplica(readers);
+  const calm = await replicated.waitUntilReplicaServes(readers);
   for (let round = 0; round < rounds; round += 1)
     for (const way of ways) {
       context.reportProgress(`round ${round + 1}: ${way}, ${reports.count} reports`);
       periods.push({ name: way, from: Date.now() });
       await replicated.disturb(way, lastsMs);
-      await replicated.usesReplica(readers);
+      await replicated.waitUntilReplicaServes(readers);
     }
   stop.abort();
   await filing;
@@ -101,7 +101,7 @@ const troubled = async (
 export const troubledReplica: Scenario<ReplicaScale> = {
   name: 'F26',
   what: 'the read replica is frozen, lags, cancels queries or is killed',
-  full: { rounds: 5, ways: WAYS, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
+  full: { rounds: 5, ways: DISTURBANCES, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
   skipReason: requireProgram(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (context, scale) => troubled(context, scale),
   guard: 'READ_MAX_LAG_SECONDS',

@@ -101,8 +101,8 @@ const roll = async (
   const [expected] = await Promise.all([sending, ...calling]);
 
   const notWell = calls.all.filter(({ status }) => status < 200 || status >= 300);
-  const isPutOff = ({ status, answer }: ProbeResult): boolean =>
-    status === 503 && answer?.headers['retry-after'] !== undefined;
+  const isPutOff = ({ status, response }: ProbeResult): boolean =>
+    status === 503 && response?.headers['retry-after'] !== undefined;
   const putOff = notWell.filter(isPutOff).length;
   if (putOff > mostPutOff) findings.push(`${putOff} requests got a 503; at most ${mostPutOff} are allowed`);
   const odd = notWell.filter((one) => !isPutOff(one));
@@ -111,7 +111,7 @@ const roll = async (
   if (first !== undefined)
     findings.push(
       `${resets} requests got no response and ${odd.length - resets} an error, ` +
-        `${first.what} for instance: ${first.error ?? `${first.status} ${JSON.stringify(first.answer?.body)}`}`,
+        `${first.what} for instance: ${first.error ?? `${first.status} ${JSON.stringify(first.response?.body)}`}`,
     );
   findings.push(...(await checkAll(context, { service: { url }, log, keys, env }, calls.acknowledged)));
   // Missing deliveries are reported below.

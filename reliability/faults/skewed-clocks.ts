@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome, Scenario } from '../scenario.js';
 import { checkVerify, waitUntilCounted } from '../rig/check.js';
-import { FakeClock, findFaketime, sweepAfter } from '../rig/fake-clock.js';
+import { FakeClock, findFaketime, removeSharedMemoryAfter } from '../rig/fake-clock.js';
 import { requireProgram } from '../rig/require-program.js';
 import { endedProcesses } from '../rig/outage.js';
 import { preloadOf, Process } from '../rig/processes.js';
@@ -82,8 +82,8 @@ class Run {
     const { url } = await this.context.database({ migrated: false });
     const clock = await FakeClock.create(await this.context.folder(), MIGRATOR);
     await clock.set(seconds * 1_000);
-    const process = Process.start(this.context, 'src/cli', { DATABASE_URL: url, ...clock.env }, { words: ['migrate'] });
-    sweepAfter(process);
+    const process = Process.start(this.context, 'src/cli', { DATABASE_URL: url, ...clock.env }, { args: ['migrate'] });
+    removeSharedMemoryAfter(process);
     await Promise.race([process.ended, sleep(1_500)]);
     await clock.set(0);
     await process.ended;
@@ -101,19 +101,19 @@ class Run {
 
   private async look(skewed: Skewed): Promise<void> {
     const until = Date.now() + this.lastsMs;
-    await skewed.tryQuota();
-    await skewed.tryTests();
+    await skewed.checkQuota();
+    await skewed.checkWebhookTests();
     await sleep(Math.max(0, until - Date.now()));
   }
 
   private async end(skewed: Skewed): Promise<void> {
     this.reads += await skewed.stop();
-    this.readsPutOff += skewed.readsPutOff;
-    this.tokens += skewed.tokensRead;
-    this.putOff += skewed.tokensPutOff;
+    this.readsPutOff += skewed.readsRejected;
+    this.tokens += skewed.tokenReads;
+    this.putOff += skewed.tokenReadsRejected;
     this.findings.push(...skewed.findings);
     this.others.push(...endedProcesses(skewed.processes));
-    await waitUntilCounted(skewed.rightUrl);
+    await waitUntilCounted(skewed.unskewedUrl);
     this.others.push(...(await checkVerify(this.context, skewed.environment)));
     for (const process of skewed.processes) await process.stop();
   }

@@ -88,10 +88,10 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
     context.reportProgress(`${lane} ${way}, ${n + 1} of ${disruptions.length}, ${expected.length} delivered`);
     // Alternately a process with another lane or a standby takes over.
     const standby = n % 2 === 1 && lane !== WEBHOOKS ? await workers.start('projections/main') : undefined;
-    await workers.spread(LANES.length);
+    await workers.waitUntilSpread(LANES.length);
     findings.push(...(await workers.contradictions()));
     await watched();
-    const holder = await workers.holder(lane);
+    const holder = await workers.waitForHolder(lane);
     if (way === 'killed') await holder.kill();
     else holder.signal('SIGSTOP');
     const begin = Date.now();
@@ -111,7 +111,7 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
     // Restores the number of processes.
     else if (standby === undefined) await workers.start(holder.program as 'projections/main' | 'src/deliver');
     if (way === 'frozen') await standby?.stop();
-    await workers.holder(lane);
+    await workers.waitForHolder(lane);
   }
   stop.abort();
   await appending;

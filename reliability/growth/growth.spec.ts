@@ -6,20 +6,20 @@ import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
 import { INDEX_ORDER_SETTINGS } from '../../src/read-models/pools.js';
 import { rawStatements, unexpectedNulls } from '../../test/read-models/every-statement.js';
-import { type Batch, hash, MOST, tables, VALUES } from './values.js';
+import { type Batch, hash, MAX_ROWS, tables, VALUES } from './values.js';
 
-/** Rows of each table and elements of each array: ten times as many may cost about ten times as much. */
+/** The rows of each table and the elements of each array. Ten times as many may cost about ten times as much. */
 const FEW = 300;
 const MANY = 3_000;
-/** A tree that has grown by a level, pages that are not full: not every cost is an exact multiple. */
+/** Allows for costs that are not exact multiples, such as a deeper index tree or pages that are not full. */
 const TOLERANCE = 2;
-/** What a statement may cost whatever it is asked, in rows and pages. */
-const FREE = 2_000;
+/** The fixed cost that any statement may have, in rows and pages. */
+const ALLOWANCE = 2_000;
 
-const mostFor = (few: number, times: number): number => FREE + TOLERANCE * few * times;
+const maxCost = (few: number, times: number): number => ALLOWANCE + TOLERANCE * few * times;
 
-/** On the connections of lists and the feed, which have settings of their own. */
-const ON_RECORDS = /^(?:records-(?:list|next|count|find)|feed-next|webhooks-progress)/;
+/** The names of statements that run on the connections of lists and the feed, which have special planner settings. */
+const USES_RECORDS_SETTINGS = /^(?:records-(?:list|next|count|find)|feed-next|webhooks-progress)/;
 
 interface Plan {
   readonly 'Node Type': string;
@@ -35,7 +35,9 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** Rows that any step of a plan returned or threw away, and pages that were read, those of called functions included. */
+/**
+ * Returns the rows that all steps of a plan returned or discarded, plus the pages read, including those of functions.
+ */
 const costOf = (plan: Plan): number => {
   const rows = (node: Plan): number =>
     node['Actual Loops'] *
@@ -47,7 +49,7 @@ const costOf = (plan: Plan): number => {
   return rows(plan) + plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 };
 
-/** The columns of each index, as conditions name them. */
+/** The columns of each index by its name, in the notation of index conditions. */
 type Indexes = ReadonlyMap<string, readonly string[]>;
 
 const readIndexes = async (connection: PoolClient): Promise<Indexes> => {
@@ -62,19 +64,22 @@ const readIndexes = async (connection: PoolClient): Promise<Indexes> => {
 const words = (text: string): string[] => text.match(/[a-z_]\w*/g) ?? [];
 
 /**
- * Searches of an index by a column behind one that is not asked for. To the planner that may cost as little as another
- * index, above all while it knows nothing of the table; it reads all that begins with the columns before.
+ * Returns the index searches that skip a column of the index: the condition has a column, but not the column before it.
+ * Such a search reads all entries with the same leading columns. The planner may underestimate its cost, above all
+ * without statistics of the table.
  */
 const gapsOf = (plan: Plan, indexes: Indexes): string[] => {
   const { 'Index Name': index, 'Index Cond': condition, Plans = [] } = plan;
   const gaps = Plans.flatMap((part) => gapsOf(part, indexes));
   const columns = indexes.get(index ?? '');
-  // PostgreSQL's own catalogs are its own affair.
+  // Indexes of the PostgreSQL catalogs are not checked.
   if (columns === undefined || condition === undefined) return gaps;
-  const own = words(condition.replaceAll(/\w+\.\w+|'[^']*'/g, ''));
-  const isAsked = columns.map((column) => words(column).every((word) => own.includes(word)));
-  const isWhole = isAsked.lastIndexOf(true) < (isAsked.includes(false) ? isAsked.indexOf(false) : isAsked.length);
-  return isWhole ? gaps : [...gaps, `${index}: ${condition}`];
+  const conditionWords = words(condition.replaceAll(/\w+\.\w+|'[^']*'/g, ''));
+  const isInCondition = columns.map((column) => words(column).every((word) => conditionWords.includes(word)));
+  const hasNoGap =
+    isInCondition.lastIndexOf(true) <
+    (isInCondition.includes(false) ? isInCondition.indexOf(false) : isInCondition.length);
+  return hasNoGap ? gaps : [...gaps, `${index}: ${condition}`];
 };
 
 const literal = (value: unknown, type: string): string => {
@@ -97,43 +102,44 @@ const ALL: readonly Explained[] = RAW.map(({ path, statement: { name, text } }) 
   isOfProjector: path.startsWith('projections/'),
 }));
 
-/** What the planner knows: the tables as they are, or that they are empty, as until the first autovacuum. */
-const STATISTICS = ['empty', 'current'] as const;
-type Statistics = (typeof STATISTICS)[number];
+/** The statistics of the planner: current, or those of empty tables, as before the first autovacuum. */
+const STATISTICS_KINDS = ['empty', 'current'] as const;
+type Statistics = (typeof STATISTICS_KINDS)[number];
 
-/** A batch of rows that are stored already, or of new ones, and what is known when it is planned. */
-interface Way {
-  readonly which: 'known' | 'new';
+/** A case of a statement: its batch has stored or new rows, and the planner has current statistics or none. */
+interface Case {
+  readonly rows: 'known' | 'new';
+  /** The number of the first row of the batch. */
   readonly first: number;
-  readonly known: Statistics;
+  readonly statistics: Statistics;
   readonly isGeneric: boolean;
 }
 
-/** What is subtracted must be there. */
+/** Statements that subtract from stored rows, and so are tested only with stored rows. */
 const KNOWN_ONLY = new Set(['metrics-take-from-days', 'metrics-take-from-type_days']);
 
 /** Ends the transaction without its changes. */
 class RolledBack extends Error {}
 
-describe('Ten times the rows', () => {
+describe('A statement', () => {
   const databases = new Map<string, TestDatabase>();
-  const databaseOf = (n: number, known: Statistics): TestDatabase => databases.get(`${n} ${known}`)!;
+  const databaseOf = (n: number, statistics: Statistics): TestDatabase => databases.get(`${n} ${statistics}`)!;
 
   beforeAll(async () => {
     for (const n of [0, FEW, MANY])
-      for (const known of STATISTICS) {
+      for (const statistics of STATISTICS_KINDS) {
         const database = await createDatabase();
-        databases.set(`${n} ${known}`, database);
+        databases.set(`${n} ${statistics}`, database);
         await migrate(database.pool, 'log', LOG_MIGRATIONS);
         await database.pool.query('analyze');
         if (n > 0) for (const statement of tables(n).split(';')) await database.pool.query(statement);
-        if (known === 'current') await database.pool.query('analyze');
+        if (statistics === 'current') await database.pool.query('analyze');
       }
   });
 
   afterAll(() => Promise.all([...databases.values()].map((database) => database.drop())));
 
-  /** Of the parameters of each statement, as PostgreSQL takes them. */
+  /** The types of the parameters of each statement, according to PostgreSQL. */
   const typesOf = new Map<string, readonly string[]>();
   const readTypes = async (connection: PoolClient, name: string): Promise<readonly string[]> => {
     const { rows } = await connection.query<{ types: string[] }>(
@@ -154,21 +160,21 @@ describe('Ten times the rows', () => {
       typesOf.set(name, types);
       expect(values).toHaveLength(types.length);
       const sent = values.map((value, index) => literal(value, types[index]!)).join(', ');
-      const answer = await connection.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+      const response = await connection.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
         `explain (analyze, buffers, format json) execute "${name}"${sent === '' ? '' : `(${sent})`}`,
       );
-      return answer.rows[0]!['QUERY PLAN'][0].Plan;
+      return response.rows[0]!['QUERY PLAN'][0].Plan;
     } finally {
       await connection.query(`deallocate "${name}"`).catch(() => {});
     }
   };
 
-  /** Runs it as the service does, and undoes what it did. */
+  /** Explains a statement as the service runs it, and rolls it back. */
   const planOf = async (
     one: Explained,
-    { n, stored = n, first, known, isGeneric }: Way & { readonly n: number; readonly stored?: number },
+    { n, stored = n, first, statistics, isGeneric }: Case & { readonly n: number; readonly stored?: number },
   ): Promise<Plan> => {
-    const { pool } = databaseOf(stored, known);
+    const { pool } = databaseOf(stored, statistics);
     const batch: Batch = (element) => Array.from({ length: n }, (_, i) => element(first + i));
     const values = VALUES[one.name]!(batch, n);
     let plan: Plan | undefined;
@@ -179,7 +185,7 @@ describe('Ten times the rows', () => {
     const asRequest = async (): Promise<never> => {
       const connection = await pool.connect();
       try {
-        const settings = ON_RECORDS.test(one.name)
+        const settings = USES_RECORDS_SETTINGS.test(one.name)
           ? Object.entries(INDEX_ORDER_SETTINGS)
               .map(([setting, value]) => `set local ${setting} = ${value}; `)
               .join('')
@@ -202,47 +208,47 @@ describe('Ten times the rows', () => {
     return plan!;
   };
 
-  const waysOf = ({ name, isOfProjector }: Explained): Way[] => {
+  const casesOf = ({ name, isOfProjector }: Explained): Case[] => {
     const cases = [
       ['known', 1],
-      ['new', 1 + MOST],
+      ['new', 1 + MAX_ROWS],
     ] as const;
     const batches = KNOWN_ONLY.has(name) ? cases.slice(0, 1) : cases;
     const plans = isOfProjector ? [false] : [false, true];
-    return batches.flatMap(([which, first]) =>
-      STATISTICS.flatMap((known) => plans.map((isGeneric) => ({ which, first, known, isGeneric }))),
+    return batches.flatMap(([rows, first]) =>
+      STATISTICS_KINDS.flatMap((statistics) => plans.map((isGeneric) => ({ rows, first, statistics, isGeneric }))),
     );
   };
 
   it.each(ALL)(
-    'cost $name no more than about ten times as much',
+    'costs at most about ten times as much with ten times the rows: $name',
     async (one) => {
-      for (const way of waysOf(one)) {
-        const few = costOf(await planOf(one, { n: FEW, ...way }));
-        const many = costOf(await planOf(one, { n: MANY, ...way }));
-        const isLinear = many <= mostFor(few, MANY / FEW);
-        expect({ ...way, few, many, isLinear }).toMatchObject({ isLinear: true });
+      for (const testCase of casesOf(one)) {
+        const few = costOf(await planOf(one, { n: FEW, ...testCase }));
+        const many = costOf(await planOf(one, { n: MANY, ...testCase }));
+        const isLinear = many <= maxCost(few, MANY / FEW);
+        expect({ ...testCase, few, many, isLinear }).toMatchObject({ isLinear: true });
       }
     },
     60_000,
   );
 
   it.each(ALL)(
-    'let $name search no index by a column behind one that it does not ask for',
+    'searches indexes only by leading columns: $name',
     async (one) => {
       const { pool } = databaseOf(FEW, 'current');
       const connection = await pool.connect();
       const indexes = await readIndexes(connection);
       connection.release();
-      for (const way of waysOf(one))
+      for (const testCase of casesOf(one))
         for (const stored of KNOWN_ONLY.has(one.name) ? [MANY] : [0, MANY])
-          expect(gapsOf(await planOf(one, { n: FEW, stored, ...way }), indexes)).toEqual([]);
+          expect(gapsOf(await planOf(one, { n: FEW, stored, ...testCase }), indexes)).toEqual([]);
     },
     60_000,
   );
 
   it.each(RAW.filter(({ statement }) => Object.keys(statement.columns).length > 0))(
-    'give $statement.name no null if none is declared',
+    'returns no null in columns that are not declared nullable: $statement.name',
     async ({ path, statement }) => {
       const { pool } = databaseOf(FEW, 'current');
       const batch: Batch = (element) => Array.from({ length: FEW }, (_, i) => element(1 + i));
@@ -260,8 +266,8 @@ describe('Ten times the rows', () => {
     },
   );
 
-  it('are more than a nested loop over what was stored and what was read can bear', async () => {
-    // As the members of groups were once counted: the new rows joined with the old ones.
+  it('exceeds the limit if it joins stored rows with new rows in a nested loop', async () => {
+    // Members of groups were once counted like this: the new rows are joined with the stored rows.
     const text = `
       with incoming as materialized (
         select * from unnest($1::text[], $2::text[]) i (organization, asset)
@@ -278,6 +284,6 @@ describe('Ten times the rows', () => {
       });
       return costOf(plan!);
     };
-    expect(await cost(4 * FEW)).toBeGreaterThan(mostFor(await cost(FEW), 4));
+    expect(await cost(4 * FEW)).toBeGreaterThan(maxCost(await cost(FEW), 4));
   });
 });

@@ -1,10 +1,10 @@
 import { NEXT_ELEMENTS } from '../../src/records/feed/statements.js';
 import { countUpTo, listPage, SAMPLE_FILTERS } from '../../src/records/page/statements.js';
 
-/** More rows than any table holds: what is new has numbers from here on. */
-export const MOST = 30_000;
+/** More rows than any table has. New rows are numbered from here on. */
+export const MAX_ROWS = 30_000;
 
-/** A batch: `n` elements from `first` on. */
+/** Returns the elements of a batch: calls `element` with the number of each row. */
 export type Batch = (element: (i: number) => unknown) => unknown[];
 type Values = (batch: Batch, n: number) => readonly unknown[];
 
@@ -12,17 +12,17 @@ const id = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(
 export const hash = (i: number): string => String(i).padStart(32, '0');
 const key = (prefix: string) => (i: number) => `${prefix}${i}`;
 const number = (i: number): number => i;
-/** Columns: what a function makes of each row's number, or one value in all rows. */
+/** Returns the columns of a batch. Each is a function of the row number, or a constant value. */
 const columns = (
   batch: Batch,
-  ...of: readonly (((i: number) => unknown) | string | number | boolean | null)[]
-): unknown[][] => of.map((one) => batch(typeof one === 'function' ? one : () => one));
+  ...values: readonly (((i: number) => unknown) | string | number | boolean | null)[]
+): unknown[][] => values.map((value) => batch(typeof value === 'function' ? value : () => value));
 const AT = 1_790_000_000_000;
 const DAY = 20_000;
 const RANGE = [0, DAY, 0, -1, 1, AT];
 const owned = ['acme', ''];
 
-/** What each table holds for a batch that is known, by the same numbers as the values below; projections are few. */
+/** Returns statements that store `n` rows in each table. The rows match the values below; there are few projections. */
 export const tables = (n: number): string => {
   const rows = `from generate_series(1, ${n}) i`;
   const uuid = `('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid`;
@@ -83,7 +83,7 @@ const group = (b: Batch): unknown[] => columns(b, 'acme', number, key('g'), (i) 
 const record = (b: Batch): unknown[] => columns(b, 'acme', 'threat', key('r'), 4, id, '[]');
 const fact = (b: Batch): unknown[] => columns(b, 'acme', '', (i) => AT + i, 2, 'URL', key('r'));
 
-/** Lists of records: each shape of a selection, of the organization and of a brand. */
+/** The values of list statements: for each sample filter, of an organization and of a brand. */
 const lists = (): Record<string, Values> => {
   const all: Record<string, Values> = {};
   for (const filter of SAMPLE_FILTERS)
@@ -101,7 +101,7 @@ const feeds: Record<string, Values> = Object.fromEntries(
   Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
 );
 
-/** The values of every statement, raw or compiled. */
+/** The values of every statement, by its name. */
 export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-all': (_, n) => [0, n],
   ...lists(),
@@ -153,7 +153,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'asset-groups-counts': (b) => ['acme', b((i) => i)],
   'webhooks-store-progress': (b) => [
     1,
-    // Where it is now, and what was tried.
+    // The progress, and the last attempt.
     ...columns(b, key('w'), '{"replay":0,"logId":"log","position":1}', '{"at":1,"records":1,"status":200,"ms":1}'),
   ],
   'webhooks-forget-deleted': () => [],
@@ -182,7 +182,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'metrics-enter-records': record,
   'metrics-update-records': record,
   'metrics-delete-facts': fact,
-  'metrics-insert-facts': (b) => fact((element) => b((i) => element(i + MOST))),
+  'metrics-insert-facts': (b) => fact((element) => b((i) => element(i + MAX_ROWS))),
   'metrics-add-to-days': (b) => columns(b, 'acme', '', 2, number, 1),
   'metrics-take-from-days': (b) => columns(b, 'acme', '', 2, number, 1),
   'metrics-add-to-type_days': (b) => columns(b, 'acme', '', number, 'URL', 1),
@@ -192,7 +192,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     ...columns(b, 'acme', key('w'), 'ACTIVE', 1, null, (i) => i + 1, '{"createdAt":1,"replay":0,"startAfter":-1}'),
   ],
   'webhooks-known': (b) => ['acme', b(hash)],
-  // An organization has ten.
+  // An organization has at most ten webhooks.
   'webhooks-progress': (b) => [
     'acme',
     JSON.stringify(
@@ -213,7 +213,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-store': (b) =>
     columns(b, 'acme', 2, key('r'), 4, id, number, 1, 1, 2, 'BLOCKED', 'URL', key('x'), id, '{shoes}'),
   'records-delete-of-brands': (b) => columns(b, 'acme', 2, key('r')),
-  'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MOST}`, 'shoes', 1, 'BLOCKED', 'URL', id),
+  'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MAX_ROWS}`, 'shoes', 1, 'BLOCKED', 'URL', id),
   'records-read-entries': (b) => [b(key('c'))],
   'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
   'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}'),

@@ -4,23 +4,23 @@ import { cloudEvent, type Sent, sent, sentStatus } from '../../test/support/upst
 import { sendRequest } from './http-request.js';
 import { DAY } from './reports.js';
 
-/** The organization of the reports. No other code files reports for it. */
+/** The organization of the reports. Only `Acknowledgements` files reports for it. */
 export const WATCHED = 'watched';
 const REPORTS_PER_BATCH = 4;
-const AGAIN_AFTER_MS = 20;
+const RETRY_AFTER_MS = 20;
 const PAUSE_MS = 25;
 
-/** A batch of reports and one status of an asset. */
+/** A batch of reports, and a status that blocks an asset. */
 export interface Batch {
   readonly events: readonly Sent[];
   /** The numbers of the reports. */
   readonly reports: readonly number[];
-  /** The asset that it blocks. */
+  /** The asset that the status blocks. */
   readonly blocked: string;
 }
 
 export interface Acknowledged extends Batch {
-  /** An upper bound of the time of the acknowledgement, by the database's clock, in ms. */
+  /** A time after the acknowledgement, by the database's clock, in ms. */
   readonly at: number;
   /** The consistency token of the response. */
   readonly token: string;
@@ -32,18 +32,19 @@ export const idOf = (report: number): string => `w-${report}`;
 export const reportOf = (id: string): number => Number(id.slice(2));
 
 /**
- * Files reports and keeps a history of their acknowledgements by the database's clock, which is the clock of `X-As-Of`.
- * A batch that is not acknowledged is sent again until it is.
+ * Files reports and records their acknowledgements by the database's clock, which is the clock of `X-As-Of`. Retries
+ * each batch until it is acknowledged.
  */
 export class Acknowledgements {
   /** In the order of their acknowledgements. */
   readonly all: Acknowledged[] = [];
   readonly findings: string[] = [];
-  /** Reports that were acknowledged, and reports that were sent. */
+  /** The number of acknowledged reports. */
   acknowledged = 0;
+  /** The number of reports that were sent, acknowledged or not. */
   sent = 0;
   /** Requests that were rejected or got no response. */
-  refused = 0;
+  rejected = 0;
 
   constructor(
     private readonly url: () => string,
@@ -52,7 +53,7 @@ export class Acknowledgements {
     private readonly onAcknowledged: (batch: Acknowledged) => void,
   ) {}
 
-  /** Files batches one after the other until `signal` aborts. Several may run at once. */
+  /** Files batches sequentially until `signal` aborts. Concurrent calls are allowed. */
   async keepFiling(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.file(signal);
@@ -60,7 +61,7 @@ export class Acknowledgements {
     }
   }
 
-  /** @returns the instant of the database's clock, ms */
+  /** Returns the time of the database's clock, in ms since 1970. */
   async databaseTime(): Promise<number> {
     const text = 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as at';
     return (await this.pool.query<{ at: number }>(text)).rows[0]!.at;
@@ -84,21 +85,21 @@ export class Acknowledgements {
     const before = this.acknowledged;
     const batch = this.next();
     const events = batch.events.map(cloudEvent);
-    for (; !signal.aborted; await sleep(AGAIN_AFTER_MS)) {
-      const answer = await sendRequest(`${this.url()}/v2/events`, { key: this.key, events }).catch(
+    for (; !signal.aborted; await sleep(RETRY_AFTER_MS)) {
+      const response = await sendRequest(`${this.url()}/v2/events`, { key: this.key, events }).catch(
         (error: Error) => error,
       );
-      if (answer instanceof Error) {
-        this.findings.push(`A request got no response: ${answer.message}`);
+      if (response instanceof Error) {
+        this.findings.push(`A request got no response: ${response.message}`);
         continue;
       }
-      if (answer.status !== 200) {
-        this.refused += 1;
-        if (answer.status !== 503 && answer.status !== 429)
-          this.findings.push(`A request got the status ${answer.status}: ${JSON.stringify(answer.body)}`);
+      if (response.status !== 200) {
+        this.rejected += 1;
+        if (response.status !== 503 && response.status !== 429)
+          this.findings.push(`A request got the status ${response.status}: ${JSON.stringify(response.body)}`);
         continue;
       }
-      const token = answer.headers['consistency-token'];
+      const token = response.headers['consistency-token'];
       if (typeof token !== 'string') this.findings.push('A response had no Consistency-Token');
       this.acknowledged += batch.reports.length;
       const acknowledged = { ...batch, at: await this.databaseTime(), token: String(token), before };
@@ -109,12 +110,12 @@ export class Acknowledgements {
   }
 }
 
-/** A response with `X-As-Of`: how many reports it counts, or which ones it lists. */
+/** The content of a response with `X-As-Of`: the number of reports, or the reports themselves. */
 export type Claim = { readonly what: string; readonly asOf: number } & (
   | { readonly count: number }
-  /** A page of the newest reports; it lists all from its oldest one on. */
+  /** A page with the newest reports: all reports from the oldest one of the page on. */
   | { readonly page: readonly number[]; readonly isWhole: boolean }
-  /** What a reader of the feed has received so far: the first `length` of `order`. */
+  /** The reports that a reader of the feed has received: those with a place in `order` below `length`. */
   | { readonly order: ReadonlyMap<number, number>; readonly length: number }
 );
 
@@ -142,7 +143,7 @@ export const untrueClaims = (claims: readonly Claim[], all: readonly Acknowledge
     const missing = missingFrom(claim, acknowledged);
     if (missing > 0)
       findings.push(
-        `${claim.what} as of ${new Date(claim.asOf).toISOString()} lacks ${missing} of ${acknowledged.length} reports acknowledged before`,
+        `${claim.what} as of ${new Date(claim.asOf).toISOString()} lacks ${missing} of the ${acknowledged.length} reports that were acknowledged before`,
       );
   }
   return findings;

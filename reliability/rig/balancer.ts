@@ -5,21 +5,21 @@ import { sendRequest } from './http-request.js';
 import type { Process } from './processes.js';
 import type { RunContext } from './run-context.js';
 
-/** The interval of the readiness checks. */
-const LOOKS_EVERY_MS = 100;
+/** The interval of the readiness checks of each process. */
+const CHECK_EVERY_MS = 100;
 
 /**
- * A connection balancer like a Kubernetes Service: it assigns each new connection to a ready process for its whole
- * life. It never retries: a connection that no process accepts is reset.
+ * A connection balancer like a Kubernetes Service. It assigns each new connection to a ready process and keeps it there
+ * until it is closed. It does not retry: a connection that no process accepts is reset.
  */
 export class Balancer {
-  /** How many connections it has accepted. */
+  /** The number of accepted connections. */
   connections = 0;
   private readonly inRotation = new Set<Process>();
   private readonly takenOut = new WeakSet<Process>();
   private readonly open = new Set<Socket>();
   private readonly stopping = new AbortController();
-  private readonly server = createServer((client) => this.lead(client));
+  private readonly server = createServer((client) => this.forward(client));
 
   static async start(context: RunContext): Promise<Balancer> {
     const balancer = new Balancer();
@@ -44,7 +44,7 @@ export class Balancer {
       );
       if (isReady && !this.takenOut.has(process)) this.inRotation.add(process);
       else this.inRotation.delete(process);
-      await sleep(LOOKS_EVERY_MS);
+      await sleep(CHECK_EVERY_MS);
     }
     this.inRotation.delete(process);
   }
@@ -59,7 +59,7 @@ export class Balancer {
     this.inRotation.delete(process);
   }
 
-  private lead(client: Socket): void {
+  private forward(client: Socket): void {
     const processes = [...this.inRotation];
     const process = processes[this.connections++ % processes.length];
     if (process === undefined) return void client.resetAndDestroy();

@@ -1,4 +1,6 @@
-/** The thread of `bystanders.ts`: sends requests at a steady rate until it is stopped, then reports their results. */
+/**
+ * The thread of `bystanders.ts`. It sends requests at a steady rate until it is stopped, and then reports the results.
+ */
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -6,14 +8,14 @@ import { sendRequest } from './http-request.js';
 import { Prober, type ProbeResult } from './probe.js';
 import { cloudEvent, sentReport } from '../../test/support/upstream.js';
 
-interface Given {
+interface Input {
   readonly url: string;
   readonly ingest: string;
   readonly organizations: readonly string[];
   readonly keys: readonly string[];
 }
 
-const { url, ingest, organizations, keys } = workerData as Given;
+const { url, ingest, organizations, keys } = workerData as Input;
 const run = Date.now();
 const report = (organization: string, n: number): object => {
   const reportId = `${organization}-${run}-${n}`;
@@ -22,7 +24,7 @@ const report = (organization: string, n: number): object => {
 // Attackers use 127.0.0.1. On Linux every address of 127.0.0.0/8 is a loopback address.
 const newAgent = (): Agent =>
   new Agent({ keepAlive: true, maxSockets: 64, ...(process.platform === 'linux' && { localAddress: '127.0.0.2' }) });
-// A separate agent, because a prober closes its connections when it stops.
+// Not the agent of the prober, because the prober closes its connections when it stops.
 const agent = newAgent();
 
 const prober = new Prober(

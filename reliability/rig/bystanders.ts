@@ -10,14 +10,14 @@ import { QUIET } from './shared-services.js';
 import type { Target, ResourceUse } from './target.js';
 
 const MB = 1024 * 1024;
-/** Allowed growth: database connections and the memory of caches vary without an attack too. */
-const SLACK_DESCRIPTORS = 40;
-const SLACK_MEMORY = 24 * MB;
+/** The allowed growth, because database connections and the memory of caches vary even without an attack. */
+const MAX_ADDED_DESCRIPTORS = 40;
+const MAX_ADDED_BYTES = 24 * MB;
 
 interface Limits {
   /** How long the bystanders are measured before the attack. */
   readonly quietMs: number;
-  /** How many times slower than before the attack their p99 may become. */
+  /** The allowed ratio of their p99 during the attack to their p99 before the attack. */
   readonly factor: number;
   /** A p99 below this is never a finding, in ms. */
   readonly floorMs: number;
@@ -25,7 +25,7 @@ interface Limits {
   readonly maxLivenessMs: number;
   /** The limit of the p99 from acknowledgement to counted, in ms. */
   readonly countedMs: number;
-  /** How soon memory and descriptors must be back to their values before the attack, in ms. */
+  /** The time within which memory and descriptors must return to their values before the attack, in ms. */
   readonly recoveryMs: number;
 }
 
@@ -39,7 +39,10 @@ export const STRICT: Limits = {
   recoveryMs: 30_000,
 };
 
-/** Starts the thread in which organizations read metrics, groups and verdicts and send events from another address. */
+/**
+ * Starts a thread in which other organizations read metrics, groups and verdicts and send events, from another address
+ * than the attacker. @returns a function that stops the thread and returns the results
+ */
 const watch = (target: Target): (() => Promise<readonly ProbeResult[]>) => {
   const { url, ingest, keys } = target;
   const worker = new Worker(new URL(builtUrl('reliability/rig/bystander-worker')), {
@@ -65,18 +68,18 @@ const times = (probed: readonly ProbeResult[], ...names: readonly string[]): num
 
 const p99 = (probed: readonly ProbeResult[]): number =>
   percentile(times(probed, 'metrics', 'groups', 'check', 'events'), 0.99);
-const uncounted = (probed: readonly ProbeResult[]): number => percentile(times(probed, 'counted'), 0.99);
-const slowestLife = (probed: readonly ProbeResult[]): number => Math.max(0, ...times(probed, 'live'));
-const isRefused = ({ status }: ProbeResult): boolean => status < 200 || status > 299;
+const countedP99 = (probed: readonly ProbeResult[]): number => percentile(times(probed, 'counted'), 0.99);
+const slowestLiveness = (probed: readonly ProbeResult[]): number => Math.max(0, ...times(probed, 'live'));
+const hasFailed = ({ status }: ProbeResult): boolean => status < 200 || status > 299;
 
-/** Returns how the attack affected other organizations. */
-const noticed = (quiet: readonly ProbeResult[], during: readonly ProbeResult[], limits: Limits): string[] => {
+/** Returns findings about the effects of the attack on other organizations. */
+const checkImpact = (quiet: readonly ProbeResult[], during: readonly ProbeResult[], limits: Limits): string[] => {
   const findings: string[] = [];
-  const refused = during.filter(isRefused);
-  if (refused.length > 0) {
-    const { what, status, error } = refused[0]!;
+  const failed = during.filter(hasFailed);
+  if (failed.length > 0) {
+    const { what, status, error } = failed[0]!;
     findings.push(
-      `${refused.length} requests of other organizations failed, the first: ${what} with ${error ?? status}`,
+      `${failed.length} requests of other organizations failed, the first: ${what} with ${error ?? status}`,
     );
   }
   const most = Math.max(limits.floorMs, limits.factor * p99(quiet));
@@ -84,21 +87,23 @@ const noticed = (quiet: readonly ProbeResult[], during: readonly ProbeResult[], 
     findings.push(
       `The p99 of other organizations is ${Math.round(p99(during))} ms; before the attack it was ${Math.round(p99(quiet))} ms`,
     );
-  if (slowestLife(during) > limits.maxLivenessMs) findings.push(`Liveness took ${Math.round(slowestLife(during))} ms`);
-  if (uncounted(during) > limits.countedMs)
+  if (slowestLiveness(during) > limits.maxLivenessMs)
+    findings.push(`Liveness took ${Math.round(slowestLiveness(during))} ms`);
+  if (countedP99(during) > limits.countedMs)
     findings.push(
-      `The p99 of other organizations from acknowledgement to counted is ${Math.round(uncounted(during))} ms`,
+      `The p99 of other organizations from acknowledgement to counted is ${Math.round(countedP99(during))} ms`,
     );
   return findings;
 };
 
-const recovered = async (target: Target, before: ResourceUse, { recoveryMs }: Limits): Promise<string[]> => {
+/** Waits until memory and descriptors are back to their values before the attack. @returns a finding if they are not */
+const checkRecovery = async (target: Target, before: ResourceUse, { recoveryMs }: Limits): Promise<string[]> => {
   for (const until = Date.now() + recoveryMs; ; await sleep(500)) {
     if (!target.api.isRunning) return [`The API has ended with ${target.api.exitCode}`];
     const after = await target.measureResources();
     const descriptors = after.descriptors - before.descriptors;
     const memory = after.memory - before.memory;
-    if (descriptors <= SLACK_DESCRIPTORS && memory <= SLACK_MEMORY) return [];
+    if (descriptors <= MAX_ADDED_DESCRIPTORS && memory <= MAX_ADDED_BYTES) return [];
     if (Date.now() > until)
       return [
         `${recoveryMs / 1000} s after the attack the process holds ${descriptors} more descriptors and ${memory} more bytes`,
@@ -110,7 +115,7 @@ const recovered = async (target: Target, before: ResourceUse, { recoveryMs }: Li
  * Runs an attack in this thread at the lowest priority, because a real attacker would not use the CPU of the service.
  * Threads and processes that are already running keep their priority.
  */
-const asIfFromElsewhere = async (attack: () => Promise<unknown>): Promise<void> => {
+const withLowestPriority = async (attack: () => Promise<unknown>): Promise<void> => {
   const before = getPriority();
   setPriority(constants.priority.PRIORITY_LOW);
   try {
@@ -142,18 +147,18 @@ export const withBystanders = async (
   const before = await target.measureResources();
   const stop = watch(target);
   try {
-    await asIfFromElsewhere(attack);
+    await withLowestPriority(attack);
   } finally {
     context.reportProgress('checking the recovery after the attack');
   }
   const during = await stop();
-  const findings = [...noticed(quiet, during, limits), ...(await recovered(target, before, limits))];
+  const findings = [...checkImpact(quiet, during, limits), ...(await checkRecovery(target, before, limits))];
   return {
     observed:
       `p99 of other organizations ${Math.round(p99(during))} ms (before: ${Math.round(p99(quiet))}), ` +
-      `until counted ${Math.round(uncounted(during))} ms (${Math.round(uncounted(quiet))}), ` +
-      `${during.filter(isRefused).length} of their ${during.length} requests failed, ` +
-      `liveness at most ${Math.round(slowestLife(during))} ms`,
+      `until counted ${Math.round(countedP99(during))} ms (${Math.round(countedP99(quiet))}), ` +
+      `${during.filter(hasFailed).length} of their ${during.length} requests failed, ` +
+      `liveness at most ${Math.round(slowestLiveness(during))} ms`,
     findings,
   };
 };

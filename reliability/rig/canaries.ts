@@ -1,36 +1,36 @@
 import type { Target } from './target.js';
 
 /**
- * Canary words: each occurs only in the data of one organization. All have the same length.
+ * Canary words. Each occurs only in the data of one organization. All have the same length.
  * @param prefix consists of lower-case letters
  */
 export class Canaries {
   private readonly pattern: RegExp;
-  /** How many responses contained the organization's own canary. */
-  own = 0;
+  /** The number of responses that contained the canary of the organization itself. */
+  ownCount = 0;
 
   constructor(private readonly prefix: string) {
     this.pattern = new RegExp(`${prefix}\\d{3}x`, 'gi');
   }
 
-  of(organization: string): string {
+  canaryOf(organization: string): string {
     return `${this.prefix}${organization.slice('tenant-'.length).padStart(3, '0')}x`;
   }
 
   /** Returns a finding for each canary of another organization in a response. */
   check(organization: string, text: string, where: string): string[] {
     const seen = [...new Set((text.match(this.pattern) ?? []).map((found) => found.toLowerCase()))];
-    if (seen.includes(this.of(organization))) this.own += 1;
+    if (seen.includes(this.canaryOf(organization))) this.ownCount += 1;
     return seen
-      .filter((found) => found !== this.of(organization))
-      .map((found) => `${organization} saw ${found} in the answer to ${where}`);
+      .filter((found) => found !== this.canaryOf(organization))
+      .map((found) => `${organization} saw ${found} in the response to ${where}`);
   }
 
   /** Returns findings about the whole run: canaries in the logs, or responses that contained no canary at all. */
   checkAfterwards(target: Target): string[] {
     const logged = [...new Set(target.output().match(this.pattern) ?? [])];
     return [
-      ...(this.own === 0 ? ['No organization saw its own canary, so the check would find nothing'] : []),
+      ...(this.ownCount === 0 ? ['No organization saw its own canary, so the check would find nothing'] : []),
       ...(logged.length > 0 ? [`The log names ${logged.length} canaries, the first: ${logged[0]}`] : []),
     ];
   }

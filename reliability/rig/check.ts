@@ -38,14 +38,14 @@ export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonl
     if (position <= last) findings.push(`Position ${position} comes after ${last}`);
     last = position;
     const expected = (revisions.get(stream) ?? -1n) + 1n;
-    if (revision !== expected) findings.push(`${stream} has revision ${revision} where ${expected} was expected`);
+    if (revision !== expected) findings.push(`${stream} has revision ${revision} instead of ${expected}`);
     revisions.set(stream, revision);
   }
   const ids = acknowledged.map(eventId);
   const lost = ids.filter((id) => !times.has(id)).length;
-  const doubled = [...times.values()].filter((n) => n > 1).length;
+  const duplicated = [...times.values()].filter((n) => n > 1).length;
   if (lost > 0) findings.push(`${lost} acknowledged events are not in the log`);
-  if (doubled > 0) findings.push(`${doubled} events are in the log more than once`);
+  if (duplicated > 0) findings.push(`${duplicated} events are in the log more than once`);
   return findings;
 };
 
@@ -68,7 +68,7 @@ export const waitUntilCounted = async (url: string, timeoutMs = 60_000): Promise
   }
 };
 
-/** Runs `projections verify`: as a process if the environment affects it, otherwise in this process. */
+/** Runs `projections verify`: as a process with the embedded database or with `TZ`, otherwise in this process. */
 export const checkVerify = async (context: RunContext, env: Environment): Promise<string[]> => {
   if (env['DATABASE_URL'] !== undefined && env['TZ'] === undefined) {
     const config = readConfig(env);
@@ -130,10 +130,10 @@ export const checkMetrics = async (
   const findings: string[] = [];
   for (let n = 0; n < queries; n += 1) {
     const query = randomQuery(random);
-    const [answered, expected] = [await askMetrics(url, keys, query), naiveCount(states, query)];
-    if (JSON.stringify(answered) !== JSON.stringify(expected))
+    const [actual, expected] = [await askMetrics(url, keys, query), naiveCount(states, query)];
+    if (JSON.stringify(actual) !== JSON.stringify(expected))
       findings.push(
-        `${JSON.stringify(query)} returned ${JSON.stringify(answered)}, but the recount is ${JSON.stringify(expected)}`,
+        `${JSON.stringify(query)} returned ${JSON.stringify(actual)}, but the recount is ${JSON.stringify(expected)}`,
       );
   }
   return findings;
@@ -154,7 +154,7 @@ export const checkAll = async (
   return [...checkLog(stored, acknowledged), ...(await checkVerify(context, env)), ...metrics];
 };
 
-/** Compares only the number of accepted events with the log, for runs with too many events to keep. */
+/** Compares the number of accepted events with the log. For runs with too many events to keep their ids. */
 export const checkStored = async (
   log: EventLog,
   accepted: number,

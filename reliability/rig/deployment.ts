@@ -4,10 +4,10 @@ import type { Balancer } from './balancer.js';
 import { type Environment, Process } from './processes.js';
 import type { RunContext } from './run-context.js';
 
-/** How long a process may take until it is ready. */
-const READY_WITHIN_MS = 60_000;
+/** How long a process may take to become ready. */
+const READY_TIMEOUT_MS = 60_000;
 /** How long a graceful shutdown may take. */
-const STOPS_WITHIN_MS = 10_000;
+const MAX_STOP_MS = 10_000;
 
 interface Kind {
   readonly program: 'src/main' | 'projections/main' | 'src/deliver';
@@ -21,7 +21,7 @@ interface Kind {
  * new process is started, and once it is ready, the oldest one gets SIGTERM.
  */
 export class Deployment {
-  /** How long each stop took, ms. */
+  /** The duration of each stop, in ms. */
   readonly stops: number[] = [];
   readonly findings: string[] = [];
   private running: Process[] = [];
@@ -38,7 +38,9 @@ export class Deployment {
   }
 
   /**
-   * Replaces all processes by this version, or starts the first ones. @throws Error if a process does not become ready
+   * Replaces all processes one by one with this version, or starts the first processes.
+   * @param installed the folder of the built programs
+   * @throws Error if a process does not become ready
    */
   async roll(installed: string): Promise<void> {
     const { program, replicas, env, preload } = this.kind;
@@ -52,7 +54,7 @@ export class Deployment {
   }
 
   private async ready(process: Process): Promise<void> {
-    for (const until = Date.now() + READY_WITHIN_MS; !(await this.isReady(process)); await sleep(50))
+    for (const until = Date.now() + READY_TIMEOUT_MS; !(await this.isReady(process)); await sleep(50))
       if (!process.isRunning || Date.now() > until)
         throw new Error(`${process.program} did not become ready: ${process.lines.slice(-5).join('\n')}`);
   }
@@ -71,7 +73,7 @@ export class Deployment {
     if (this.stops.length % 2 === 1) this.balancer?.takeOut(process);
     const took = await process.stop();
     this.stops.push(took);
-    if (took > STOPS_WITHIN_MS) this.findings.push(`${process.program} took ${took} ms to stop`);
+    if (took > MAX_STOP_MS) this.findings.push(`${process.program} took ${took} ms to stop`);
     if ((process.exitCode ?? 0) !== 0) this.findings.push(`${process.program} ended with ${process.exitCode}`);
   }
 }

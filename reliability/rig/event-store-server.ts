@@ -11,11 +11,11 @@ import type { RunContext } from './run-context.js';
  * `exec` the server, because the process is killed and frozen.
  */
 const PROGRAM = process.env['TEST_EVENTSTORE_PROGRAM'];
-/** On a busy machine a start takes half a minute. */
-const STARTS_WITHIN_MS = 180_000;
-const STOPS_WITHIN_MS = 30_000;
+/** On a busy machine, a start takes 30 seconds. */
+const START_TIMEOUT_MS = 180_000;
+const STOP_TIMEOUT_MS = 30_000;
 
-/** Returns the skip reason if no server can be started. */
+/** Returns the reason to skip a scenario if no server can be started, otherwise undefined. */
 export const noEventStore = async (): Promise<string | undefined> =>
   PROGRAM === undefined ? 'requires TEST_EVENTSTORE_PROGRAM, a program that starts an EventStoreDB server' : undefined;
 
@@ -48,17 +48,17 @@ export class EventStoreServer {
     server.on('error', () => {});
     this.server = server;
     await eventually(
-      'the event store leads',
+      'the event store is the leader',
       async () => {
         if (!this.isRunning) throw new Error(`The event store ended with ${server.exitCode}`);
         const info = sendRequest(`http://127.0.0.1:${this.port}/info`, { timeoutMs: 5_000 });
         return (await info.catch(() => undefined))?.body?.state === 'leader';
       },
-      STARTS_WITHIN_MS,
+      START_TIMEOUT_MS,
     );
   }
 
-  /** kill -9 */
+  /** Kills the server with SIGKILL. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }
@@ -68,7 +68,7 @@ export class EventStoreServer {
     return this.end('SIGTERM');
   }
 
-  /** Freezes the server: its connections stay open and nothing answers. */
+  /** Freezes the server for `ms` ms: its connections stay open, but it does not respond. */
   async freeze(ms: number): Promise<void> {
     this.server!.kill('SIGSTOP');
     await sleep(ms);
@@ -83,7 +83,7 @@ export class EventStoreServer {
     if (!this.isRunning) return;
     const ended = once(this.server!, 'exit');
     this.server!.kill(signal);
-    const timer = setTimeout(() => this.server!.kill('SIGKILL'), STOPS_WITHIN_MS);
+    const timer = setTimeout(() => this.server!.kill('SIGKILL'), STOP_TIMEOUT_MS);
     await ended;
     clearTimeout(timer);
   }

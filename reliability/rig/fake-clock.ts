@@ -6,14 +6,14 @@ import type { Environment, Process } from './processes.js';
 const LIBRARIES = '/usr/lib';
 const LIBRARY = 'faketime/libfaketime.so.1';
 
-/** Returns the library of the Debian package `faketime`; undefined if it is not installed. */
+/** Returns the path of the library of the Debian package `faketime`, or undefined if it is not installed. */
 export const findFaketime = (): string | undefined =>
   readdirSync(LIBRARIES)
     .map((folder) => join(LIBRARIES, folder, LIBRARY))
     .find((path) => existsSync(path));
 
 /** Removes the shared memory that the library leaves behind when the process is killed. */
-export const sweepAfter = ({ pid, ended }: Process): void => {
+export const removeSharedMemoryAfter = ({ pid, ended }: Process): void => {
   void ended.then(async () => {
     for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`])
       await rm(join('/dev/shm', name), { force: true });

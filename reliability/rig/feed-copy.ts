@@ -4,9 +4,9 @@ import type { RunContext } from './run-context.js';
 
 const EVERY_MS = 100;
 
-/** A copy of an organization's reports, kept by following the feed. As documented, it starts anew after a 410. */
+/** A copy of the reports of an organization, updated from the feed. After a 410 it starts over, as documented. */
 export class FeedCopy {
-  /** How often the copy started anew. */
+  /** How often the copy started over. */
   restarts = 0;
   private readonly known = new Set<string>();
   private last: string | undefined;
@@ -43,13 +43,15 @@ export class FeedCopy {
     for (; !this.stopping.signal.aborted; await sleep(EVERY_MS)) {
       const from = this.last === undefined ? '' : `&lastEventId=${encodeURIComponent(this.last)}`;
       const url = `${this.url}/v2/organization/feed?types=report&limit=1000&timeout=1000${from}`;
-      const answer = await sendRequest(url, { key: this.key }).catch(() => undefined);
-      if (answer?.status === 410) {
+      const response = await sendRequest(url, { key: this.key }).catch(() => undefined);
+      if (response?.status === 410) {
         this.last = undefined;
         this.known.clear();
         this.restarts += 1;
       }
-      for (const { id, subject } of answer?.status === 200 ? (answer.body as { id: string; subject: string }[]) : []) {
+      for (const { id, subject } of response?.status === 200
+        ? (response.body as { id: string; subject: string }[])
+        : []) {
         this.last = id;
         this.known.add(subject);
       }

@@ -7,8 +7,8 @@ import { Statuses } from './statuses.js';
 export const CONNECTIONS = 4;
 
 /**
- * Sends batches of events with a key of the organization, each as soon as the previous one was answered. It retries
- * rejected batches at once and ignores Retry-After.
+ * Sends batches of events with a key of the organization. Each connection sends the next batch as soon as it has the
+ * response to the previous one, retries rejected batches immediately and ignores `Retry-After`.
  * @param batchOf returns the n-th batch of a connection
  */
 export const sendAtFullRate = async (
@@ -23,9 +23,9 @@ export const sendAtFullRate = async (
   let accepted = 0;
   const send = async (connection: number): Promise<void> => {
     for (let n = 0; Date.now() < until;) {
-      const question = { key: senders[organization]!, events: batchOf(connection, n), agent, timeoutMs: 60_000 };
-      const { status, headers, body } = await sendRequest(`${url}/v2/events`, question);
-      statuses.note(status, headers);
+      const request = { key: senders[organization]!, events: batchOf(connection, n), agent, timeoutMs: 60_000 };
+      const { status, headers, body } = await sendRequest(`${url}/v2/events`, request);
+      statuses.add(status, headers);
       accepted += body.accepted ?? 0;
       context.reportProgress(`${accepted} events accepted`);
       if (status === 200) n += 1;

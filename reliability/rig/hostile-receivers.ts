@@ -1,5 +1,6 @@
 /**
- * The thread of `hostile-webhooks.ts`: webhook receivers that misbehave in the way that the path of their URL names.
+ * The thread of `hostile-webhooks.ts`. It runs webhook receivers that misbehave. The path of the URL selects the
+ * behaviour.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,7 +27,7 @@ const drip = (response: ServerResponse, bytes: string): void => {
   response.on('close', () => clearInterval(timer));
 };
 
-const WAYS: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
+const BEHAVIOURS: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
   hang: () => {},
   'drip-head': (_, response) => drip(response, 'HTTP/1.1 200 OK\r\nx-drip: '.padEnd(60, 'x')),
   'drip-body': (_, response) => {
@@ -42,24 +43,24 @@ const WAYS: Readonly<Record<string, (request: IncomingMessage, response: ServerR
   'error-for-ever': (_, response) => response.writeHead(500).end('no'),
 };
 
-// Attackers would not use the CPU of the service, so this thread has the lowest priority.
+// This thread has the lowest priority, because real attackers would not use the CPU of the service.
 setPriority(0, constants.priority.PRIORITY_LOW);
-const asked: Record<string, number> = {};
+const requestsByBehaviour: Record<string, number> = {};
 const server = createServer((request, response) => {
-  const way = request.url!.slice(1);
-  asked[way] = (asked[way] ?? 0) + 1;
+  const behaviour = request.url!.slice(1);
+  requestsByBehaviour[behaviour] = (requestsByBehaviour[behaviour] ?? 0) + 1;
   response.on('error', () => {});
   request.on('error', () => {}).resume();
-  WAYS[way]!(request, response);
+  BEHAVIOURS[behaviour]!(request, response);
 }).listen(0, '127.0.0.1', () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  parentPort!.postMessage({ url, ways: Object.keys(WAYS) });
+  parentPort!.postMessage({ url, ways: Object.keys(BEHAVIOURS) });
 });
 parentPort!.once('message', async () => {
-  // Waits until each receiver has got a request.
+  // Waits until there was a request for each behaviour.
   for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await sleep(20))
-    if (Object.keys(WAYS).every((way) => way in asked)) break;
+    if (Object.keys(BEHAVIOURS).every((behaviour) => behaviour in requestsByBehaviour)) break;
   server.close();
   server.closeAllConnections();
-  parentPort!.postMessage(asked);
+  parentPort!.postMessage(requestsByBehaviour);
 });

@@ -4,7 +4,7 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: any;
-  /** From the first byte sent to the last byte received. */
+  /** The time from the start of the request to the end of the response, in ms. */
   readonly ms: number;
 }
 
@@ -44,7 +44,7 @@ export const sendRequest = (
 ): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const begin = performance.now();
-    const asked = request(url, {
+    const sent = request(url, {
       method,
       agent,
       headers: {
@@ -53,13 +53,13 @@ export const sendRequest = (
         ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
       },
     });
-    const timer = setTimeout(() => asked.destroy(new Error(`No response within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(() => sent.destroy(new Error(`No response within ${timeoutMs} ms`)), timeoutMs);
     const fail = (error: Error): void => {
       clearTimeout(timer);
       reject(error);
     };
-    asked.on('error', fail);
-    asked.on('response', (response) => {
+    sent.on('error', fail);
+    sent.on('response', (response) => {
       const chunks: Buffer[] = [];
       response.on('error', fail);
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -75,7 +75,7 @@ export const sendRequest = (
         });
       });
     });
-    asked.end(body);
+    sent.end(body);
   });
 
 export const percentile = (values: readonly number[], share: number): number => {

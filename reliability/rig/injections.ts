@@ -1,4 +1,4 @@
-/** Texts with a meaning in SQL, shells, templates, logs, or as property names of prototypes. */
+/** Texts with a special meaning in SQL, shells, templates or logs, or as property names of prototypes. */
 export const INJECTIONS = [
   `' or 1=1--`,
   `"; drop table read.facts; --`,

@@ -10,7 +10,7 @@ export interface Keys {
   readonly read: Readonly<Record<string, string>>;
 }
 
-/** @param organizations get a key each */
+/** Issues an upstream key, and a key with the scopes read and write for each organization. */
 export const issueKeys = async (log: EventLog, organizations: readonly string[] = ORGANIZATIONS): Promise<Keys> => {
   const read: Record<string, string> = {};
   for (const organization of organizations)

@@ -8,7 +8,7 @@ import type { RunContext } from './run-context.js';
 
 const CHUNK = 2_000;
 
-/** Generates random upstream events from a seed: many states and deletions of each record. */
+/** Generates random upstream events: many states and deletions of each record. */
 export function* upstream(random: Random, size = Infinity): Generator<Sent> {
   for (let n = 0; n < size;)
     for (const event of history(random, Math.min(CHUNK, size - n), 0)) yield { ...event, id: `e-${n++}` };
@@ -51,13 +51,13 @@ export function* inBatches(events: Iterable<Sent>, size: number): Generator<Sent
 
 /** An attempt to deliver a batch. */
 export interface Attempt {
-  /** ms */
+  /** When the request was sent, in ms since 1970. */
   readonly at: number;
   readonly ms: number;
-  /** 0 if there was no response. */
+  /** The status; 0 if there was no response. */
   readonly status: number;
   readonly retryAfter?: string | undefined;
-  /** The error of the connection. */
+  /** The error, if there was no response. */
   readonly error?: string;
 }
 
@@ -80,7 +80,7 @@ export class History {
   }
 
   /** Discards old entries to save memory in runs with millions of events. */
-  forget(): void {
+  discardOld(): void {
     this.acknowledged.splice(0, Math.max(0, this.acknowledged.length - 200_000));
     this.attempts.length = 0;
   }
@@ -95,7 +95,7 @@ export class Sender {
     private readonly key: string,
     readonly history: History,
     private readonly connections = 4,
-    /** The timeout of a request. */
+    /** The timeout of a request, in ms. */
     private readonly timeoutMs = 20_000,
   ) {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
@@ -112,7 +112,7 @@ export class Sender {
     };
   }
 
-  /** Delivers the batches in their order, several at a time, until all are acknowledged or `signal` aborts. */
+  /** Delivers the batches in order over several connections, until all are acknowledged or `signal` aborts. */
   async deliver(queue: Iterator<readonly Sent[]>, signal?: AbortSignal): Promise<void> {
     const work = async (): Promise<void> => {
       while (!signal?.aborted) {
@@ -130,10 +130,10 @@ export class Sender {
 
   private async attempt(events: readonly Sent[], body: string): Promise<boolean> {
     const at = Date.now();
-    const { history: kept } = this;
-    let answer: HttpResponse;
+    const { history } = this;
+    let response: HttpResponse;
     try {
-      answer = await sendRequest(`${this.url()}/v2/events`, {
+      response = await sendRequest(`${this.url()}/v2/events`, {
         key: this.key,
         type: BATCH,
         body,
@@ -141,25 +141,25 @@ export class Sender {
         timeoutMs: this.timeoutMs,
       });
     } catch (error) {
-      kept.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });
+      history.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });
       return false;
     }
-    const retryAfter = answer.headers['retry-after'] as string | undefined;
-    kept.attempts.push({ at, ms: answer.ms, status: answer.status, retryAfter });
-    if (answer.status !== 200) {
-      if (answer.status !== 503 && answer.status !== 429)
-        kept.wrong.push(`The endpoint answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
-      // A retry would fail in the same way.
-      return answer.status >= 400 && answer.status < 500 && answer.status !== 429;
+    const retryAfter = response.headers['retry-after'] as string | undefined;
+    history.attempts.push({ at, ms: response.ms, status: response.status, retryAfter });
+    if (response.status !== 200) {
+      if (response.status !== 503 && response.status !== 429)
+        history.wrong.push(`The endpoint returned ${response.status}: ${JSON.stringify(response.body).slice(0, 300)}`);
+      // Retrying other client errors is pointless, so the batch counts as done.
+      return response.status >= 400 && response.status < 500 && response.status !== 429;
     }
-    const { accepted, duplicates, rejected } = answer.body;
+    const { accepted, duplicates, rejected } = response.body;
     if (rejected.length > 0 || accepted + duplicates !== events.length)
-      kept.wrong.push(
-        `To a batch of ${events.length} events the endpoint answered ${JSON.stringify(answer.body).slice(0, 300)}`,
+      history.wrong.push(
+        `For a batch of ${events.length} events the endpoint returned ${JSON.stringify(response.body).slice(0, 300)}`,
       );
-    kept.accepted += accepted;
-    kept.duplicates += duplicates;
-    kept.acknowledged.push(...events);
+    history.accepted += accepted;
+    history.duplicates += duplicates;
+    history.acknowledged.push(...events);
     return true;
   }
 }

@@ -12,7 +12,7 @@ export interface ServiceWithMemory extends RunningService {
   readonly memoryOf: (program: 'src' | 'projections') => NodeJS.MemoryUsage;
 }
 
-/** Starts the service on a new database with memory reports. */
+/** Starts the service on a new database. Each process reports its memory usage (`preload/report-memory.ts`). */
 export const startWithMemoryReports = async (
   context: RunContext,
   {
@@ -48,7 +48,7 @@ export const watchPeak = (read: () => number): (() => number) => {
   };
 };
 
-/** Stops the projector for nine tenths of the time. @returns a function that ends the slow-down */
+/** Slows down the projector: it is stopped for 90 ms of every 100 ms. @returns a function that ends the slow-down */
 export const slowDown = (projector: Process): (() => Promise<void>) => {
   let isOver = false;
   const slowing = (async () => {

@@ -8,7 +8,7 @@ import { Pool } from 'pg';
 const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
 if (process.env['LISTENS']) pool.on('error', () => {});
 
-const answer = async (url: string): Promise<number> => {
+const statusOf = async (url: string): Promise<number> => {
   if (url === '/health/live') return 200;
   try {
     await pool.query('select 1');
@@ -20,7 +20,7 @@ const answer = async (url: string): Promise<number> => {
 
 const server = createServer((request, response) => {
   request.resume();
-  void answer(request.url!).then((status) => response.writeHead(status).end());
+  void statusOf(request.url!).then((status) => response.writeHead(status).end());
 });
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();

@@ -1,6 +1,6 @@
 /**
- * A naive implementation of the API for negative controls: the attacks must succeed against it. The key of an
- * organization is its slug.
+ * A naive implementation of the API for negative controls: every attack must succeed against it. The key of an
+ * organization is its name.
  */
 import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -33,7 +33,7 @@ const hostOf = (content: string): string => /^https?:\/\/([^/:?#]+)/.exec(conten
 const verdict = (content: string): object => {
   // This pattern backtracks exponentially on crafted text.
   if (/^(([a-z0-9]+)+\.)+$/.test(content.slice(0, 26))) return { status: 'UNKNOWN' };
-  // Only connects to this machine.
+  // A naive check would open any link. This one opens only links to this machine.
   if (URL.canParse(content) && new URL(content).hostname === '127.0.0.1') void fetch(content).catch(() => {});
   const isBlocked = [...stored.values()].some(
     ({ type, data }) =>
@@ -62,7 +62,7 @@ const metrics = async (organization: string): Promise<object> => {
   return { metrics: { reports: count('ReportFiled'), newThreats: count('ThreatStatusChanged') }, own };
 };
 
-/** Returns the entries of the status history unfiltered, with the brands of all organizations. */
+/** Returns the records of the organization, and the data that belongs to no organization unfiltered. */
 const recordsOf = (organization: string): object => ({
   items: [...stored.values()]
     .map(({ data }) => data)
@@ -83,7 +83,7 @@ const create = async (organization: string, name: string): Promise<[number, obje
   return [201, { ...group, rows }];
 };
 
-const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const url = new URL(request.url!, 'http://naive');
   console.log(
     `${request.headers['x-forwarded-for'] ?? ''} ${request.headers['x-api-key']} ${request.method} ` +
@@ -119,7 +119,7 @@ const answer = async (request: IncomingMessage, response: ServerResponse): Promi
 };
 
 const server = createServer({ insecureHTTPParser: true, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
-  answer(request, response).catch((error: unknown) => {
+  handle(request, response).catch((error: unknown) => {
     if (!response.headersSent) response.writeHead(500);
     response.end(String((error as Error).stack));
   });

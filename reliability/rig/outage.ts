@@ -5,7 +5,7 @@ import { type Probe, type ProbeResult, Prober } from './probe.js';
 import { type Environment, Process } from './processes.js';
 import type { RunContext } from './run-context.js';
 
-/** An event of a separate organization, because backpressure may delay those of the load. */
+/** Returns the n-th event of a separate organization, because backpressure may delay events of the load. */
 export const probe = (n: number): object => cloudEvent(sentReport(`p-${n}`, { organization: 'probed' }, `probe-${n}`));
 
 /** Probes of a read, a write and liveness. */
@@ -21,33 +21,40 @@ export const probes = (url: () => string, keys: Keys | undefined, everyMs: numbe
   { what: 'live', url: () => `${url()}/health/live`, everyMs },
 ];
 
-export const shown = ({ what, ms, status, error }: ProbeResult): string =>
+export const describeResult = ({ what, ms, status, error }: ProbeResult): string =>
   `${what} ended after ${Math.round(ms)} ms with ${status === 0 ? error : status}`;
 
-/** Returns a finding with the first three examples. */
-const first = (kind: string, found: readonly string[]): string[] =>
+/** Returns a finding with the number of cases and the first three, or no finding if there are no cases. */
+const summarize = (kind: string, found: readonly string[]): string[] =>
   found.length === 0 ? [] : [`${found.length} ${kind}: ${found.slice(0, 3).join('; ')}`];
 
-/** Checks the responses during an outage: in time, and 200 or 503 with Retry-After. */
+/** Checks that all responses during an outage arrived in time and were 200, or 503 with `Retry-After`. */
 export const checkOutage = (
   results: readonly ProbeResult[],
   maxResponseMs: number,
   maxLivenessMs: number,
 ): string[] => {
-  const asked = results.filter(({ what }) => what !== 'live');
+  const requests = results.filter(({ what }) => what !== 'live');
   return [
-    ...first('requests were not answered in time', asked.filter(({ ms }) => ms > maxResponseMs).map(shown)),
-    ...first(
+    ...summarize(
+      'requests got no response in time',
+      requests.filter(({ ms }) => ms > maxResponseMs).map(describeResult),
+    ),
+    ...summarize(
       'requests got neither 200 nor 503',
-      asked.filter(({ status }) => status !== 200 && status !== 503).map(shown),
+      requests.filter(({ status }) => status !== 200 && status !== 503).map(describeResult),
     ),
-    ...first(
+    ...summarize(
       'responses with 503 have no Retry-After',
-      asked.filter(({ status, answer }) => status === 503 && !answer?.headers['retry-after']).map(shown),
+      requests
+        .filter(({ status, response }) => status === 503 && !response?.headers['retry-after'])
+        .map(describeResult),
     ),
-    ...first(
+    ...summarize(
       'liveness checks failed or were slow',
-      results.filter(({ what, ms, status }) => what === 'live' && (ms > maxLivenessMs || status !== 200)).map(shown),
+      results
+        .filter(({ what, ms, status }) => what === 'live' && (ms > maxLivenessMs || status !== 200))
+        .map(describeResult),
     ),
   ];
 };
@@ -60,9 +67,9 @@ export const endedProcesses = (processes: readonly Process[]): string[] =>
   processes.filter(({ isRunning }) => !isRunning).map(({ program, exitCode }) => `${program} ended with ${exitCode}`);
 
 export interface RecoveryScale {
-  /** How soon after the outage all requests must succeed, in ms. */
+  /** The time after the outage within which all requests must succeed again, in ms. */
   readonly maxRecoveryMs: number;
-  /** After so many ms without a failed request the recovery is complete. */
+  /** The recovery is complete after this time without a failed request, in ms. */
   readonly stableMs: number;
 }
 
@@ -74,8 +81,8 @@ export const waitForRecovery = async (
 ): Promise<void> => {
   const end = from + maxRecoveryMs + 500;
   for (let now = Date.now(); now < end; now = Date.now()) {
-    const calmSince = from + recoveryTimeMs(prober.results, from);
-    if (now - calmSince >= stableMs) return;
+    const stableSince = from + recoveryTimeMs(prober.results, from);
+    if (now - stableSince >= stableMs) return;
     await sleep(Math.min(20, end - now));
   }
 };

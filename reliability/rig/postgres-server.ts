@@ -8,39 +8,39 @@ import { findPostmaster, startServer, stopServer } from '../../src/postgres/embe
 import { superuserUrl } from '../../test/support/superuser.js';
 import type { RunContext } from './run-context.js';
 
-/** A PostgreSQL server that only the scenario starts and kills. */
+/** A PostgreSQL server that the scenario starts and kills. No other process uses it. */
 export class PostgresServer {
-  private constructor(private readonly place: ClusterLayout) {}
+  private constructor(private readonly layout: ClusterLayout) {}
 
   static async create(context: RunContext, folder?: string): Promise<PostgresServer> {
-    const place = await findClusterLayout(folder ?? (await context.folder()));
-    context.onEnd(() => rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 }));
-    await createCluster(place, await findBinaries(place));
-    const postgres = new PostgresServer(place);
+    const layout = await findClusterLayout(folder ?? (await context.folder()));
+    context.onEnd(() => rm(dirname(layout.cluster), { recursive: true, force: true, maxRetries: 20 }));
+    await createCluster(layout, await findBinaries(layout));
+    const postgres = new PostgresServer(layout);
     context.onEnd(() => postgres.kill());
     return postgres;
   }
 
-  /** Starts the server on loopback, always on the same port. @returns its URL */
+  /** Starts the server on loopback, on the same port each time. @returns the URL of its superuser */
   async start(): Promise<string> {
-    return superuserUrl(this.place, await startServer(this.place, 'loopback', () => {}));
+    return superuserUrl(this.layout, await startServer(this.layout, 'loopback', () => {}));
   }
 
   /** Kills the postmaster with SIGKILL; its children then end by themselves. */
   async kill(): Promise<void> {
-    const postmaster = await findPostmaster(this.place.cluster);
+    const postmaster = await findPostmaster(this.layout.cluster);
     if (!postmaster) return;
     process.kill(postmaster.pid, 'SIGKILL');
-    // A dying server may still look like a running one.
-    while (await findPostmaster(this.place.cluster)) await sleep(10);
+    // The killed server may still look like a running server for a moment.
+    while (await findPostmaster(this.layout.cluster)) await sleep(10);
   }
 
   async stop(): Promise<void> {
-    await stopServer(this.place);
+    await stopServer(this.layout);
   }
 }
 
-/** Returns the embedded server of a data directory without becoming one of its users. */
+/** Returns the embedded server of a data directory without registering as a user of it. */
 export const embeddedServer = async (dataDir: string): Promise<{ pid: number; url: string } | undefined> => {
   const place = await findClusterLayout(dataDir);
   const postmaster = await findPostmaster(place.cluster);

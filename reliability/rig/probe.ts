@@ -5,12 +5,12 @@ import { type HttpResponse, sendRequest, type HttpRequest } from './http-request
 /** A request and its result. */
 export interface ProbeResult {
   readonly what: string;
-  /** When it was sent, ms. */
+  /** When the request was sent, in ms since 1970. */
   readonly at: number;
   readonly ms: number;
-  /** 0 if there was no response. */
+  /** The status; 0 if there was no response. */
   readonly status: number;
-  readonly answer?: HttpResponse;
+  readonly response?: HttpResponse;
   readonly error?: string;
 }
 
@@ -42,22 +42,22 @@ export class Prober {
     return this.results;
   }
 
-  private async run({ what, url, each, everyMs, ...question }: Probe): Promise<void> {
+  private async run({ what, url, each, everyMs, ...request }: Probe): Promise<void> {
     const pending = new Set<Promise<void>>();
     for (let n = 0; !this.stopping.signal.aborted; n += 1) {
       const at = Date.now();
-      const asked = sendRequest(url(), { ...question, ...each?.(n), agent: this.agent }).then(
-        (answer) => void this.results.push({ what, at, ms: answer.ms, status: answer.status, answer }),
+      const sending = sendRequest(url(), { ...request, ...each?.(n), agent: this.agent }).then(
+        (response) => void this.results.push({ what, at, ms: response.ms, status: response.status, response }),
         (error: Error) => void this.results.push({ what, at, ms: Date.now() - at, status: 0, error: error.message }),
       );
-      pending.add(asked);
-      void asked.finally(() => pending.delete(asked));
+      pending.add(sending);
+      void sending.finally(() => pending.delete(sending));
       await sleep(everyMs, undefined, { signal: this.stopping.signal }).catch(() => {});
     }
     await Promise.all(pending);
   }
 }
 
-/** Returns the requests sent between two instants. */
+/** Returns the results of requests sent between two instants. */
 export const between = (results: readonly ProbeResult[], from: number, to: number): ProbeResult[] =>
   results.filter(({ at }) => at >= from && at < to);

@@ -14,7 +14,7 @@ export const builtUrl = (path: string): string => pathToFileURL(built(path)).hre
 export const preloadOf = (name: string): string => builtUrl(`reliability/rig/preload/${name}`);
 
 /** The limits are off, because all requests come from one address and few keys. */
-const NO_LIMITS = {
+const LIMITS_OFF = {
   RATE_LIMIT_PER_MINUTE: '0',
   UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
   MAX_CONNECTIONS_PER_ADDRESS: '0',
@@ -23,22 +23,23 @@ const NO_LIMITS = {
 export type Environment = Readonly<Record<string, string>>;
 
 interface StartOptions {
-  readonly words?: readonly string[];
+  /** The arguments of the program. */
+  readonly args?: readonly string[];
   /** A module that the process loads before its program. */
   readonly preload?: string | undefined;
   /** The folder of the built programs. Default: `dist`. */
   readonly installed?: string | undefined;
 }
 
-/** A process of the built service. It ends when this process ends, because it watches the IPC channel. */
+/** A process of the built service. It ends when this process ends, because the IPC channel is then closed. */
 export class Process {
   readonly lines: string[] = [];
   readonly ended: Promise<void>;
-  /** Its URL, once it has printed it. */
+  /** The URL of the process; undefined until the process has printed it. */
   url: string | undefined;
-  /** The URL of its operators' port, once it has printed it. */
+  /** The URL of the operators' port; undefined until the process has printed it. */
   opsUrl: string | undefined;
-  /** Whether it has reported to its supervisor that it is ready. */
+  /** Whether the process has reported readiness over the IPC channel. */
   hasReportedReady = false;
 
   private constructor(
@@ -59,18 +60,18 @@ export class Process {
     context: RunContext,
     program: string,
     env: Environment,
-    { words = [], preload, installed }: StartOptions = {},
+    { args = [], preload, installed }: StartOptions = {},
   ): Process {
-    const loads = preload === undefined ? [] : ['--import', preload];
+    const nodeFlags = preload === undefined ? [] : ['--import', preload];
     const { PATH, HOME, SOURCES_FILE } = process.env;
-    const child = spawn(process.execPath, [...loads, built(program, installed), ...words], {
+    const child = spawn(process.execPath, [...nodeFlags, built(program, installed), ...args], {
       env: {
         PATH,
         HOME,
         SOURCES_FILE,
         LOG_FORMAT: 'json',
         PORT: '0',
-        ...NO_LIMITS,
+        ...LIMITS_OFF,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -97,7 +98,7 @@ export class Process {
     this.child.kill(signal);
   }
 
-  /** kill -9 */
+  /** Kills the process with SIGKILL. */
   async kill(): Promise<void> {
     this.child.kill('SIGKILL');
     await this.ended;
@@ -114,7 +115,7 @@ export class Process {
   }
 }
 
-/** Returns all child processes of these processes that belong to the service. */
+/** Returns the direct and indirect child processes that belong to the service. */
 export const descendants = (
   processes: readonly Process[],
 ): { readonly kill: () => void; readonly isRunning: () => boolean }[] => {
@@ -142,14 +143,14 @@ export const descendants = (
     .map((pid) => ({ kill: () => void signal(pid, 'SIGKILL'), isRunning: () => signal(pid, 0) }));
 };
 
-/** Runs an operator command. */
+/** Runs an operator command, and waits until it has ended. */
 export const call = async (
   context: RunContext,
   env: Environment,
-  words: readonly string[],
+  args: readonly string[],
   installed?: string,
 ): Promise<{ code: number | null; output: string; process: Process }> => {
-  const process = Process.start(context, 'src/cli', env, { words, installed });
+  const process = Process.start(context, 'src/cli', env, { args, installed });
   await process.ended;
   // The last output arrives after the exit.
   await sleep(10);

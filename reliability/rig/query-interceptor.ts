@@ -13,8 +13,8 @@ export type Interceptor = (
 ) => Promise<QueryResult>;
 
 /**
- * Wraps a pool so that a test can change its statements, for example to remove a guard, without a switch in the
- * service.
+ * Wraps a pool so that a test can change its statements, for example to remove a guard. The service itself needs no
+ * switch for this.
  * @param interceptorOf called for each acquired connection
  */
 export const interceptQueries = (pool: Pool, interceptorOf: (connection: PoolClient) => Interceptor): Pool => {

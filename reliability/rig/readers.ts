@@ -5,9 +5,9 @@ import { DAY, numberOf, type Reports } from './reports.js';
 
 /** The result of a read from a route that a replica may serve. */
 export interface Read extends ProbeResult {
-  /** The response contains the first `count` reports. */
+  /** The number of reports that the response includes: always the first ones. */
   readonly count: number;
-  /** ms */
+  /** `X-As-Of`, in ms since 1970. */
   readonly asOf: number;
 }
 
@@ -19,11 +19,11 @@ interface Route {
   readonly countOf: (body: any) => number;
 }
 
-/** A range that ends within a day, so that single facts are counted. */
-const withinDay = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
+/** Returns a range that ends within a day, so that its facts are counted one by one. Ranges of different n differ. */
+const oneDay = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
 /** Returns the n-th path of metrics of the day. */
-export const metricsPath = (n: number): string => `metrics?${withinDay(n)}`;
-const otherEnd = (n: number): string => `startDate=${DAY}&endDate=2026-03-${String(2 + (n % 25)).padStart(2, '0')}`;
+export const metricsPath = (n: number): string => `metrics?${oneDay(n)}`;
+const severalDays = (n: number): string => `startDate=${DAY}&endDate=2026-03-${String(2 + (n % 25)).padStart(2, '0')}`;
 
 const ROUTES: readonly Route[] = [
   {
@@ -35,19 +35,19 @@ const ROUTES: readonly Route[] = [
   {
     name: 'timeline',
     everyMs: 200,
-    path: (n) => `metrics/timeline?${otherEnd(n)}`,
+    path: (n) => `metrics/timeline?${severalDays(n)}`,
     countOf: ({ points }) => points.reduce((sum: number, { reports }: { reports: number }) => sum + reports, 0),
   },
   {
     name: 'comparison',
     everyMs: 400,
-    path: (n) => `metrics/comparison?${otherEnd(n)}`,
+    path: (n) => `metrics/comparison?${severalDays(n)}`,
     countOf: ({ current }) => current.metrics.reports,
   },
   {
     name: 'list',
     everyMs: 150,
-    path: (n) => `reports?${otherEnd(n)}&limit=1`,
+    path: (n) => `reports?${severalDays(n)}&limit=1`,
     countOf: ({ items }) => (items.length === 0 ? 0 : numberOf(items[0].id)),
   },
 ];
@@ -83,14 +83,14 @@ export class Readers {
     return this.prober.results.length;
   }
 
-  /** Stops reading. @returns all reads, unordered */
+  /** Stops reading. @returns all reads, in no particular order */
   async stop(): Promise<readonly Read[]> {
     this.stopping.abort();
     await this.following;
     const reads = (await this.prober.stop()).map((probed): Read => {
-      const { status, answer, what } = probed;
-      const count = status === 200 ? ROUTES.find(({ name }) => name === what)!.countOf(answer!.body) : 0;
-      return { ...probed, count, asOf: Date.parse(String(answer?.headers['x-as-of'])) };
+      const { status, response, what } = probed;
+      const count = status === 200 ? ROUTES.find(({ name }) => name === what)!.countOf(response!.body) : 0;
+      return { ...probed, count, asOf: Date.parse(String(response?.headers['x-as-of'])) };
     });
     return [...reads, ...this.elements];
   }
@@ -106,7 +106,8 @@ export class Readers {
       try {
         const { status, headers, body, ms } = await sendRequest(url + from, { key: this.key });
         for (const { id, subject } of status === 200 ? (body as { id: string; subject: string }[]) : []) {
-          if (numberOf(subject) !== count + 1) this.findings.push(`The feed went on from ${count} with ${subject}`);
+          if (numberOf(subject) !== count + 1)
+            this.findings.push(`The feed continued after report ${count} with ${subject}`);
           [last, count] = [id, numberOf(subject)];
         }
         const error = status === 200 ? undefined : JSON.stringify(body);
@@ -121,17 +122,18 @@ export class Readers {
   }
 }
 
-/** A period that begins at an instant. */
+/** A period of a run, which lasts until the next period begins. */
 export interface Period {
   readonly name: string;
+  /** In ms since 1970. */
   readonly from: number;
 }
 
-const shown = ({ what, at, status, error, answer, ms }: Read, periods: readonly Period[]): string => {
+const shown = ({ what, at, status, error, response, ms }: Read, periods: readonly Period[]): string => {
   const period = periods.findLast(({ from }) => from <= at);
   const since =
     period === undefined ? 'before the first period' : `${at - period.from} ms after the start of ${period.name}`;
-  return `${what}, ${since}: ${status} ${error ?? JSON.stringify(answer?.body)} after ${Math.round(ms)} ms`;
+  return `${what}, ${since}: ${status} ${error ?? JSON.stringify(response?.body)} after ${Math.round(ms)} ms`;
 };
 
 /** Returns findings: failed reads, and responses that do not match the acknowledgements before their `X-As-Of`. */

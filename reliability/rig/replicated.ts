@@ -10,14 +10,14 @@ import type { RunContext } from './run-context.js';
 import { Service, type ServiceOptions } from './service.js';
 import { Standbys } from './standbys.js';
 
-/** The disturbances of a replica. */
-export const WAYS = ['paused', 'lagging', 'cancelling', 'gone'] as const;
-export type Way = (typeof WAYS)[number];
+/** The ways in which a replica is disturbed. */
+export const DISTURBANCES = ['paused', 'lagging', 'cancelling', 'gone'] as const;
+export type Disturbance = (typeof DISTURBANCES)[number];
 
 const CANCEL_EVERY_MS = 50;
-/** Concurrent requests. */
+/** The number of concurrent requests. */
 const CONNECTIONS = 12;
-/** The role whose statements are counted. */
+/** The role of the processes that read from the replica. Their statements are counted by it. */
 const READER = 'reader';
 const READS = `select coalesce(sum(calls), 0)::int as n from pg_stat_statements s join pg_roles r on r.oid = s.userid
   where r.rolname = '${READER}' and s.query ~ 'read"?."?(facts|days|type_days|listed_records)'`;
@@ -29,8 +29,9 @@ const CANCEL = ['pg_cancel_backend', 'pg_terminate_backend'].map(
 
 /** A primary and one replica: two API processes read from the replica, a third one only from the primary. */
 export class Replicated {
-  /** Statements cancelled by a recovery conflict, and statements cancelled by this class. */
+  /** The number of statements that a recovery conflict cancelled. */
   conflicts = 0;
+  /** The number of statements that this class cancelled. */
   cancelled = 0;
 
   private constructor(
@@ -43,15 +44,15 @@ export class Replicated {
   ) {}
 
   /**
-   * @param maxLag `READ_MAX_LAG_SECONDS`, seconds
-   * @param organizations those that have a key; default as `issueKeys`
-   * @param changed settings of the two processes, and a file that is loaded into them before they begin
+   * @param maxLag the value of `READ_MAX_LAG_SECONDS`
+   * @param organizations organizations that get a key. Default: those of `issueKeys`
+   * @param overrides settings of the two processes with a replica, and a module that they load before their program
    */
   static async start(
     context: RunContext,
     maxLag: number,
     organizations?: readonly string[],
-    changed: Pick<ServiceOptions, 'env' | 'preload'> = { env: {} },
+    overrides: Pick<ServiceOptions, 'env' | 'preload'> = { env: {} },
   ): Promise<Replicated> {
     const settings = ['shared_preload_libraries=pg_stat_statements'];
     const standbys = await Standbys.start(context, findPrograms()!, { isSynchronous: false, count: 1, settings });
@@ -65,21 +66,21 @@ export class Replicated {
       DATABASE_URL: as(primary),
       DATABASE_READ_URL: as(standby),
       READ_MAX_LAG_SECONDS: String(maxLag),
-      ...changed.env,
+      ...overrides.env,
     };
-    const { preload } = changed;
+    const { preload } = overrides;
     const withReplica = await Promise.all([1, 2].map(() => Service.start(context, { env, preload, projectors: 0 })));
     for (const { url } of withReplica) await waitUntilKeysKnown(url, keys);
     const reports = new Reports(() => plain.url, keys.ingest);
     return new Replicated(standbys, reports, plain, withReplica, keys);
   }
 
-  /** The key of acme. */
+  /** The key of the organization acme. */
   get key(): string {
     return this.keys.read['acme']!;
   }
 
-  /** Returns how many reads of the two processes the primary has served. */
+  /** Returns how many reads of the two processes with a replica the primary has served. */
   async readsOfPrimary(): Promise<number> {
     return this.number(READS, false);
   }
@@ -88,37 +89,37 @@ export class Replicated {
     return this.number(READS, true);
   }
 
-  /** Waits until only the replica serves reads. @returns how many reads it served meanwhile */
-  async usesReplica(readers: Readers): Promise<number> {
-    let answered = 0;
+  /** Waits until only the replica serves reads. @returns how many reads the replica served while this method waited */
+  async waitUntilReplicaServes(readers: Readers): Promise<number> {
+    let served = 0;
     await eventually(
       'only the replica serves reads',
       async () => {
         const before = [await this.readsOfPrimary(), await this.readsOfReplica()];
         const { count } = readers;
-        await eventually('further answers', () => readers.count > count + 50);
-        answered = (await this.readsOfReplica()) - before[1]!;
-        return (await this.readsOfPrimary()) === before[0] && answered > 0;
+        await eventually('50 more responses arrive', () => readers.count > count + 50);
+        served = (await this.readsOfReplica()) - before[1]!;
+        return (await this.readsOfPrimary()) === before[0] && served > 0;
       },
       60_000,
     );
-    return answered;
+    return served;
   }
 
   /** Disturbs the replica for `lastsMs`. */
-  async disturb(way: Way, lastsMs: number): Promise<void> {
+  async disturb(disturbance: Disturbance, lastsMs: number): Promise<void> {
     const { standbys } = this;
     const standby = standbys.servers[1]!;
     const execute = (text: string): Promise<object[]> => standbys.query(standby, text);
-    if (way === 'paused') {
+    if (disturbance === 'paused') {
       standbys.signal(standby, 'SIGSTOP');
       await sleep(lastsMs);
       standbys.signal(standby, 'SIGCONT');
-    } else if (way === 'lagging') {
+    } else if (disturbance === 'lagging') {
       await execute('select pg_wal_replay_pause()');
       await sleep(lastsMs);
       await execute('select pg_wal_replay_resume()');
-    } else if (way === 'gone') {
+    } else if (disturbance === 'gone') {
       await standbys.kill(standby);
       await sleep(lastsMs);
       await standbys.launch(standby);
@@ -132,15 +133,15 @@ export class Replicated {
   async perSecond(urls: readonly string[], ms: number): Promise<{ rate: number; ofPrimary: number }> {
     const before = await this.readsOfPrimary();
     const until = Date.now() + ms;
-    let answered = 0;
+    let responses = 0;
     const keepAsking = async (connection: number): Promise<void> => {
       for (let n = connection; Date.now() < until; n += CONNECTIONS) {
         const url = `${urls[connection % urls.length]!}/v2/organization/${metricsPath(n)}`;
-        if ((await sendRequest(url, { key: this.key })).status === 200) answered += 1;
+        if ((await sendRequest(url, { key: this.key })).status === 200) responses += 1;
       }
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => keepAsking(n)));
-    return { rate: Math.round((answered * 1_000) / ms), ofPrimary: (await this.readsOfPrimary()) - before };
+    return { rate: Math.round((responses * 1_000) / ms), ofPrimary: (await this.readsOfPrimary()) - before };
   }
 
   private async cancel(lastsMs: number): Promise<void> {

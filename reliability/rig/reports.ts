@@ -5,20 +5,20 @@ import { type HttpResponse, sendRequest, BATCH } from './http-request.js';
 
 /** The day of all reports. */
 export const DAY = '2026-03-01';
-const AGAIN_AFTER_MS = 50;
-/** How long a batch may take until it is acknowledged. */
+const RETRY_AFTER_MS = 50;
+/** How long a batch may take to be acknowledged. */
 const TIMEOUT_MS = 60_000;
 
-/** A number of reports at an instant. */
+/** The number of reports at an instant. */
 interface Mark {
   readonly at: number;
   readonly count: number;
 }
 
-/** The response to a batch. */
-interface Answered {
+/** The response to an attempt to send a batch. */
+interface BatchResponse {
   readonly at: number;
-  /** 0 if there was no response. */
+  /** The status; 0 if there was no response. */
   readonly status: number;
 }
 
@@ -26,15 +26,15 @@ const lastBefore = (marks: readonly Mark[], instant: number): number =>
   marks.findLast(({ at }) => at < instant)?.count ?? 0;
 
 /**
- * Reports of an organization, sent in order over one connection. At any instant the service therefore has a prefix of
- * them.
+ * Files the reports of an organization in order over one connection. At any time, the reports that the service has
+ * stored are therefore the first n of them.
  */
 export class Reports {
-  /** The responses to all batches. */
-  readonly answers: Answered[] = [];
-  /** The `Consistency-Token` of the last batch that was acknowledged, which includes all reports of `count`. */
+  /** The responses to all attempts to send a batch. */
+  readonly responses: BatchResponse[] = [];
+  /** The `Consistency-Token` of the last acknowledged batch. It includes the first `count` reports. */
   token: string | undefined;
-  private readonly begun: Mark[] = [];
+  private readonly sent: Mark[] = [];
   private readonly acknowledged: Mark[] = [];
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
@@ -61,17 +61,17 @@ export class Reports {
       }),
     );
     const { url, key, agent } = this;
-    this.begun.push({ at: Date.now(), count: first + count });
+    this.sent.push({ at: Date.now(), count: first + count });
     const send = async (): Promise<boolean> => {
-      const asked = sendRequest(`${url()}/v2/events`, { key, type: BATCH, body, agent });
-      const { status, headers } = await asked.catch(() => ({ status: 0, headers: {} as HttpResponse['headers'] }));
-      this.answers.push({ at: Date.now(), status });
+      const request = sendRequest(`${url()}/v2/events`, { key, type: BATCH, body, agent });
+      const { status, headers } = await request.catch(() => ({ status: 0, headers: {} as HttpResponse['headers'] }));
+      this.responses.push({ at: Date.now(), status });
       if (status === 200) this.token = headers['consistency-token'] as string | undefined;
       return status === 200;
     };
     const until = Date.now() + TIMEOUT_MS;
-    for (; !(await send()); await sleep(AGAIN_AFTER_MS))
-      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${TIMEOUT_MS} ms`);
+    for (; !(await send()); await sleep(RETRY_AFTER_MS))
+      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged within ${TIMEOUT_MS} ms`);
     this.acknowledged.push({ at: Date.now(), count: first + count });
   }
 
@@ -83,7 +83,7 @@ export class Reports {
     }
   }
 
-  /** Sends `perSecond` reports a second, in batches of up to 100, until `signal` aborts. */
+  /** Sends `perSecond` reports per second, in batches of up to 100, until `signal` aborts. */
   async keepUp(perSecond: number, signal: AbortSignal): Promise<void> {
     const begin = performance.now() - 1_000 * (this.count / perSecond);
     while (!signal.aborted) {
@@ -103,7 +103,7 @@ export class Reports {
 
   /** Returns how many reports had been sent before the instant, acknowledged or not. */
   sentBefore(instant: number): number {
-    return lastBefore(this.begun, instant);
+    return lastBefore(this.sent, instant);
   }
 }
 

@@ -1,3 +1,5 @@
-/** Returns the skip reason of a scenario that needs a program. */
-export const requireProgram = (isThere: boolean, program: string) => async (): Promise<string | undefined> =>
-  isThere ? undefined : `requires ${program}`;
+/**
+ * Returns the `skipReason` of a scenario that needs a program: a text if the program is missing, otherwise undefined.
+ */
+export const requireProgram = (isInstalled: boolean, program: string) => async (): Promise<string | undefined> =>
+  isInstalled ? undefined : `requires ${program}`;

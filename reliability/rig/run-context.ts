@@ -7,8 +7,8 @@ import { Random } from '../../test/support/random.js';
 /** The context of one run of a scenario: its random numbers, folders, databases and clean-up functions. */
 export class RunContext {
   readonly random: Random;
-  private readonly endings: (() => Promise<unknown>)[] = [];
-  private readonly kept = new Map<string, () => string>();
+  private readonly cleanUps: (() => Promise<unknown>)[] = [];
+  private readonly keptFiles = new Map<string, () => string>();
 
   constructor(
     readonly seed: number,
@@ -19,8 +19,8 @@ export class RunContext {
   }
 
   /** Registers a clean-up function. They run in reverse order when the run has ended, even if it failed. */
-  onEnd(ending: () => Promise<unknown>): void {
-    this.endings.push(ending);
+  onEnd(cleanUp: () => Promise<unknown>): void {
+    this.cleanUps.push(cleanUp);
   }
 
   /** Creates a temporary folder. Other users may enter it, because as root the database server runs as another user. */
@@ -39,17 +39,17 @@ export class RunContext {
 
   /** Registers content that `save` writes to a file. */
   keepFile(name: string, content: () => string): void {
-    this.kept.set(name, content);
+    this.keptFiles.set(name, content);
   }
 
   /** Writes the registered files. @returns their folder */
   async save(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), `threat-protection-failed-seed-${this.seed}-`));
-    for (const [name, content] of this.kept) await writeFile(join(folder, name), content());
+    for (const [name, content] of this.keptFiles) await writeFile(join(folder, name), content());
     return folder;
   }
 
   async end(): Promise<void> {
-    for (const ending of this.endings.reverse()) await ending().catch(() => {});
+    for (const cleanUp of this.cleanUps.reverse()) await cleanUp().catch(() => {});
   }
 }

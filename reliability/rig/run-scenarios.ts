@@ -13,12 +13,12 @@ const say = (line: string): void => {
   else process.stderr.write(`${text}\n`);
 };
 
-/** Limits how often progress is printed: every 100 ms on a terminal, otherwise every 10 s. */
-const teller = (name: string): ((progress: string) => void) => {
-  let saidAt = 0;
+/** Returns a function that prints the progress at most every 100 ms on a terminal, otherwise at most every 10 s. */
+const progressReporter = (name: string): ((progress: string) => void) => {
+  let reportedAt = 0;
   return (progress) => {
-    if (Date.now() - saidAt < (process.stderr.isTTY ? 100 : 10_000)) return;
-    saidAt = Date.now();
+    if (Date.now() - reportedAt < (process.stderr.isTTY ? 100 : 10_000)) return;
+    reportedAt = Date.now();
     say(`${name}: ${progress}`);
   };
 };
@@ -28,7 +28,7 @@ const attempt = async (
   { how, seed }: { how: string; seed: number },
   work: (context: RunContext) => Promise<Outcome>,
 ): Promise<Outcome> => {
-  const context = new RunContext(seed, teller(`${name}${how}`));
+  const context = new RunContext(seed, progressReporter(`${name}${how}`));
   try {
     const outcome = await work(context);
     if (outcome.findings.length > 0 && how === '') say(`${name}: the history of the run is in ${await context.save()}`);
@@ -41,15 +41,17 @@ const attempt = async (
   }
 };
 
-const cut = (text: string): string => (text.length > 400 ? `${text.slice(0, 400)}…` : text);
+const truncate = (text: string): string => (text.length > 400 ? `${text.slice(0, 400)}…` : text);
 
-/** Returns the load average. The time limits of scenarios assume an otherwise idle machine. */
+/** Returns the load average as text, because the time limits of scenarios assume an otherwise idle machine. */
 const load = (): string => `load ${loadavg()[0]!.toFixed(1)} on ${availableParallelism()} cores`;
 
 const resultOf = ({ findings, observed }: Outcome): string =>
-  findings.length === 0 ? `passed: ${observed}` : `FAILED (${findings.length}): ${cut(findings[0]!)} [${observed}]`;
+  findings.length === 0
+    ? `passed: ${observed}`
+    : `FAILED (${findings.length}): ${truncate(findings[0]!)} [${observed}]`;
 
-const counterOf = ({ findings: [first] }: Outcome, guard: string): { text: string; found: boolean } => {
+const controlResultOf = ({ findings: [first] }: Outcome, guard: string): { text: string; found: boolean } => {
   if (first === undefined) return { text: `NO FINDING without the guard: ${guard}`, found: false };
   if (first.startsWith('The run itself failed')) return { text: first, found: false };
   return { text: `without "${guard}": ${first}`, found: true };
@@ -58,10 +60,10 @@ const counterOf = ({ findings: [first] }: Outcome, guard: string): { text: strin
 const OVERRIDES = ['rounds', 'events', 'seconds'] as const;
 
 /**
- * Runs the scenarios named on the command line, or all of them, each with its negative control:
- * `[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]`. The last three numbers replace those
- * of the full scale. Prints the progress on standard error and a table on standard output. Ends the process, with exit
- * code 1 if a run has findings or a negative control has none.
+ * Runs the scenarios named on the command line, or all scenarios, each with its negative control:
+ * `[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]`. `--rounds`, `--events` and
+ * `--seconds` override values of the full scale. Prints the progress on standard error and a table on standard output.
+ * Ends the process; the exit code is 1 if a run has findings or a negative control has none.
  */
 export const runScenarios = async (scenarios: readonly Scenario[]): Promise<never> => {
   const { positionals, values } = parseArgs({
@@ -111,19 +113,19 @@ export const runScenarios = async (scenarios: readonly Scenario[]): Promise<neve
       );
       for (const finding of outcome.findings.slice(0, 20)) console.error(`\n${name}: ${finding}`);
       const result = resultOf(outcome);
-      let counter = { text: '-', found: true };
+      let control = { text: '-', found: true };
       if (!values['no-control'])
-        counter = counterOf(
+        control = controlResultOf(
           await attempt(name, { how: ' (negative control)', seed }, (context) =>
             scenario.withoutGuard(context, { ...full, ...controlScale }),
           ),
           guard,
         );
       if (outcome.findings.length > 0) failed += 1;
-      if (!counter.found) failed += 1;
-      rows.push([`${name} ${what}`, `${outcome.workload} (${load()})`, result, counter.text]);
-      say(`${name}: ${cut(result)}`);
-      say(`${name}: ${cut(counter.text)}`);
+      if (!control.found) failed += 1;
+      rows.push([`${name} ${what}`, `${outcome.workload} (${load()})`, result, control.text]);
+      say(`${name}: ${truncate(result)}`);
+      say(`${name}: ${truncate(control.text)}`);
     }
     for (const finding of await sharedServices.close()) {
       failed += 1;
@@ -135,6 +137,6 @@ export const runScenarios = async (scenarios: readonly Scenario[]): Promise<neve
   }
   process.stderr.write('\n');
   for (const row of rows)
-    console.log(`| ${row.map((cell) => cut(cell).replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`);
+    console.log(`| ${row.map((cell) => truncate(cell).replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`);
   process.exit(failed === 0 ? 0 : 1);
 };

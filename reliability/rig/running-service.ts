@@ -7,7 +7,7 @@ import type { Environment } from './processes.js';
 import type { RunContext } from './run-context.js';
 import { Service, type ServiceOptions } from './service.js';
 
-/** A running service, its log opened from this process, and keys that it knows. */
+/** A running service, its log opened by this process, and keys that the service knows. */
 export interface RunningService {
   readonly service: Service;
   readonly log: EventLog;

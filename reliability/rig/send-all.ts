@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sendRequest } from './http-request.js';
 import type { Target } from './target.js';
 
-const AGAIN_AFTER_MS = 100;
+const RETRY_AFTER_MS = 100;
 
 /** Sends events in batches, and retries each batch while the response is 429 or 503. */
 export const sendAll = async (
@@ -16,7 +16,7 @@ export const sendAll = async (
     const events = all.slice(from, from + size);
     const { status, body } = await sendRequest(`${url}/v2/events`, { key, events, timeoutMs: 60_000 });
     if (status === 429 || status === 503) {
-      await sleep(AGAIN_AFTER_MS);
+      await sleep(RETRY_AFTER_MS);
       continue;
     }
     total.accepted += body.accepted ?? 0;

@@ -9,7 +9,7 @@ export interface ServiceOptions {
   readonly projectors?: number;
   /** A module that every process loads before its program. */
   readonly preload?: string | undefined;
-  /** Whether the command of `npm start` starts and supervises the processes. */
+  /** Whether the processes are started and supervised by the command of `npm start`. */
   readonly supervised?: boolean;
 }
 
@@ -21,7 +21,7 @@ export class Service {
   ) {}
 
   private static launch(context: RunContext, { env, projectors = 1, preload, supervised }: ServiceOptions): Service {
-    if (supervised) return new Service(Process.start(context, 'src/cli', env, { words: ['start'] }), []);
+    if (supervised) return new Service(Process.start(context, 'src/cli', env, { args: ['start'] }), []);
     const start = (program: 'src/main' | 'projections/main'): Process =>
       Process.start(context, program, env, { preload });
     return new Service(
@@ -41,7 +41,7 @@ export class Service {
     return [this.api, ...this.projectors];
   }
 
-  /** The URL of the API; before it listens, a URL that refuses connections. */
+  /** The URL of the API, or a URL that refuses connections if the API does not listen yet. */
   get url(): string {
     return this.api.url ?? 'http://127.0.0.1:1';
   }

@@ -18,11 +18,11 @@ export const TENANTS = Array.from({ length: 20 }, (_, index) => `tenant-${index}
 export const QUIET = ['quiet-1', 'quiet-2', 'quiet-3'] as const;
 
 const ORGANIZATIONS = [...TENANTS, ...QUIET];
-/** Projecting the facts of S16 takes some minutes. */
+/** The timeout of catching up. Projecting the facts of S16 takes several minutes. */
 const CATCH_UP_MS = 600_000;
 /** Most attacks run with these limits off, because they need many connections and many requests without a key. */
 const LIMITS_OFF = { MAX_CONNECTIONS_PER_ADDRESS: '0', UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0' };
-/** For attacks that test these limits. An empty setting means the default. */
+/** Settings for attacks that test these limits. An empty setting selects the default. */
 export const DEFAULT_LIMITS = {
   MAX_CONNECTIONS_PER_ADDRESS: '',
   UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '',
@@ -37,18 +37,18 @@ export interface RunningService extends Target {
   issue(scopes: readonly Scope[], organization: string): Promise<{ id: string; key: string }>;
 }
 
-const RESOURCE_REPORTS = builtUrl('reliability/rig/preload/report-resources');
+const REPORTING_MODULE = builtUrl('reliability/rig/preload/report-resources');
 
 /** Starts the built service on a new database. @param env added to the settings of all scenarios */
 export const startAttackTarget = async (
   context: RunContext,
-  { env: more = {}, preload = RESOURCE_REPORTS }: { env?: Environment | undefined; preload?: string } = {},
+  { env: more = {}, preload = REPORTING_MODULE }: { env?: Environment | undefined; preload?: string } = {},
 ): Promise<RunningService> => {
-  const [database, weights] = [await context.database(), await context.folder()];
+  const [database, reportFolder] = [await context.database(), await context.folder()];
   const env = {
     ...LIMITS_OFF,
     DATABASE_URL: database.url,
-    WEIGHTS: weights,
+    RESOURCE_REPORTS: reportFolder,
     DATA_DIR: await context.folder(),
     ...more,
   };
@@ -68,7 +68,7 @@ export const startAttackTarget = async (
     keys,
     senders,
     output: () => service.processes.flatMap(({ lines }) => lines).join('\n'),
-    measureResources: () => measureResources(service.api, weights),
+    measureResources: () => measureResources(service.api, reportFolder),
     issue: async (scopes, organization) => {
       const issued = await issueApiKey(log, { scopes, organization });
       await eventually(
@@ -83,12 +83,12 @@ export const startAttackTarget = async (
 
 /** Starts the naive service of `naive-service.ts`. */
 export const startNaiveService = async (context: RunContext, env: Environment = {}): Promise<Target> => {
-  const [database, weights] = [await context.database({ migrated: false }), await context.folder()];
+  const [database, reportFolder] = [await context.database({ migrated: false }), await context.folder()];
   const api = Process.start(
     context,
     'reliability/rig/naive-service',
-    { WEIGHTS: weights, DATABASE_URL: database.url, ...env },
-    { preload: RESOURCE_REPORTS },
+    { RESOURCE_REPORTS: reportFolder, DATABASE_URL: database.url, ...env },
+    { preload: REPORTING_MODULE },
   );
   await eventually('the naive service listens', () => api.url !== undefined || !api.isRunning);
   const keys = Object.fromEntries(ORGANIZATIONS.map((organization) => [organization, organization]));
@@ -99,11 +99,11 @@ export const startNaiveService = async (context: RunContext, env: Environment = 
     keys,
     senders: keys,
     output: () => api.lines.join('\n'),
-    measureResources: () => measureResources(api, weights),
+    measureResources: () => measureResources(api, reportFolder),
   };
 };
 
-/** Services that several attacks use one after the other. */
+/** Services that several attacks use in turn. */
 export class SharedServices {
   private readonly context = new RunContext(1);
   private readonly openings = new Map<string, Promise<RunningService>>();

@@ -4,7 +4,7 @@ import { eventually } from '../../test/support/eventually.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
 import { answering, Receiver, subjectsIn } from '../../test/webhooks/delivery/receiver.js';
 import { sendRequest } from './http-request.js';
-import { FakeClock, sweepAfter } from './fake-clock.js';
+import { FakeClock, removeSharedMemoryAfter } from './fake-clock.js';
 import { issueKeys, type Keys, waitUntilKeysKnown } from './keys.js';
 import { openLog } from './running-service.js';
 import { type Environment, Process } from './processes.js';
@@ -17,14 +17,14 @@ import { webhookSettings } from './webhook.js';
 export const SKEWABLE = ['api', 'projector', 'deliveries'] as const;
 export type Skewable = (typeof SKEWABLE)[number];
 
-/** What is checked separately. */
+/** The aspects that are checked separately. */
 export const ROWS = ['X-As-Of', 'tokens', '429', 'liveness', 'usage and quota', 'webhook tests', 'retries'] as const;
 export type Row = (typeof ROWS)[number];
 
 const PROGRAMS = { api: 'src/main', projector: 'projections/main', deliveries: 'src/deliver' } as const;
 /** The organizations that send events, each through a different API process. */
-const LOUD = ['acme', 'globex'] as const;
-/** Events per second of each of these organizations. */
+const SENDING = ['acme', 'globex'] as const;
+/** Events per second of each sending organization. */
 const RATE = 300;
 /** The organization whose webhook is checked. */
 const WATCHED = 'watched';
@@ -40,12 +40,12 @@ const TEST_WITHIN_MS = 10_000;
 /** The first retry delay is 5 s ± 20 %. */
 const RETRY_AT_LEAST_MS = 3_900;
 const RETRY_AT_MOST_MS = 12_000;
-/** A 429 with a smaller backlog is wrong. */
-const KEEPS_UP = 400;
+/** A 429 is wrong if the backlog of the projector is smaller than this. */
+const MIN_BACKLOG_FOR_429 = 400;
 
 export interface Finding {
   readonly row: Row;
-  /** ms */
+  /** In ms since 1970. */
   readonly at: number;
   readonly what: string;
 }
@@ -55,31 +55,35 @@ interface Delivery {
   readonly subject: string;
 }
 
-/** Returns whether a busy process rejected the request. A 429 of a rate limit may be caused by a wrong clock. */
-const isPutOff = (status: number, said: string): boolean =>
-  status === 503 || (status === 429 && said.includes('of this organization are waiting'));
+/**
+ * Returns whether a busy process rejected the request. A 429 of a rate limit is not included, because a wrong clock may
+ * have caused it.
+ */
+const isOverloaded = (status: number, message: string): boolean =>
+  status === 503 || (status === 429 && message.includes('of this organization are waiting'));
 
-const worksInAll = async ({ opsUrl }: Process): Promise<boolean> => {
-  const asked = sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 });
-  const { body } = await asked.catch(() => ({ body: undefined }));
+const worksInAllLanes = async ({ opsUrl }: Process): Promise<boolean> => {
+  const request = sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 });
+  const { body } = await request.catch(() => ({ body: undefined }));
   const lanes = Object.values<string>(body?.parts?.lanes?.detail ?? {});
   return lanes.length > 0 && lanes.every((state) => state === 'working');
 };
 
 /**
- * Two API processes, a projector and a delivery process under load. All but the second API process have fake clocks.
+ * Two API processes, a projector and a delivery process under load. All have fake clocks, except the second API
+ * process, whose clock is right.
  */
 export class Skewed {
   readonly findings: Finding[] = [];
-  tokensRead = 0;
-  tokensPutOff = 0;
-  readsPutOff = 0;
+  tokenReads = 0;
+  tokenReadsRejected = 0;
+  readsRejected = 0;
   readonly loads: readonly Reports[];
   private readonly running = new Map<Skewable, Process>();
   private readonly stopping = new AbortController();
   private readonly work: Promise<unknown>[] = [];
   private readers: readonly Readers[] = [];
-  private readonly behind: { at: number; facts: number }[] = [];
+  private readonly backlogs: { at: number; facts: number }[] = [];
   private readonly receiver = new Receiver();
   private readonly deliveries: Delivery[] = [];
   private failNext = false;
@@ -96,10 +100,10 @@ export class Skewed {
     private readonly clocks: Readonly<Record<Skewable, FakeClock>>,
     /** A module that the projector loads. */
     private readonly preload: string | undefined,
-    private right: Process,
+    private unskewed: Process,
   ) {
-    const urls = [() => this.url, () => this.right.url!];
-    this.loads = LOUD.map((organization, n) => new Reports(urls[n]!, keys.ingest, organization));
+    const urls = [() => this.url, () => this.unskewed.url!];
+    this.loads = SENDING.map((organization, n) => new Reports(urls[n]!, keys.ingest, organization));
   }
 
   static async start(context: RunContext, databaseUrl: string, preload?: string): Promise<Skewed> {
@@ -111,7 +115,7 @@ export class Skewed {
       ...(await webhookSettings(folder)),
     };
     const log = await openLog(context, { DATABASE_URL: databaseUrl });
-    const keys = await issueKeys(log, [...LOUD, WATCHED, METERED]);
+    const keys = await issueKeys(log, [...SENDING, WATCHED, METERED]);
     const { key } = await issueApiKey(log, { scopes: ['ingest'], organization: METERED });
     const clocks = {
       api: await FakeClock.create(folder, 'api'),
@@ -136,33 +140,33 @@ export class Skewed {
     return this.env;
   }
 
-  get rightUrl(): string {
-    return this.right.url!;
+  get unskewedUrl(): string {
+    return this.unskewed.url!;
   }
 
   get processes(): readonly Process[] {
-    return [this.right, ...this.running.values()];
+    return [this.unskewed, ...this.running.values()];
   }
 
   setClock(name: Skewable, offsetMs: number): Promise<void> {
     return this.clocks[name].set(offsetMs);
   }
 
-  /** Starts a process with the present fake clock, and stops the previous process once the new one is ready. */
+  /** Starts a process with the current fake clock, and stops the previous process once the new process is ready. */
   async replace(name: Skewable): Promise<void> {
     const before = this.running.get(name);
     const env = { ...this.env, ...this.clocks[name].env, ...(name === 'api' ? {} : { OPS_PORT: '0' }) };
     const preload = name === 'projector' ? this.preload : undefined;
     const process = Process.start(this.context, PROGRAMS[name], env, { preload });
-    sweepAfter(process);
+    removeSharedMemoryAfter(process);
     await eventually(
       `${name} is ready`,
       async () => {
         if (!process.isRunning) throw new Error(`${name} ended: ${process.lines.slice(-5).join('\n')}`);
         const url = name === 'api' ? process.url : process.opsUrl;
         if (url === undefined) return false;
-        const asked = sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 });
-        return (await asked.catch(() => ({ status: 0 }))).status === 200;
+        const request = sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 });
+        return (await request.catch(() => ({ status: 0 }))).status === 200;
       },
       READY_WITHIN_MS,
     );
@@ -171,21 +175,21 @@ export class Skewed {
     // Requests to the previous process still get their responses.
     if (name === 'api') await sleep(500);
     await before?.stop();
-    if (name !== 'api') await eventually(`${name} works in its lanes`, () => worksInAll(process));
+    if (name !== 'api') await eventually(`${name} works in its lanes`, () => worksInAllLanes(process));
   }
 
-  /** Tests the webhook through both API processes. */
-  async tryTests(): Promise<void> {
+  /** Sends a webhook test through each API process, and checks that it is delivered once and in time. */
+  async checkWebhookTests(): Promise<void> {
     const key = this.keys.read[WATCHED]!;
-    for (const url of [this.url, this.rightUrl]) {
+    for (const url of [this.url, this.unskewedUrl]) {
       const at = Date.now();
       const path = `${url}/v2/organization/webhooks/${this.webhookId}/test`;
-      const answer = await sendRequest(path, { key, method: 'POST', timeoutMs: 30_000 }).catch(() => undefined);
-      const had = this.deliveries.filter((one) => one.at >= at && one.subject === this.webhookId).length;
-      if (answer?.status !== 200 || answer.body.status !== 204 || had !== 1 || answer.ms > TEST_WITHIN_MS)
-        this.found(
+      const response = await sendRequest(path, { key, method: 'POST', timeoutMs: 30_000 }).catch(() => undefined);
+      const received = this.deliveries.filter((one) => one.at >= at && one.subject === this.webhookId).length;
+      if (response?.status !== 200 || response.body.status !== 204 || received !== 1 || response.ms > TEST_WITHIN_MS)
+        this.addNow(
           'webhook tests',
-          `a test was answered ${answer?.status} ${JSON.stringify(answer?.body)} after ${Date.now() - at} ms, ${had} came`,
+          `a test got ${response?.status} ${JSON.stringify(response?.body)} after ${Date.now() - at} ms, with ${received} deliveries`,
         );
     }
   }
@@ -198,38 +202,41 @@ export class Skewed {
     const failed = this.failed;
     this.failed = undefined;
     return async () => {
-      if (failed === undefined) return this.found('retries', 'no record was delivered that could fail');
+      if (failed === undefined) return this.addNow('retries', 'there was no delivery that could fail');
       const again = (): Delivery | undefined =>
         this.deliveries.find(({ at, subject }) => at > failed.at && subject === failed.subject);
       while (again() === undefined && Date.now() < failed.at + RETRY_AT_MOST_MS) await sleep(20);
       const after = (again()?.at ?? Infinity) - failed.at;
-      if (after < RETRY_AT_LEAST_MS) this.found('retries', `a delivery was sent again after ${after} ms`);
+      if (after < RETRY_AT_LEAST_MS) this.addNow('retries', `a delivery was retried after ${after} ms`);
       if (after > RETRY_AT_MOST_MS)
-        this.found('retries', `a delivery that failed was not sent again within ${RETRY_AT_MOST_MS} ms`);
+        this.addNow('retries', `a failed delivery was not retried within ${RETRY_AT_MOST_MS} ms`);
     };
   }
 
   /** Sends an event of the metered organization, and checks the usage that both API processes return. */
-  async tryQuota(): Promise<void> {
+  async checkQuota(): Promise<void> {
     const events = [cloudEvent(sentReport(`m-${this.metered}`, { organization: METERED }, `m-${this.metered}`))];
     const sent = await sendRequest(`${this.url}/v2/events`, { key: this.meteredKey, events }).catch(() => undefined);
     if (sent?.status !== 200)
-      return this.found('usage and quota', `an event was answered ${sent?.status} ${JSON.stringify(sent?.body)}`);
+      return this.addNow('usage and quota', `an event got ${sent?.status} ${JSON.stringify(sent?.body)}`);
     this.metered += 1;
-    let said = '';
+    let reported = '';
     const isRight = async (url: string): Promise<boolean> => {
       const { body } = await sendRequest(`${url}/v2/events/usage`, { key: this.meteredKey }).catch(() => ({
         body: {},
       }));
       const used = (body.usage ?? []).reduce((sum: number, { events: n }: { events: number }) => sum + n, 0);
-      said = `${used} used, ${body.quota?.events?.left} left`;
+      reported = `${used} used, ${body.quota?.events?.left} left`;
       return used === this.metered && body.quota?.events?.left === QUOTA - this.metered;
     };
-    for (const url of [this.url, this.rightUrl]) {
+    for (const url of [this.url, this.unskewedUrl]) {
       const until = performance.now() + 4_000;
       while (!(await isRight(url)) && performance.now() < until) await sleep(100);
       if (!(await isRight(url))) {
-        this.found('usage and quota', `of ${this.metered} events and a quota of ${QUOTA} it says: ${said}`);
+        this.addNow(
+          'usage and quota',
+          `after ${this.metered} events with a quota of ${QUOTA} the API reports ${reported}`,
+        );
         break;
       }
     }
@@ -241,29 +248,37 @@ export class Skewed {
     await Promise.all(this.work);
     let count = 0;
     for (const [n, readers] of this.readers.entries()) {
-      const reports = this.loads[n % LOUD.length]!;
+      const reports = this.loads[n % SENDING.length]!;
       const reads = await readers.stop();
       count += reads.length;
-      for (const { what, at, ms, status, asOf, count: has, error, answer } of reads) {
+      for (const { what, at, ms, status, asOf, count: has, error, response } of reads) {
         const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
-        const said = status === 200 ? '' : (error ?? JSON.stringify(answer?.body));
+        const message = status === 200 ? '' : (error ?? JSON.stringify(response?.body));
         const instant = Number.isNaN(asOf) ? 'nothing' : new Date(asOf).toISOString();
         if (status === 200 && (has < least || has > most))
-          this.add('X-As-Of', at, `${what} as of ${instant} has ${has} reports; ${least} were acknowledged before`);
+          this.add(
+            'X-As-Of',
+            at,
+            `${what} as of ${instant} has ${has} reports, but ${least} were acknowledged and ${most} sent before`,
+          );
         // A response cannot be complete up to a time in the future.
         else if (status === 200 && asOf > at + ms + 1)
-          this.add('X-As-Of', at, `${what} claims ${instant}, ${Math.round(asOf - at - ms)} ms after it arrived`);
+          this.add(
+            'X-As-Of',
+            at,
+            `${what} has an X-As-Of ${Math.round(asOf - at - ms)} ms after the arrival of the response`,
+          );
         // A busy process rejects reads, and a replaced process closes its connections.
-        else if (isPutOff(status, said)) this.readsPutOff += 1;
-        else if (status !== 200 && status !== 0) this.add('X-As-Of', at, `${what} was answered ${status} ${said}`);
+        else if (isOverloaded(status, message)) this.readsRejected += 1;
+        else if (status !== 200 && status !== 0) this.add('X-As-Of', at, `${what} got ${status} ${message}`);
       }
       for (const what of readers.findings) this.add('X-As-Of', Date.now(), what);
     }
     for (const reports of this.loads) {
-      for (const { at, status } of reports.answers) {
+      for (const { at, status } of reports.responses) {
         if (status !== 429) continue;
-        const facts = this.behind.findLast((look) => look.at <= at)?.facts ?? 0;
-        if (facts < KEEPS_UP) this.add('429', at, `a sender got 429 while ${facts} events waited`);
+        const facts = this.backlogs.findLast((look) => look.at <= at)?.facts ?? 0;
+        if (facts < MIN_BACKLOG_FOR_429) this.add('429', at, `a sender got 429 while ${facts} events waited`);
       }
       reports.close();
     }
@@ -271,7 +286,7 @@ export class Skewed {
     return count;
   }
 
-  private found(row: Row, what: string): void {
+  private addNow(row: Row, what: string): void {
     this.add(row, Date.now(), what);
   }
 
@@ -295,49 +310,53 @@ export class Skewed {
     };
     const json = { url: `${await receiver.start()}/hooks` };
     this.context.onEnd(() => receiver.stop());
-    const made = await sendRequest(`${this.rightUrl}/v2/organization/webhooks`, { key: keys.read[WATCHED]!, json });
-    this.webhookId = (made.body as { id: string }).id;
-    this.watched = new Reports(() => this.rightUrl, keys.ingest, WATCHED);
+    const created = await sendRequest(`${this.unskewedUrl}/v2/organization/webhooks`, {
+      key: keys.read[WATCHED]!,
+      json,
+    });
+    this.webhookId = (created.body as { id: string }).id;
+    this.watched = new Reports(() => this.unskewedUrl, keys.ingest, WATCHED);
     const repeat = async (everyMs: number, act: () => Promise<void>): Promise<void> => {
       for (; !signal.aborted; await sleep(everyMs)) await act();
     };
-    const both = [() => this.url, () => this.rightUrl];
-    this.readers = both.flatMap((url) => LOUD.map((name) => new Readers([url], keys.read[name]!)));
+    const both = [() => this.url, () => this.unskewedUrl];
+    this.readers = both.flatMap((url) => SENDING.map((name) => new Readers([url], keys.read[name]!)));
     this.context.onEnd(async () => {
       this.stopping.abort();
       for (const readers of this.readers) await readers.stop();
     });
-    const status = this.tokensOfStatuses(both);
+    const status = this.statusTokenCheck(both);
     this.work.push(
       ...this.loads.map((reports) => reports.keepUp(RATE, signal)),
       repeat(WATCHED_EVERY_MS, () => this.watched.file(1)),
       ...both.map((url, n) => repeat(TOKEN_EVERY_MS, () => this.readWithToken(url(), n))),
       repeat(TOKEN_EVERY_MS, status),
-      repeat(LIVE_EVERY_MS, () => this.lookLive()),
-      repeat(100, () => this.lookBehind()),
+      repeat(LIVE_EVERY_MS, () => this.checkLiveness()),
+      repeat(100, () => this.recordBacklog()),
     );
   }
 
   /** Checks that a read with the token of the last batch includes that batch. */
   private async readWithToken(url: string, n: number): Promise<void> {
-    const [reports, organization] = [this.loads[n]!, LOUD[n]!];
+    const [reports, organization] = [this.loads[n]!, SENDING[n]!];
     const { token, count } = reports;
     if (token === undefined) return;
-    this.tokensRead += 1;
-    const isList = this.tokensRead % 2 === 0;
-    const path = isList ? `reports?startDate=${DAY}&limit=1` : metricsPath(this.tokensRead);
+    this.tokenReads += 1;
+    const isList = this.tokenReads % 2 === 0;
+    const path = isList ? `reports?startDate=${DAY}&limit=1` : metricsPath(this.tokenReads);
     const key = this.keys.read[organization]!;
     const headers = { 'consistency-token': token };
-    const answer = await sendRequest(`${url}/v2/organization/${path}`, { key, headers }).catch(() => undefined);
-    if (answer === undefined || answer.status === 503 || answer.status === 429) return void (this.tokensPutOff += 1);
-    const { items, metrics } = answer.body;
+    const response = await sendRequest(`${url}/v2/organization/${path}`, { key, headers }).catch(() => undefined);
+    if (response === undefined || response.status === 503 || response.status === 429)
+      return void (this.tokenReadsRejected += 1);
+    const { items, metrics } = response.body;
     const has = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
-    if (answer.status !== 200 || has < count)
-      this.found('tokens', `${path} with the token of ${count} reports was answered ${answer.status} with ${has}`);
+    if (response.status !== 200 || has < count)
+      this.addNow('tokens', `${path} with the token of ${count} reports got ${response.status} with ${has} reports`);
   }
 
   /** Checks that an asset check with the token of a status includes that status. */
-  private tokensOfStatuses(urls: readonly (() => string)[]): () => Promise<void> {
+  private statusTokenCheck(urls: readonly (() => string)[]): () => Promise<void> {
     let n = 0;
     return async () => {
       n += 1;
@@ -350,35 +369,35 @@ export class Skewed {
       );
       const token = sent?.headers['consistency-token'];
       if (sent?.status !== 200 || token === undefined) return;
-      this.tokensRead += 1;
+      this.tokenReads += 1;
       const checked = await sendRequest(`${to}/v2/asset/check`, {
-        key: this.keys.read[LOUD[0]]!,
+        key: this.keys.read[SENDING[0]]!,
         json: { content },
         headers: { 'consistency-token': String(token) },
       }).catch(() => undefined);
       if (checked === undefined || checked.status === 503 || checked.status === 429)
-        return void (this.tokensPutOff += 1);
+        return void (this.tokenReadsRejected += 1);
       if (checked.status !== 200 || checked.body.status !== 'BLOCKED')
-        this.found('tokens', `a check with the token of its status was answered ${JSON.stringify(checked.body)}`);
+        this.addNow('tokens', `a check with the token of the status got ${JSON.stringify(checked.body)}`);
     };
   }
 
-  private async lookLive(): Promise<void> {
-    for (const [name, process] of [...this.running, ['right API', this.right] as const]) {
+  private async checkLiveness(): Promise<void> {
+    for (const [name, process] of [...this.running, ['second API', this.unskewed] as const]) {
       const url = process.program === 'src/main' ? process.url : process.opsUrl;
       const { status } = await sendRequest(`${url}/health/live`, { timeoutMs: 3_000 }).catch(() => ({ status: 0 }));
-      // A process that was replaced meanwhile does not respond.
-      const isReplaced = process !== this.right && this.running.get(name as Skewable) !== process;
+      // A process that was replaced meanwhile is allowed not to respond.
+      const isReplaced = process !== this.unskewed && this.running.get(name as Skewable) !== process;
       if (status === 503 || (status === 0 && !process.isRunning && !isReplaced))
-        this.found('liveness', `${name} is not live: ${status}`);
+        this.addNow('liveness', `${name} is not live: ${status}`);
     }
   }
 
-  private async lookBehind(): Promise<void> {
-    const { rightUrl: url } = this;
+  private async recordBacklog(): Promise<void> {
+    const { unskewedUrl: url } = this;
     const { body } = await sendRequest(`${url}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ body: undefined }));
     const projections: { projection: string; lag: number }[] = body?.parts?.readModels?.detail?.projections ?? [];
     const lags = projections.map(({ lag }) => lag);
-    this.behind.push({ at: Date.now(), facts: lags.length === 0 ? Infinity : Math.max(...lags) });
+    this.backlogs.push({ at: Date.now(), facts: lags.length === 0 ? Infinity : Math.max(...lags) });
   }
 }

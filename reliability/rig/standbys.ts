@@ -11,7 +11,7 @@ import { queryOnce } from '../../test/support/query-once.js';
 import type { RunContext } from './run-context.js';
 
 const run = promisify(execFile);
-/** A commit waits for any one standby. */
+/** Each commit waits for any one standby. */
 const QUORUM = 'ANY 1 (*)';
 
 /** One of several replicating PostgreSQL servers. */
@@ -62,14 +62,25 @@ export class Standbys {
     });
     const { primary } = standbys;
     await standbys.makeFolder(primary);
-    await standbys.program('initdb', '-D', primary.folder, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync');
+    await standbys.runProgram(
+      'initdb',
+      '-D',
+      primary.folder,
+      '-U',
+      'postgres',
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      '--no-sync',
+    );
     await standbys.launch(primary);
     for (const server of servers.slice(1)) await standbys.copy(server);
-    await standbys.requireStandby();
+    await standbys.requireSynchronousCommits();
     return standbys;
   }
 
-  /** The URL of the service, which follows the primary. */
+  /** The URL for the service. It leads to the current primary. */
   get url(): string {
     return `postgres://postgres@${this.proxy.address}/postgres`;
   }
@@ -105,7 +116,7 @@ export class Standbys {
       }
   }
 
-  /** Stops the server with SIGINT, after it has sent everything to the standbys. */
+  /** Stops the server with SIGINT (fast shutdown), which sends all remaining changes to the standbys. */
   async stop(server: Server): Promise<void> {
     const ended = once(server.process!, 'exit');
     server.process!.kill('SIGINT');
@@ -113,7 +124,10 @@ export class Standbys {
     server.process = undefined;
   }
 
-  /** Promotes the most advanced standby, and makes the other one follow it. @returns the former primary */
+  /**
+   * Promotes the most advanced standby, and makes the other standby follow the new primary.
+   * @returns the former primary
+   */
   async promote(): Promise<Server> {
     const before = this.primary;
     const others = this.servers.filter((server) => server !== before);
@@ -137,17 +151,28 @@ export class Standbys {
     await rm(server.folder, { recursive: true, force: true });
     await this.makeFolder(server);
     const from = ['-h', '127.0.0.1', '-p', String(this.primary.port), '-U', 'postgres'];
-    await this.program('pg_basebackup', '-D', server.folder, ...from, '-R', '-X', 'stream', '-c', 'fast', '--no-sync');
+    await this.runProgram(
+      'pg_basebackup',
+      '-D',
+      server.folder,
+      ...from,
+      '-R',
+      '-X',
+      'stream',
+      '-c',
+      'fast',
+      '--no-sync',
+    );
     await this.launch(server);
   }
 
-  /** Makes each commit wait for a standby. */
-  async requireStandby(): Promise<void> {
+  /** Makes each commit wait for a standby, unless the replication is asynchronous. Waits until all standbys stream. */
+  async requireSynchronousCommits(): Promise<void> {
     if (!this.options.isSynchronous) return;
     await this.query(this.primary, `alter system set synchronous_standby_names = '${QUORUM}'`);
     await this.query(this.primary, 'select pg_reload_conf()');
     await eventually(
-      'both standbys stream',
+      'all standbys stream',
       async () =>
         (await this.query(this.primary, 'select 1 from pg_stat_replication')).length === this.servers.length - 1,
     );
@@ -158,7 +183,7 @@ export class Standbys {
   }
 
   /** Stops the replication to all standbys. */
-  async cutOff(): Promise<void> {
+  async stopReplication(): Promise<void> {
     for (const server of this.servers) if (server !== this.primary) await this.follow(server, '');
   }
 
@@ -173,7 +198,7 @@ export class Standbys {
     if (owner) await chown(folder, owner.uid, owner.gid);
   }
 
-  private async program(name: string, ...words: string[]): Promise<void> {
+  private async runProgram(name: string, ...words: string[]): Promise<void> {
     await run(join(this.programs, name), words, { ...serverOwner(this.servers[0]!.folder), cwd: '/' });
   }
 

@@ -12,7 +12,7 @@ export interface ResourceUse {
   readonly rss: number;
 }
 
-/** The target of an attack: the service, or the naive service. */
+/** The target of an attack: the real service or the naive service. */
 export interface Target {
   readonly api: Process;
   readonly url: string;
@@ -29,12 +29,19 @@ export interface Target {
 
 const TIMEOUT_MS = 10_000;
 
-/** @param weights the folder of the resource reports; see `preload/report-resources.ts` */
-export const measureResources = async ({ pid, isRunning, program }: Process, weights: string): Promise<ResourceUse> => {
+/**
+ * Asks a process to collect garbage and to report its resources.
+ * @param reportFolder the folder of the reports (`preload/report-resources.ts`)
+ * @throws Error if the process has ended or does not report in time
+ */
+export const measureResources = async (
+  { pid, isRunning, program }: Process,
+  reportFolder: string,
+): Promise<ResourceUse> => {
   if (!isRunning) throw new Error(`${program} has ended`);
   const read = (): { times: number } & ResourceUse => {
     try {
-      return JSON.parse(readFileSync(join(weights, `${pid}.json`), 'utf8'));
+      return JSON.parse(readFileSync(join(reportFolder, `${pid}.json`), 'utf8'));
     } catch {
       return { times: 0, descriptors: 0, memory: 0, rss: 0 };
     }
@@ -42,8 +49,8 @@ export const measureResources = async ({ pid, isRunning, program }: Process, wei
   const before = read().times;
   process.kill(pid, 'SIGUSR2');
   for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await sleep(10)) {
-    const { times, ...weight } = read();
-    if (times > before) return weight;
+    const { times, ...resources } = read();
+    if (times > before) return resources;
   }
   throw new Error(`${program} did not report its resources within ${TIMEOUT_MS} ms`);
 };

@@ -17,13 +17,13 @@ export const verdictsOf = async (
 ): Promise<Verdict[]> => {
   const verdicts: Verdict[] = [];
   for (let from = 0; from < contents.length; from += BULK) {
-    const part = contents.slice(from, from + BULK);
+    const batch = contents.slice(from, from + BULK);
     const { body } = await sendRequest(`${url}/v2/asset/check/bulk`, {
       key: keys[organization],
-      json: { contents: part },
+      json: { contents: batch },
     });
-    const none = { status: 'no answer', code: JSON.stringify(body), sources: [] };
-    verdicts.push(...(body.results ?? part.map(() => none)));
+    const missing = { status: 'no verdict', code: JSON.stringify(body), sources: [] };
+    verdicts.push(...(body.results ?? batch.map(() => missing)));
   }
   return verdicts;
 };

@@ -6,18 +6,21 @@ import { sendRequest } from './http-request.js';
 import type { Environment } from './processes.js';
 import type { RunContext } from './run-context.js';
 
-/** Creates a master key file in `folder`. @returns the settings of webhooks that may be delivered to loopback */
+/** Creates a master key file in `folder`. @returns settings that enable webhooks with receivers on loopback */
 export const webhookSettings = async (folder: string): Promise<Environment> => {
   const file = join(folder, 'master-keys');
   await writeFile(file, `${randomBytes(32).toString('base64')}\n`);
   return { WEBHOOK_MASTER_KEY_FILE: file, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 };
 
-/** Checks that each record was delivered in order, with at most `mostRepeated` repeats. @param expected the subjects */
+/**
+ * Checks that all records were delivered in order, with at most `mostRepeated` redeliveries.
+ * @param expected the subjects in order
+ */
 export const checkDelivered = ({ subjects }: Receiver, expected: readonly string[], mostRepeated = 0): string[] => {
   const first = [...new Set(subjects)];
   const wrong = expected.findIndex((subject, n) => first[n] !== subject);
-  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${expected[wrong]} was expected`];
+  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} instead of ${expected[wrong]}`];
   const repeated = subjects.length - expected.length;
   return repeated > mostRepeated
     ? [`The webhook got ${repeated} repeated requests; at most ${mostRepeated} are allowed`]
@@ -29,8 +32,8 @@ export const createWebhook = async (context: RunContext, url: string, key: strin
   const receiver = new Receiver();
   const json = { url: `${await receiver.start()}/hooks` };
   context.onEnd(() => receiver.stop());
-  const answer = await sendRequest(`${url}/v2/organization/webhooks`, { key, json });
-  if (answer.status !== 201)
-    throw new Error(`The webhook was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  const response = await sendRequest(`${url}/v2/organization/webhooks`, { key, json });
+  if (response.status !== 201)
+    throw new Error(`Creating the webhook failed with ${response.status}: ${JSON.stringify(response.body)}`);
   return receiver;
 };

@@ -12,22 +12,22 @@ export class Workers {
     private readonly env: Environment,
   ) {}
 
-  /** Starts a process, and waits until it reports its lanes. */
+  /** Starts a process, and waits until its health report names its lanes. */
   async start(program: 'projections/main' | 'src/deliver'): Promise<Process> {
     const worker = Process.start(this.context, program, { ...this.env, OPS_PORT: '0' });
     this.all.push(worker);
-    await eventually(`${program} asks for its lanes`, async () => (await lanesOf(worker)).size > 0);
+    await eventually(`${program} reports its lanes`, async () => (await lanesOf(worker)).size > 0);
     return worker;
   }
 
-  of(program: Process['program']): Process[] {
+  runningOf(program: Process['program']): Process[] {
     return this.all.filter((worker) => worker.program === program && worker.isRunning);
   }
 
   /** Waits until exactly one process reports that it holds the lane. */
-  async holder(lane: string): Promise<Process> {
+  async waitForHolder(lane: string): Promise<Process> {
     let found: Process[] = [];
-    await eventually(`one works in ${lane}`, async () => {
+    await eventually(`exactly one process works in ${lane}`, async () => {
       const lanes = await Promise.all(this.running.map(async (worker) => ({ worker, held: await lanesOf(worker) })));
       found = lanes.filter(({ held }) => held.get(lane) === true).map(({ worker }) => worker);
       return found.length === 1;
@@ -35,9 +35,12 @@ export class Workers {
     return found[0]!;
   }
 
-  /** Waits until each projector holds a lane, or no lane is left. */
-  async spread(lanes: number): Promise<void> {
-    const projectors = this.of('projections/main');
+  /**
+   * Waits until every projector holds a lane. With fewer lanes than projectors, waits until each lane has a projector of
+   * its own.
+   */
+  async waitUntilSpread(lanes: number): Promise<void> {
+    const projectors = this.runningOf('projections/main');
     await eventually('no projector has two lanes while another has none', async () => {
       const held = await Promise.all(projectors.map(heldBy));
       return held.filter((names) => names.length > 0).length === Math.min(lanes, projectors.length);
@@ -54,12 +57,12 @@ export class Workers {
       const counted = [
         ...String(metrics).matchAll(/^threat_protection_projector_lane_leader\{lane="(\w+)"\} 1$/gm),
       ].map(([, lane]) => lane);
-      const untold = held.filter((lane) => !worker.lines.some((line) => line.includes(`ing ${lane}`)));
+      const unlogged = held.filter((lane) => !worker.lines.some((line) => line.includes(`ing ${lane}`)));
       return [
         ...(String(counted) === String(held)
           ? []
-          : [`${worker.program} works in ${held.join()}, its metrics say ${counted.join()}`]),
-        ...untold.map((lane) => `${worker.program} works in ${lane} and its log does not say so`),
+          : [`${worker.program} works in ${held.join()}, but its metrics name ${counted.join()}`]),
+        ...unlogged.map((lane) => `${worker.program} works in ${lane}, but its log does not mention the lane`),
       ];
     });
     return (await Promise.all(found)).flat();
@@ -70,7 +73,7 @@ export class Workers {
   }
 }
 
-/** Returns whether the worker holds each lane; empty without a response. */
+/** Returns for each lane whether the worker holds it; empty without a response. */
 const lanesOf = async ({ opsUrl }: Process): Promise<ReadonlyMap<string, boolean>> => {
   if (opsUrl === undefined) return new Map();
   const { body } = await sendRequest(`${opsUrl}/health/ready`, { timeoutMs: 3_000 }).catch(() => ({ body: undefined }));

@@ -4,7 +4,7 @@ import type { NumberedMigration } from '../../src/postgres/migrator.js';
 /** The name of a migration of a later version. */
 export const EXTENDED = '9998-extended';
 
-/** It extends the tables: by one, and one that is read and written all the while by a column. */
+/** Adds a table, and adds a column to a table that is in use. */
 export const extension: NumberedMigration = {
   up: async (db: Kysely<unknown>): Promise<void> => {
     await sql`create table read.of_a_later_version (n int)`.execute(db);

@@ -6,9 +6,10 @@ import { EXTENDED } from './extension.js';
 const BEGIN = 'const MIGRATIONS = {';
 
 /**
- * Makes the version after this one: a copy of the built programs that knows one migration more, `extension`.
- * @param folder empty
- * @returns its built programs
+ * Creates the next version: a copy of the built programs with one more migration, `extension`.
+ * @param folder an empty folder
+ * @returns the folder of its built programs
+ * @throws Error if the list of migrations is not found in the built file
  */
 export const makeNextVersion = async (folder: string): Promise<string> => {
   const [installed, built] = [join(folder, 'dist'), resolve('dist')];
@@ -17,7 +18,7 @@ export const makeNextVersion = async (folder: string): Promise<string> => {
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
   const file = join(installed, 'src/read-models/migrate.js');
   const text = await readFile(file, 'utf8');
-  if (!text.includes(BEGIN)) throw new Error(`${file} has no "${BEGIN}" that a migration could be added to`);
+  if (!text.includes(BEGIN)) throw new Error(`${file} must contain "${BEGIN}", so that a migration can be added`);
   const extension = pathToFileURL(join(built, 'reliability/upgrade/extension.js')).href;
   const names = text.replace(BEGIN, `${BEGIN}\n    '${EXTENDED}': extension,`);
   await writeFile(file, `import { extension } from '${extension}';\n${names}`);

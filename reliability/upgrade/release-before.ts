@@ -4,18 +4,18 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The release that a deployment upgrades from; the next release sets its own predecessor. */
+/** The commit of the previous release, which deployments upgrade from. Each release updates it. */
 const COMMIT = '67e0f2431a5ec44beb695c412f300b294be96373';
 
 const PARTS = ['package.json', 'package-lock.json', 'tsconfig.json', 'nest-cli.json', 'src', 'projections'];
 
-/** A shallow clone does not have it. */
+/** Whether this clone contains the commit of the previous release. A shallow clone may not. */
 export const hasReleaseBefore = (): boolean =>
   spawnSync('git', ['cat-file', '-e', `${COMMIT}^{commit}`], { stdio: 'ignore' }).status === 0;
 
 /**
- * Builds it from its commit with the installed dependencies.
- * @returns its built programs
+ * Builds the previous release from its commit, with the dependencies of this version.
+ * @returns the folder of its built programs
  */
 export const buildReleaseBefore = async (folder: string): Promise<string> => {
   await mkdir(folder, { recursive: true });

@@ -16,25 +16,27 @@ import { EXTENDED, extension } from './extension.js';
 import { makeNextVersion } from './next-version.js';
 import { buildReleaseBefore, hasReleaseBefore } from './release-before.js';
 
-/** A build, and six starts of the whole service. */
+/** Allows for a build and six starts of the whole service. */
 const TIMEOUT_MS = 900_000;
 const BATCH = 20;
 
-const isHere = hasReleaseBefore();
-if (!isHere)
-  process.stderr.write('The release before is not in this clone (git fetch --unshallow): the upgrade is not tested.\n');
-const describeUpgrade = isHere || process.env['REQUIRE_ALL'] === '1' ? describe : describe.skip;
+const isInClone = hasReleaseBefore();
+if (!isInClone)
+  process.stderr.write(
+    'The upgrade tests are skipped: the previous release is not in this clone. Run git fetch --unshallow to run them.\n',
+  );
+const describeUpgrade = isInClone || process.env['REQUIRE_ALL'] === '1' ? describe : describe.skip;
 
 const running: Program[] = [];
 
-/** The API, the projector and their supervisor. */
+/** Starts the API, the projector and their supervisor. */
 const startService = (env: NodeJS.ProcessEnv, installed?: string): Program => {
   const service = startProgram('src/cli.js', ['start'], { env: { PORT: '0', ...env }, installed });
   running.push(service);
   return service;
 };
 
-const isReady = async (service: Program): Promise<void> => {
+const waitUntilReady = async (service: Program): Promise<void> => {
   const url = await service.listening();
   await eventually('the service is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
 };
@@ -49,7 +51,7 @@ const batchOf = (batch: number): string =>
     }),
   );
 
-/** Reports batch after batch to the services in turn, each until it is acknowledged. */
+/** Sends batches of reports to the services in turn. Retries each batch until it is acknowledged. */
 class Sender {
   acknowledged = 0;
   readonly wrong: string[] = [];
@@ -63,11 +65,11 @@ class Sender {
     this.done = this.send();
   }
 
-  /** From now on to these, which take as many events as say that they work. */
-  async to(...services: Program[]): Promise<void> {
+  /** Switches to these services, and waits until they have acknowledged 20 batches. */
+  async switchTo(...services: Program[]): Promise<void> {
     this.services = services;
     const due = this.acknowledged + 20 * BATCH;
-    await eventually('they have taken events', () => this.acknowledged >= due);
+    await eventually('the services have acknowledged 20 batches', () => this.acknowledged >= due);
   }
 
   async stop(): Promise<void> {
@@ -78,19 +80,19 @@ class Sender {
   private async send(): Promise<void> {
     for (let batch = 0; !this.stopping.signal.aborted; batch += 1) {
       const body = batchOf(batch);
-      for (let turn = batch; !(await this.isTaken(body, turn)); turn += 1) await sleep(100);
+      for (let turn = batch; !(await this.isAcknowledged(body, turn)); turn += 1) await sleep(100);
       this.acknowledged += BATCH;
       await sleep(20);
     }
   }
 
-  private async isTaken(body: string, turn: number): Promise<boolean> {
+  private async isAcknowledged(body: string, turn: number): Promise<boolean> {
     const url = this.services[turn % this.services.length]!.url()!;
     const headers = { 'content-type': 'application/cloudevents-batch+json' };
-    const answer = await call(`${url}/v2/events`, { key: this.key, body, headers });
-    if (answer.status !== 200 && answer.status !== 429)
-      this.wrong.push(`${answer.status}: ${JSON.stringify(answer.body)}`);
-    return answer.status === 200;
+    const response = await call(`${url}/v2/events`, { key: this.key, body, headers });
+    if (response.status !== 200 && response.status !== 429)
+      this.wrong.push(`${response.status}: ${JSON.stringify(response.body)}`);
+    return response.status === 200;
   }
 }
 
@@ -124,8 +126,11 @@ describeUpgrade('A rolling upgrade', () => {
     return key;
   };
 
-  /** Every acknowledged event is counted and listed, and a recount from the log finds no difference. */
-  const isComplete = async (service: Program, key: string, { acknowledged, wrong }: Sender): Promise<void> => {
+  /**
+   * Checks that all acknowledged reports are counted, that the lists are filled, and that a recount finds no
+   * difference.
+   */
+  const checkComplete = async (service: Program, key: string, { acknowledged, wrong }: Sender): Promise<void> => {
     expect(wrong).toEqual([]);
     const metrics = `${service.url()}/v2/organization/metrics?startDate=2026-02-01&endDate=2026-02-28`;
     await eventuallyPasses(async () =>
@@ -138,57 +143,59 @@ describeUpgrade('A rolling upgrade', () => {
   };
 
   it(
-    'loses no event, and the version before does not start again on tables that it cannot use',
+    'loses no event, and the previous version refuses to start again on tables that it cannot use',
     async () => {
       const first = startService(env, before);
-      await isReady(first);
+      await waitUntilReady(first);
       const sender = new Sender(await issueKey(before, '--scope', 'ingest'), [first]);
       const reader = await issueKey(before, '--scope', 'read', '--organization', 'acme');
-      await sender.to(first);
+      await sender.switchTo(first);
       const newer = startService(env);
-      await isReady(newer);
-      await sender.to(first, newer);
-      await sender.to(newer);
+      await waitUntilReady(newer);
+      await sender.switchTo(first, newer);
+      await sender.switchTo(newer);
       expect(await first.stop()).toBe(0);
-      const back = startService(env, before);
-      expect(await back.ended()).toBe(EXIT_CONFIG);
-      expect(back.said()).toMatch(/0023-baseline removed what this version uses\. Start version 2\.1\.0 or later/);
+      const restarted = startService(env, before);
+      expect(await restarted.ended()).toBe(EXIT_CONFIG);
+      expect(restarted.output()).toMatch(
+        /0023-baseline removed what this version uses\. Start version 2\.1\.0 or later/,
+      );
       await sender.stop();
-      await isComplete(newer, reader, sender);
+      await checkComplete(newer, reader, sender);
     },
     TIMEOUT_MS,
   );
 
   it(
-    'and the way back lose no event if the tables were only extended: either version starts beside the other',
+    'can be rolled back without losing events if the tables were only extended',
     async () => {
       const next = await makeNextVersion(folder);
       const first = startService(env);
-      await isReady(first);
+      await waitUntilReady(first);
       const sender = new Sender(await issueKey(undefined, '--scope', 'ingest'), [first]);
       const reader = await issueKey(undefined, '--scope', 'read', '--organization', 'acme');
-      await sender.to(first);
+      await sender.switchTo(first);
       const newer = startService(env, next);
-      await isReady(newer);
-      await sender.to(first, newer);
-      // The tables of the next version do not keep this one from starting again, ...
-      await sender.to(newer);
+      await waitUntilReady(newer);
+      await sender.switchTo(first, newer);
+      // This version starts again on the tables of the next version, ...
+      await sender.switchTo(newer);
       expect(await first.stop()).toBe(0);
-      const back = startService(env);
-      await isReady(back);
-      await sender.to(back, newer);
-      // ... nor from running alone, which is the way back.
-      await sender.to(back);
+      const restarted = startService(env);
+      await waitUntilReady(restarted);
+      await sender.switchTo(restarted, newer);
+      // ... and runs without the next version, which completes the rollback.
+      await sender.switchTo(restarted);
       expect(await newer.stop()).toBe(0);
-      await sender.to(back);
+      await sender.switchTo(restarted);
       await sender.stop();
-      await isComplete(back, reader, sender);
+      await checkComplete(restarted, reader, sender);
     },
     TIMEOUT_MS,
   );
 });
 
-describe('Tables of the version after this one', () => {
+describe('Tables of a later version', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
@@ -196,22 +203,24 @@ describe('Tables of the version after this one', () => {
   });
   afterAll(() => database.drop());
 
-  it('are passed over with a line if they were extended, and refused with a sentence if they were cut', async () => {
+  it('are accepted with a log line if they were extended, and refused with an error if columns were removed', async () => {
     const env = { DATABASE_URL: database.url, PORT: '0' };
     const extended = { '0023-baseline': baseline, [EXTENDED]: extension };
     await migrate(database.pool, 'read', extended);
-    const beside = startProgram('src/main.js', [], { env });
-    running.push(beside);
-    await beside.listening();
-    expect(beside.said()).toContain(`extended by a newer version of this service (${EXTENDED})`);
-    const cut: NumberedMigration = {
+    const accepted = startProgram('src/main.js', [], { env });
+    running.push(accepted);
+    await accepted.listening();
+    expect(accepted.output()).toContain(`extended by a newer version of this service (${EXTENDED})`);
+    const contraction: NumberedMigration = {
       up: () => Promise.resolve(),
       minimalVersion: { knows: EXTENDED, version: '9.8.0' },
     };
-    await migrate(database.pool, 'read', { ...extended, '9999-cut': cut });
+    await migrate(database.pool, 'read', { ...extended, '9999-contraction': contraction });
     const refused = startProgram('src/main.js', [], { env });
     expect(await refused.ended()).toBe(EXIT_CONFIG);
-    expect(refused.said()).toMatch(/9999-cut removed what this version uses\. Start version 9\.8\.0 or later/);
-    expect(await beside.stop()).toBe(0);
+    expect(refused.output()).toMatch(
+      /9999-contraction removed what this version uses\. Start version 9\.8\.0 or later/,
+    );
+    expect(await accepted.stop()).toBe(0);
   });
 });

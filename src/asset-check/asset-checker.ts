@@ -13,7 +13,7 @@ import { decide, decidingIndex, type AttributedResult } from './verdict.js';
 /** Maximum time in ms that a bulk check waits for lookups, unless the budget of a single check is longer. */
 const MAX_BUDGET_MS = 30_000;
 
-const NO_CARRIERS: readonly ParsedContent[] = [];
+const NO_WRAPPING_LINKS: readonly ParsedContent[] = [];
 
 /** Checks one asset against every source. */
 export class AssetChecker {
@@ -60,19 +60,19 @@ export class AssetChecker {
   ): AssetCheckResponse | Promise<AssetCheckResponse> {
     let asset: AssetCheckResponse['asset'];
     try {
-      const read = parseContent(content);
-      if (read.code === 'parse-error') return this.withoutVerdict(read.code, content);
-      const { type, name } = read.reading ?? read.internal;
+      const result = parseContent(content);
+      if (result.code === 'parse-error') return this.withoutVerdict(result.code, content);
+      const { type, name } = result.parsed ?? result.internal;
       asset = { type, content: name };
-      if (read.code !== undefined) return this.withoutVerdict(read.code, content, asset);
-      const { reading } = read;
-      const pending = [reading, ...(reading.carriers ?? NO_CARRIERS)].map((one) =>
+      if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
+      const { parsed } = result;
+      const pending = [parsed, ...(parsed.wrappingLinks ?? NO_WRAPPING_LINKS)].map((one) =>
         this.querySourcesFor(one.opened ?? content, one, deadline),
       );
       if (pending.every((one) => !(one instanceof Promise)))
-        return this.toResponse(content, reading, pending as (readonly AttributedResult[])[]);
+        return this.toResponse(content, parsed, pending as (readonly AttributedResult[])[]);
       return Promise.all(pending.map((one) => Promise.resolve(one)))
-        .then((all) => this.toResponse(content, reading, all))
+        .then((all) => this.toResponse(content, parsed, all))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
       return this.failed(error, content, asset);
@@ -102,23 +102,26 @@ export class AssetChecker {
 
   private querySourcesFor(
     content: string,
-    reading: ParsedContent,
+    parsed: ParsedContent,
     deadline: number,
   ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> {
-    const query = { content: content.trim(), reading, deadline, hashes: this.hashes };
+    const query = { content: content.trim(), parsed, deadline, hashes: this.hashes };
     return querySources(this.sources, query, (source, error) => this.onFailure(source, error));
   }
 
-  /** @param resultsByAsset results for the asset, then for each of its carriers, in the order of `reading.carriers` */
+  /**
+   * @param resultsByAsset results for the asset, then for each of its wrapping links, in the order of
+   * `parsed.wrappingLinks`
+   */
   private toResponse(
     content: string,
-    reading: ParsedContent,
+    parsed: ParsedContent,
     resultsByAsset: readonly (readonly AttributedResult[])[],
   ): AssetCheckResponse {
     const index = decidingIndex(resultsByAsset.map(decide));
     const results = resultsByAsset[index]!;
     const verdict = decide(results);
-    const decider = index === 0 ? reading : reading.carriers![index - 1]!;
+    const decider = index === 0 ? parsed : parsed.wrappingLinks![index - 1]!;
     return {
       status: verdict.status,
       source: verdict.source,
@@ -131,7 +134,7 @@ export class AssetChecker {
         match,
       })),
       message: describe(content.trim(), decider, verdict, results, this.sources),
-      asset: { type: reading.type, content: reading.name },
+      asset: { type: parsed.type, content: parsed.name },
     };
   }
 

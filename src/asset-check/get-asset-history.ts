@@ -36,29 +36,29 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
    * @throws Unavailable if the log or the database cannot be reached
    */
   async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryResponse> {
-    const { reading, code, internal } = { internal: undefined, ...parseContent(content) };
-    const asset = reading ?? internal;
+    const { parsed, code, internal } = { internal: undefined, ...parseContent(content) };
+    const asset = parsed ?? internal;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
     // One additional entry tells whether older statuses exist.
-    const entries = await this.concurrency.run(organization, `history ${reading.keys.join(' ')}`, () =>
-      this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1),
+    const entries = await this.concurrency.run(organization, `history ${parsed.keys.join(' ')}`, () =>
+      this.entries.newest(parsed.keys, organization, MAX_ENTRIES + 1),
     );
     return {
       asset: understood,
       statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({ ...entry, from: formatInstant(entry.from) })),
       hasMore: entries.length > MAX_ENTRIES,
-      lists: await this.askLists(reading),
+      lists: await this.checkLists(parsed),
     };
   }
 
   /** Returns the current result of each list, and since when the list has the matching entry. */
-  private askLists(reading: ParsedContent): Promise<ListedSince[]> {
+  private checkLists(parsed: ParsedContent): Promise<ListedSince[]> {
     const hashes = new SuffixHashes();
-    hashes.read(lookupText(reading), reading.isDnsName);
+    hashes.read(lookupText(parsed), parsed.isDnsName);
     return Promise.all(
       this.refresh.sources.flatMap(({ id: source, mode, of }) =>
-        of.kind === 'list' ? [historyOf(of.list, { source, mode }, reading, hashes)] : [],
+        of.kind === 'list' ? [historyOf(of.list, { source, mode }, parsed, hashes)] : [],
       ),
     );
   }
@@ -67,11 +67,11 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
 const historyOf = async (
   list: ListSource,
   { source, mode }: Pick<ListedSince, 'source' | 'mode'>,
-  reading: ParsedContent,
+  parsed: ParsedContent,
   hashes: SuffixHashes,
 ): Promise<ListedSince> => {
   if (mode === 'DISABLED') return { source, mode, status: 'UNKNOWN' };
-  const { status, reason, match, isImitation } = list.ask(reading, hashes);
+  const { status, reason, match, isImitation } = list.check(parsed, hashes);
   // The entry that an imitation matches is for another host, so its first-seen time does not apply.
   const seen = await list.seenSince(isImitation ? undefined : match);
   return {

@@ -35,7 +35,7 @@ const quoted = (name: string): string => `"${cut(name).replace(INVISIBLE, '\ufff
  */
 export const describe = (
   content: string,
-  reading: ParsedContent,
+  parsed: ParsedContent,
   verdict: Verdict,
   results: readonly AttributedResult[],
   sources: readonly Source[],
@@ -49,19 +49,19 @@ export const describe = (
   const appeal = sources[index]?.appeal;
   const end = appeal === undefined || !isBlocked ? '' : `; to dispute this, see ${appeal}`;
   const who = isOwn ? 'this service' : `the source ${verdict.source}`;
-  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, reading, result, isBlocked)}${since}${end}.`;
+  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, parsed, result, isBlocked)}${since}${end}.`;
 };
 
 const listing = (
   content: string,
-  reading: ParsedContent,
+  parsed: ParsedContent,
   { match, isImitation, reason, matchedLength }: SourceResult,
   isBlocked: boolean,
 ): string => {
   const list = isBlocked ? 'on its blocklist' : 'on its allowlist';
   if (isImitation === true) return `flags it as imitating ${quoted(match!)}`;
   if (reason === 'parent-domain') {
-    const above = aboveOf(reading, matchedLength);
+    const above = aboveOf(parsed, matchedLength);
     return match === undefined ? `has ${above} ${list}` : `has ${quoted(match)}, ${above}, ${list}`;
   }
   return match === undefined || match === content ? `has it ${list}` : `has ${quoted(match)} ${list}`;

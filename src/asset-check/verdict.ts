@@ -79,7 +79,7 @@ export const decide = (results: readonly AttributedResult[]): Verdict => {
 
 /**
  * Returns the index of the verdict to use. The first verdict is that of the asset, the other verdicts are those of its
- * carriers. The verdict of a carrier is used only if the carrier is BLOCKED.
+ * wrapping links. The verdict of a wrapping link is used only if the wrapping link is BLOCKED.
  */
 export const decidingIndex = (verdicts: readonly Verdict[]): number =>
   Math.max(

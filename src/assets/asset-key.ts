@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAccount } from './accounts/account.js';
 import type { Asset } from './asset.js';
-import { locatePastedText, locatePastedLink } from './carriers/follow-links.js';
+import { locatePastedText, locatePastedLink } from './wrapping-links/follow-links.js';
 import { parsePasted, trimPastedText } from './text/copied-text.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
 import { parseLocation, pathOf, refang, trimLikeUrlParser } from './location.js';

@@ -1,6 +1,6 @@
 import { type Account, readAccount } from './accounts/account.js';
 import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
-import { followLinks } from './carriers/follow-links.js';
+import { followLinks } from './wrapping-links/follow-links.js';
 import { parsePasted } from './text/copied-text.js';
 import { isInternalHost, isInternalScheme } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
@@ -31,14 +31,14 @@ export interface ParsedContent {
    * The key of another account that a payment involves. A status of that account has an effect only if the status is
    * BLOCKED.
    */
-  readonly involved?: string;
-  /** The link that a deep link or other carrier opens. */
+  readonly relatedAccount?: string;
+  /** The link that a deep link or other wrapping link opens. */
   readonly opened?: string;
   /**
-   * The carriers of this asset, such as a deep link of a wallet. A status of a carrier has an effect only if the status
-   * is BLOCKED.
+   * The wrapping links of this asset, such as a deep link of a wallet. A status of a wrapping link has an effect only
+   * if the status is BLOCKED.
    */
-  readonly carriers?: readonly ParsedContent[];
+  readonly wrappingLinks?: readonly ParsedContent[];
 }
 
 /** An internal address, which is recognized but not checked. */
@@ -48,9 +48,9 @@ export interface Internal {
 }
 
 export type Content =
-  | { readonly reading: ParsedContent; readonly code?: undefined }
-  | { readonly reading?: undefined; readonly code: 'parse-error' }
-  | { readonly reading?: undefined; readonly code: 'internal-scheme'; readonly internal: Internal };
+  | { readonly parsed: ParsedContent; readonly code?: undefined }
+  | { readonly parsed?: undefined; readonly code: 'parse-error' }
+  | { readonly parsed?: undefined; readonly code: 'internal-scheme'; readonly internal: Internal };
 
 const PARSE_ERROR: Content = { code: 'parse-error' };
 const internal = (name: string): Content => ({ code: 'internal-scheme', internal: { type: 'URL', name } });
@@ -71,16 +71,16 @@ export const parseContent = (content: string): Content => {
   // A host without a path carries no link.
   if (plain?.rest === '') return locationContent(plain) ?? PARSE_ERROR;
   const sent = plain === undefined ? trimLikeUrlParser(content) : content;
-  const { text, carriers, location = plain } = followLinks(sent, plain);
+  const { text, wrappingLinks, location = plain } = followLinks(sent, plain);
   if (text === sent)
     return location === undefined ? parseFollowedText(sent) : (locationContent(location) ?? PARSE_ERROR);
   const read = text === undefined ? undefined : parseFollowedText(trimLikeUrlParser(text));
-  if (carriers.length === 0)
-    return read?.reading === undefined ? (read ?? PARSE_ERROR) : { reading: { ...read.reading, opened: text } };
+  if (wrappingLinks.length === 0)
+    return read?.parsed === undefined ? (read ?? PARSE_ERROR) : { parsed: { ...read.parsed, opened: text } };
   if (read?.code === 'internal-scheme') return read;
-  // If the carried link cannot be determined, only the carriers can have a status.
-  const reading = read?.reading ?? plainReading('URL', content.trim());
-  return { reading: { ...reading, opened: text, carriers: carriers.map(locationReading) } };
+  // If the carried link cannot be determined, only the wrapping links can have a status.
+  const parsed = read?.parsed ?? assetWithoutHost('URL', content.trim());
+  return { parsed: { ...parsed, opened: text, wrappingLinks: wrappingLinks.map(locationAsset) } };
 };
 
 const parseFollowedText = (sent: string): Content => {
@@ -99,17 +99,17 @@ const parseText = (sent: string): Content | undefined => {
   if (isInternalScheme(text)) return internal(text);
   if (/^[^.@?]*(?:\?|$)/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
     const account = readAccount(text);
-    if (account) return { reading: accountReading(account) };
+    if (account) return { parsed: accountAsset(account) };
   }
   const email = text.includes('@') ? readEmail(text) : undefined;
-  if (email !== undefined) return { reading: emailReading(email) };
+  if (email !== undefined) return { parsed: emailAsset(email) };
   if (text.startsWith('@')) return handle(text);
   if (isNativeIpfs(text) || !/[.:]/.test(text)) {
     const cid = readIpfs(text);
-    if (cid !== undefined) return { reading: plainReading('IPFS', cid) };
+    if (cid !== undefined) return { parsed: assetWithoutHost('IPFS', cid) };
   }
   const reddit = readReddit(text);
-  if (reddit !== undefined) return { reading: plainReading('REDDIT', reddit) };
+  if (reddit !== undefined) return { parsed: assetWithoutHost('REDDIT', reddit) };
   const location = IS_WEB.test(text) ? locateWeb(sent, text) : locateLink(sent);
   return location && locationContent(location);
 };
@@ -118,34 +118,34 @@ const locationContent = (location: Location): Content | undefined => {
   const { host, isName, scheme } = location;
   if (isInternalHost(host, isName)) return internal(host);
   if (isName && !host.includes('.')) return scheme === '' ? undefined : internal(host);
-  return { reading: locationReading(location) };
+  return { parsed: locationAsset(location) };
 };
 
 const handle = (text: string): Content | undefined => {
   const type = HANDLES.find(([, pattern]) => pattern.test(text))?.[0];
-  return type && { reading: plainReading(type, profileName(type, text)) };
+  return type && { parsed: assetWithoutHost(type, profileName(type, text)) };
 };
 
 const NO_HOST = { host: undefined, isSharedHost: false, isDnsName: false, isOnHost: false, account: undefined };
 
-const plainReading = (type: string, name: string): ParsedContent => ({
+const assetWithoutHost = (type: string, name: string): ParsedContent => ({
   ...NO_HOST,
   type,
   name,
   keys: [`${type}:${name}`],
 });
 
-const accountReading = ({ key, shared, involved }: Account): ParsedContent => ({
-  ...plainReading('ADDRESS', key),
+const accountAsset = ({ key, shared, relatedAddress }: Account): ParsedContent => ({
+  ...assetWithoutHost('ADDRESS', key),
   keys: shared === undefined ? [addressKey(key)] : [addressKey(key), addressKey(shared)],
   account: shared ?? key,
-  involved: involved?.key,
+  relatedAccount: relatedAddress?.key,
 });
 
-const emailReading = (email: string): ParsedContent => {
+const emailAsset = (email: string): ParsedContent => {
   const host = email.slice(email.lastIndexOf('@') + 1);
   return {
-    ...plainReading('EMAIL', email),
+    ...assetWithoutHost('EMAIL', email),
     host,
     isSharedHost: hostsMailboxes(host),
     isDnsName: true,
@@ -157,7 +157,7 @@ const emailReading = (email: string): ParsedContent => {
  * Creates the result for a host or an asset on a host. The object is not spread from another object, because spreading
  * would double the parsing time.
  */
-const hostReading = (
+const hostAsset = (
   host: string,
   isDnsName: boolean,
   isSharedHost: boolean,
@@ -166,33 +166,33 @@ const hostReading = (
   keys: readonly string[],
 ): ParsedContent => ({ type, name, keys, host, isSharedHost, isDnsName, isOnHost: false, account: undefined });
 
-const locationReading = (location: Location): ParsedContent => {
+const locationAsset = (location: Location): ParsedContent => {
   const { host, isName, rest } = location;
   const url = urlKey(host);
   const path = pathOf(rest);
   // Without a path, `page` is the same string object as `url`, so that comparing the two is fast.
   const page = path === '' ? url : pageKey(host, path);
   const owner = isName ? profileHost(host) : undefined;
-  if (owner !== undefined) return ownHostReading(host, page, owner);
+  if (owner !== undefined) return profileHostAsset(host, page, owner);
   const cid = gatewayCid(location, path);
   const profile = isName ? readProfileLink(host, path, rest) : undefined;
   if (profile !== undefined && !profile.isPost) {
     const { type, name } = profile;
-    return hostReading(host, isName, true, type, name, [page, `${type}:${name}`]);
+    return hostAsset(host, isName, true, type, name, [page, `${type}:${name}`]);
   }
   if (page !== url && (hostsUserPages(host) || hostsProfiles(host))) {
-    if (cid !== undefined) return hostReading(host, isName, true, 'IPFS', cid, [page, `IPFS:${cid}`]);
-    return hostReading(host, isName, true, 'PAGE', page.slice('PAGE:'.length), [page]);
+    if (cid !== undefined) return hostAsset(host, isName, true, 'IPFS', cid, [page, `IPFS:${cid}`]);
+    return hostAsset(host, isName, true, 'PAGE', page.slice('PAGE:'.length), [page]);
   }
   const keys = page === url ? [url] : [page, url];
   if (cid !== undefined) keys.splice(page === url ? 1 : -1, 0, `IPFS:${cid}`);
-  return hostReading(host, isName, false, 'URL', host, keys);
+  return hostAsset(host, isName, false, 'URL', host, keys);
 };
 
 /** Creates the result for a host that belongs to one profile, or for a post on such a host. */
-const ownHostReading = (host: string, page: string, { type, name }: Profile): ParsedContent => {
+const profileHostAsset = (host: string, page: string, { type, name }: Profile): ParsedContent => {
   const url = urlKey(host);
   return page !== url && hasPosts(type)
-    ? hostReading(host, true, false, 'PAGE', page.slice('PAGE:'.length), [page, url])
-    : hostReading(host, true, false, type, name, [url, `${type}:${name}`]);
+    ? hostAsset(host, true, false, 'PAGE', page.slice('PAGE:'.length), [page, url])
+    : hostAsset(host, true, false, type, name, [url, `${type}:${name}`]);
 };

@@ -52,10 +52,10 @@ const cloudEvent = (
 
 const readSite = (site: string): Asset | string => {
   if (site.includes('*')) return 'a pattern, not a site';
-  const { reading } = parseContent(site);
-  if (reading === undefined) return 'not a possible site';
+  const { parsed } = parseContent(site);
+  if (parsed === undefined) return 'not a possible site';
   // The content is stored as in the file. All spellings of an asset have the same key.
-  return { type: reading.type, content: site.trim() };
+  return { type: parsed.type, content: site.trim() };
 };
 
 const setUp = (first: number): JsonCloudEvent[] => [
@@ -162,7 +162,7 @@ export const rowEvents = (
   for (const row of addresses) {
     const { line, site, address } = row;
     const before = watched.has(address);
-    const isAddress = parseContent(address).reading?.type === 'ADDRESS';
+    const isAddress = parseContent(address).parsed?.type === 'ADDRESS';
     if (!isAddress || before) {
       const reason = isAddress ? 'a wallet address already on an earlier line' : 'not a wallet address';
       skipped.push({ file: ADDRESSES_FILE, line, reason });

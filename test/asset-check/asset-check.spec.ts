@@ -142,7 +142,7 @@ describe('AssetChecker', () => {
     const good = await list('good', 'plain', 'evil.example');
     const broken = await list('broken', 'plain', 'evil.example');
     Object.assign((broken.of as { list: ListSource }).list, {
-      ask: () => {
+      check: () => {
         throw new Error('broken');
       },
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Format } from '../../src/asset-check/lists/parse-list.js';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { listOf } from './asking.js';
+import { listOf } from './list-of.js';
 
 const metamask = (...blacklist: string[]): string =>
   JSON.stringify({ version: 2, tolerance: 2, fuzzylist: [], whitelist: [], blacklist });
@@ -132,9 +132,9 @@ describe('A list as people publish it', () => {
   it.each(LISTS)(
     'in the format %s blocks the intended contents and no others: %j',
     async (format, text, blocked, unknown) => {
-      const { ask } = await listOf(text, format);
-      for (const content of blocked) expect([content, isBlocked(ask(content))]).toEqual([content, true]);
-      for (const content of unknown) expect([content, isBlocked(ask(content))]).toEqual([content, false]);
+      const { check } = await listOf(text, format);
+      for (const content of blocked) expect([content, isBlocked(check(content))]).toEqual([content, true]);
+      for (const content of unknown) expect([content, isBlocked(check(content))]).toEqual([content, false]);
     },
   );
 
@@ -168,10 +168,10 @@ describe('A list as people publish it', () => {
     'metamask://dapp/x.example',
   ])('counts the line %j as rejected and creates no entry from it', async (line) => {
     const others = Array.from({ length: 20 }, (_, n) => `other-${n}.example`);
-    const { ask, content } = await listOf([...others, line].join('\n'), 'plain');
+    const { check, content } = await listOf([...others, line].join('\n'), 'plain');
     expect(content.rejected).toEqual([{ reason: expect.any(String), count: 1, examples: [expect.any(String)] }]);
     for (const asked of ['x.example', 'y.x.example', 'metamask.app.link', 'https://metamask.app.link/dapp/x.example'])
-      expect([asked, isBlocked(ask(asked))]).toEqual([asked, false]);
+      expect([asked, isBlocked(check(asked))]).toEqual([asked, false]);
   });
 });
 
@@ -179,11 +179,11 @@ describe('A status that an organization reports', () => {
   it.each(OWN)('for the %s %s applies to every spelling', (type, content, reached) => {
     const key = assetKey({ type, content });
     for (const asked of reached)
-      expect([asked, parseContent(asked).reading?.keys]).toEqual([asked, expect.arrayContaining([key])]);
+      expect([asked, parseContent(asked).parsed?.keys]).toEqual([asked, expect.arrayContaining([key])]);
   });
 
   it('for a name with a sharp s does not apply to the name with ss', () => {
-    expect(parseContent('https://giess-fc16.example/').reading!.keys).not.toContain(
+    expect(parseContent('https://giess-fc16.example/').parsed!.keys).not.toContain(
       assetKey({ type: 'URL', content: 'gieß-fc16.example' }),
     );
   });

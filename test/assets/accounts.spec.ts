@@ -44,10 +44,10 @@ const SPELLINGS: readonly (readonly [string, readonly string[]])[] = [
 
 describe('An account', () => {
   it.each(SPELLINGS)('written as %s is looked up by the keys with and without its tag', (text, keys) => {
-    expect(parseContent(text).reading?.keys).toEqual(keys.map((key) => `ADDRESS:${key}`));
+    expect(parseContent(text).parsed?.keys).toEqual(keys.map((key) => `ADDRESS:${key}`));
     expect(assetKey({ type: 'ADDRESS', content: text })).toBe(`ADDRESS:${keys[0]!}`);
     expect(assetKey({ type: 'ADDRESS', content: keys[0]! })).toBe(`ADDRESS:${keys[0]!}`);
-    expect(parseContent(text).reading?.account).toBe(keys.at(-1));
+    expect(parseContent(text).parsed?.account).toBe(keys.at(-1));
   });
 
   it('is parsed from a muxed Stellar account as an account with a memo', () => {
@@ -126,8 +126,8 @@ const CHECKED = [
 
 describe('A checksum', () => {
   it.each(BYRON)('of the Byron address %s is verified, and the key is the address', (text) => {
-    expect(parseContent(text).reading).toMatchObject({ type: 'ADDRESS', keys: [`ADDRESS:${text}`] });
-    expect(parseContent(`cardano:${text}?amount=1`).reading).toMatchObject({ keys: [`ADDRESS:${text}`] });
+    expect(parseContent(text).parsed).toMatchObject({ type: 'ADDRESS', keys: [`ADDRESS:${text}`] });
+    expect(parseContent(`cardano:${text}?amount=1`).parsed).toMatchObject({ keys: [`ADDRESS:${text}`] });
   });
 
   it.each(CHECKED)('detects every change of a single character in %s', (text) => {

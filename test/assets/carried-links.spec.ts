@@ -2,29 +2,29 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { APP_CARRIERS, NOTATIONS, WEB_CARRIERS, written } from './carried-links.js';
+import { APP_WRAPPING_LINKS, NOTATIONS, WEB_WRAPPING_LINKS, written } from './carried-links.js';
 
 const HOST = 'evil.example';
 const urlOf = (content: string): string | undefined => {
-  const { reading, internal } = { reading: undefined, internal: undefined, ...parseContent(content) };
-  return reading === undefined ? internal && `internal ${internal.name}` : `${reading.type} ${reading.name}`;
+  const { parsed, internal } = { parsed: undefined, internal: undefined, ...parseContent(content) };
+  return parsed === undefined ? internal && `internal ${internal.name}` : `${parsed.type} ${parsed.name}`;
 };
-const carriersOf = (content: string): (string | undefined)[] =>
-  (parseContent(content).reading?.carriers ?? []).map(({ host }) => host);
+const wrappingHostsOf = (content: string): (string | undefined)[] =>
+  (parseContent(content).parsed?.wrappingLinks ?? []).map(({ host }) => host);
 
 describe('A link that carries another link', () => {
-  const forms = [...WEB_CARRIERS, ...APP_CARRIERS, ...NOTATIONS];
+  const forms = [...WEB_WRAPPING_LINKS, ...APP_WRAPPING_LINKS, ...NOTATIONS];
 
   it.each(forms)('is checked and stored as the link that it opens: %s', (form) => {
     const content = written(form, HOST);
     expect(urlOf(content)).toBe('URL evil.example');
-    expect(parseContent(content).reading!.keys).toContain('URL:evil.example');
+    expect(parseContent(content).parsed!.keys).toContain('URL:evil.example');
     expect(assetKey({ type: 'URL', content })).toBe('URL:evil.example');
   });
 
-  it.each(WEB_CARRIERS)('returns the host of the carrier: %s', (form) => {
-    expect(carriersOf(written(form, HOST)).length).toBeGreaterThan(0);
-    expect(carriersOf(written(form, HOST))).not.toContain(HOST);
+  it.each(WEB_WRAPPING_LINKS)('returns the host of the wrapping link: %s', (form) => {
+    expect(wrappingHostsOf(written(form, HOST)).length).toBeGreaterThan(0);
+    expect(wrappingHostsOf(written(form, HOST))).not.toContain(HOST);
   });
 
   it('is parsed as a profile or a page if the carried link leads to one', () => {
@@ -35,12 +35,14 @@ describe('A link that carries another link', () => {
     );
   });
 
-  it('has the same result through two random carriers as through one', () => {
-    const carrier = fc.constantFrom(
-      ...[...WEB_CARRIERS, ...APP_CARRIERS].filter((form) => /^(?!intent:\/\/HOST|some-new).*=LINK/.test(form)),
+  it('has the same result through two random wrapping links as through one', () => {
+    const wrappingLink = fc.constantFrom(
+      ...[...WEB_WRAPPING_LINKS, ...APP_WRAPPING_LINKS].filter((form) =>
+        /^(?!intent:\/\/HOST|some-new).*=LINK/.test(form),
+      ),
     );
     fc.assert(
-      fc.property(carrier, carrier, (outer, inner) => {
+      fc.property(wrappingLink, wrappingLink, (outer, inner) => {
         const content = outer.replace('LINK', encodeURIComponent(written(inner, HOST)));
         expect({ content, url: urlOf(content) }).toEqual({ content, url: 'URL evil.example' });
       }),
@@ -57,7 +59,7 @@ describe('A link that carries another link', () => {
     'https://evil.example/dapp?cb_url=https%3A%2F%2Fgood.example',
     'https://evil.example/[good](https://good.example)',
     'googlechrome://evil.example/?u=https://good.example',
-  ])('is parsed as its own host if the host is not a known carrier: %s', (content) => {
+  ])('is parsed as its own host if its host is not known to wrap links: %s', (content) => {
     expect(urlOf(content)).toMatch(/^(?:URL|PAGE) (?:metamask\.app\.link|link\.metamask\.io\.|evil\.)/);
   });
 
@@ -66,10 +68,10 @@ describe('A link that carries another link', () => {
     ['https://metamask.app.link/dapp/'.repeat(40), 'metamask.app.link'],
     ['https://metamask.app.link/dapp/a^b.c', 'metamask.app.link'],
     ['intent://evil.example#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fgood.example;end', 'evil.example'],
-  ])('has no host if the carried link is ambiguous: %s', (content, carrier) => {
-    const { reading } = parseContent(content);
-    expect(reading).toMatchObject({ type: 'URL', keys: [`URL:${content}`], host: undefined });
-    expect(carriersOf(content)).toContain(carrier);
+  ])('has no host if the carried link is ambiguous: %s', (content, wrappingLink) => {
+    const { parsed } = parseContent(content);
+    expect(parsed).toMatchObject({ type: 'URL', keys: [`URL:${content}`], host: undefined });
+    expect(wrappingHostsOf(content)).toContain(wrappingLink);
     expect(assetKey({ type: 'URL', content })).toBe(`URL:${content}`);
   });
 
@@ -93,7 +95,7 @@ describe('Content on an IPFS gateway', () => {
   const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
   const KEY = 'k51qzi5uqu5dlvj2baxnqndepeb86cbk3ng7n3i46uzyxzyqj2xjonzllnv0v8';
   const cidsOf = (content: string): string[] =>
-    parseContent(content).reading!.keys.flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
+    parseContent(content).parsed!.keys.flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
 
   for (const folder of ['ipfs', 'ipns', '/ipfs', 'IPFS', '%69pfs'])
     it.each([

@@ -1,5 +1,5 @@
 /** Deep links with placeholders: LINK is a percent-encoded link, RAW a link that is not encoded, HOST a host. */
-export const WEB_CARRIERS: readonly string[] = [
+export const WEB_WRAPPING_LINKS: readonly string[] = [
   'https://metamask.app.link/dapp/HOST',
   'https://metamask.app.link/dapp/RAW',
   'https://metamask.app.link/dapp/LINK',
@@ -24,7 +24,7 @@ export const WEB_CARRIERS: readonly string[] = [
   'https://metamask.app.link/dapp/phantom.app/ul/browse/LINK',
 ];
 
-export const APP_CARRIERS: readonly string[] = [
+export const APP_WRAPPING_LINKS: readonly string[] = [
   'metamask://dapp/HOST',
   'METAMASK://DAPP/HOST',
   '\u200bmetamask://dapp/HOST',

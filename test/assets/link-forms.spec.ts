@@ -7,7 +7,7 @@ const FORMS = linkForms();
 
 describe('Links of platforms', () => {
   it.each(FORMS)('$form is parsed as $reading', ({ form, reading }) => {
-    const { type, name } = parseContent(form).reading ?? { type: 'URL', name: '' };
+    const { type, name } = parseContent(form).parsed ?? { type: 'URL', name: '' };
     if (reading === undefined)
       expect({ type, isImpersonal: IMPERSONAL.has(type) }).toEqual({ type, isImpersonal: true });
     else expect(`${type} ${name}`).toBe(reading);
@@ -18,7 +18,7 @@ describe('Links of platforms', () => {
     ({ form, reading }) => {
       const [type = '', name = ''] = reading!.split(' ');
       const key = assetKey({ type, content: form });
-      expect(parseContent(form).reading!.keys).toContain(key);
+      expect(parseContent(form).parsed!.keys).toContain(key);
       expect(key).toBe(assetKey({ type, content: name }));
     },
   );

@@ -8,8 +8,8 @@ import { linkForms } from './link-forms.js';
 
 /** Formats the parsed content as `TYPE name`, or returns the code. */
 const readingOf = (content: string): string => {
-  const { reading, code } = parseContent(content);
-  return reading === undefined ? code : `${reading.type} ${reading.name}`;
+  const { parsed, code } = parseContent(content);
+  return parsed === undefined ? code : `${parsed.type} ${parsed.name}`;
 };
 
 /** The first example of the CashAddr specification. */
@@ -368,11 +368,11 @@ describe('parseContent', () => {
     });
 
   it('distinguishes a page from its host, so that a listed page is found', () => {
-    expect(parseContent('https://evil.example/a/../b/%7Euser/?x#y').reading?.keys).toEqual([
+    expect(parseContent('https://evil.example/a/../b/%7Euser/?x#y').parsed?.keys).toEqual([
       'PAGE:evil.example/b/~user',
       'URL:evil.example',
     ]);
-    expect(parseContent(`https://gateway.example/ipfs/${CID_0}`).reading?.keys).toEqual([
+    expect(parseContent(`https://gateway.example/ipfs/${CID_0}`).parsed?.keys).toEqual([
       `PAGE:gateway.example/ipfs/${CID_0}`,
       `IPFS:${CID}`,
       'URL:gateway.example',
@@ -382,9 +382,7 @@ describe('parseContent', () => {
   it('uses the CID in the host of an IPFS link, otherwise the first CID in the path, and no deeper CID', () => {
     const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
     const cidsOf = (content: string): string[] =>
-      parseContent(content).reading!.keys.flatMap((key) =>
-        key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : [],
-      );
+      parseContent(content).parsed!.keys.flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
     for (const [content, cids] of [
       [`https://ipfs.io/ipfs/${CID}/ipfs/${OTHER}/index.html`, [CID]],
       [`https://gw.example/ipfs/${CID}/ipfs/${OTHER}`, [CID]],
@@ -448,8 +446,8 @@ describe('parseContent', () => {
         const content = `${scheme}${user}${forms[form](plain)}${dot}${port}${rest}`;
         // "user@host" alone is an e-mail address.
         fc.pre(!(user === 'user@' && scheme === '' && port === '' && !rest.startsWith('/')));
-        const { reading } = parseContent(content);
-        expect({ content, host: reading?.host, type: reading?.type }).toEqual({
+        const { parsed } = parseContent(content);
+        expect({ content, host: parsed?.host, type: parsed?.type }).toEqual({
           content,
           host: new URL(`http://${plain}`).hostname,
           type: 'URL',
@@ -464,9 +462,9 @@ describe('parseContent', () => {
     const host = fc.stringMatching(/^[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,3}$/);
     fc.assert(
       fc.property(host, (text) => {
-        const { reading } = parseContent(text);
-        if (reading === undefined) return;
-        expect(reading.host).toBe(new URL(`http://${text}`).hostname);
+        const { parsed } = parseContent(text);
+        if (parsed === undefined) return;
+        expect(parsed.host).toBe(new URL(`http://${text}`).hostname);
       }),
       { numRuns: 1_500, seed: 7 },
     );
@@ -549,7 +547,7 @@ describe('assetKey', () => {
       ['EMAIL', 'a@evil.example'],
       ['URL', '[2606:4700::1]'],
     ] as const)
-      expect(parseContent(content).reading!.keys).toContain(assetKey({ type, content }));
+      expect(parseContent(content).parsed!.keys).toContain(assetKey({ type, content }));
   });
 
   it('returns the pinned keys, because streams are named by them', () => {
@@ -564,7 +562,7 @@ describe('assetKey', () => {
       ...(JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][]).map(
         ([, , key]) => key!,
       ),
-      ...linkForms().flatMap(({ form }) => parseContent(form).reading?.keys ?? []),
+      ...linkForms().flatMap(({ form }) => parseContent(form).parsed?.keys ?? []),
     ];
     expect(keys.length).toBeGreaterThan(900);
     const again = keys.map((key) => {

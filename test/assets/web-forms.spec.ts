@@ -23,7 +23,7 @@ const opened = (form: string): string | undefined => {
 
 const checked = (form: string): string | undefined => {
   const content = parseContent(form);
-  if (content.reading !== undefined) return content.reading.host;
+  if (content.parsed !== undefined) return content.parsed.host;
   return content.code === 'internal-scheme' ? content.internal.name : undefined;
 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Ending } from '../../bench/ending.js';
+import { CleanUp } from '../../bench/clean-up.js';
 import { zipfBounds } from '../../bench/facts.js';
 import { createPool } from '../../src/postgres/pool.js';
 import type { Line } from '../../bench/goal.js';
@@ -76,7 +76,7 @@ describe('The data of the bench', () => {
 describe('The clean-up after a run', () => {
   it('completes although a failed goal still holds a connection, and ends each pool once', async () => {
     const said: string[] = [];
-    const ending = new Ending((line) => void said.push(line), 20);
+    const ending = new CleanUp((line) => void said.push(line), 20);
     let isStopped = false;
     ending.add(async () => void (isStopped = true));
     ending.add(() => Promise.reject(new Error('it was gone already')));

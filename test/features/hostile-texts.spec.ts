@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { API_KEYS_STREAM } from '../../src/events/streams.js';
-import { type Call, operatorCall } from '../support/operator-call.js';
+import { type CommandResult, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 /** Clears the screen, forges a line, reverses the text direction, and hides a tag. */
@@ -21,7 +21,7 @@ let folder: string;
 /** A server that rejects every request with a hostile message. */
 let server: Server;
 
-const call = (...words: string[]): Promise<Call> =>
+const call = (...words: string[]): Promise<CommandResult> =>
   operatorCall(
     {
       DATABASE_URL: database.url,

@@ -1,19 +1,19 @@
 import { jest } from '@jest/globals';
 import { run } from '../../src/cli/runtime/run.js';
 
-export interface Call {
+export interface CommandResult {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promise<Call> => {
+const runCommand = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promise<CommandResult> => {
   const before = process.env;
-  const said = { stdout: '', stderr: '' };
+  const written = { stdout: '', stderr: '' };
   // The streams themselves are shared with all specs in the same Jest process, so only the properties are replaced.
   const taken = (['stdout', 'stderr'] as const).map((name) => {
     const write = (text: unknown): boolean => {
-      said[name] += String(text);
+      written[name] += String(text);
       return true;
     };
     return jest.spyOn(process, name, 'get').mockReturnValue(Object.create(process[name], { write: { value: write } }));
@@ -22,7 +22,7 @@ const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promis
   process.exitCode = undefined;
   try {
     await run(words);
-    return { code: Number(process.exitCode ?? 0), out: said.stdout, err: said.stderr };
+    return { code: Number(process.exitCode ?? 0), out: written.stdout, err: written.stderr };
   } finally {
     process.exitCode = undefined;
     process.env = before;
@@ -36,8 +36,8 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs an operator command in this process, because starting a process takes a second of CPU time. Commands run one
  * after another. Behaviour that needs a process, such as signals, is tested with `startProgram`.
  */
-export const operatorCall = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> => {
-  const call = last.then(() => callNow(env, words));
+export const operatorCall = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<CommandResult> => {
+  const call = last.then(() => runCommand(env, words));
   last = call.catch(() => {});
   return call;
 };

@@ -7,7 +7,7 @@ import { eventually } from './eventually.js';
 export interface Program {
   readonly process: ChildProcess;
   /** The output of both streams so far. */
-  said(): string;
+  output(): string;
   out(): string;
   err(): string;
   /** The URL in the last line "Listening on …" of the output. */
@@ -39,27 +39,27 @@ export const startProgram = (
     env: { ...process.env, LOG_FORMAT: 'json', ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
   });
-  const text = { said: '', out: '', err: '' };
+  const text = { both: '', out: '', err: '' };
   child.stdout!.setEncoding('utf8').on('data', (chunk: string) => {
-    text.said += chunk;
+    text.both += chunk;
     text.out += chunk;
   });
   child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
-    text.said += chunk;
+    text.both += chunk;
     text.err += chunk;
   });
   // The last output may arrive after the exit. The event `close` is not emitted if this process has closed the IPC
   // channel.
   const over = Promise.all([once(child, 'exit'), once(child.stdout!, 'close'), once(child.stderr!, 'close')]);
   const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  const url = (): string | undefined => [...text.said.matchAll(/Listening on (http:\/\/[\d.]+:\d+)/g)].at(-1)?.[1];
+  const url = (): string | undefined => [...text.both.matchAll(/Listening on (http:\/\/[\d.]+:\d+)/g)].at(-1)?.[1];
   const ended = async (): Promise<number | NodeJS.Signals> => {
     await over;
     return child.signalCode ?? child.exitCode!;
   };
   return {
     process: child,
-    said: () => text.said,
+    output: () => text.both,
     out: () => text.out,
     err: () => text.err,
     url,
@@ -67,7 +67,7 @@ export const startProgram = (
     ended,
     listening: async () => {
       await eventually(`${program} listens`, () => {
-        if (isOver()) throw new Error(`${program} ended with ${child.signalCode ?? child.exitCode}: ${text.said}`);
+        if (isOver()) throw new Error(`${program} ended with ${child.signalCode ?? child.exitCode}: ${text.both}`);
         return url() !== undefined;
       });
       return url()!;

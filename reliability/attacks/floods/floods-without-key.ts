@@ -29,7 +29,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     await runConcurrently(32, requests, async (n) => {
       const key = n % 2 === 0 ? undefined : `tp_${'0'.repeat(36)}`;
       const { status, headers } = await sendRequest(`${target.url}/v2/organization/metrics`, { key, agent });
-      statuses.note(status, headers);
+      statuses.add(status, headers);
     });
     context.reportProgress('from many addresses');
     await runConcurrently(32, addresses, async () => {
@@ -48,7 +48,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     });
     agent.destroy();
   });
-  const refused = statuses.of(429);
+  const refused = statuses.countOf(429);
   // Twice the limit, because a new minute may begin meanwhile.
   if (requests - refused > 2 * LIMIT)
     findings.push(`${requests - refused} of ${requests} requests without a valid key were not rejected`);

@@ -62,7 +62,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
           agent,
           timeoutMs: 60_000,
         });
-        statuses.note(status, headers);
+        statuses.add(status, headers);
         if (status !== 200) await sleep(20);
       }
     };

@@ -24,11 +24,11 @@ const attack = async (context: RunContext, target: Target, { limit, times }: Sca
         const { status, headers } = await sendRequest(`${target.url}/v2/organization/metrics`, {
           key: target.keys[TENANTS[0]!],
         });
-        statuses.note(status, headers);
+        statuses.add(status, headers);
       }),
     { ...STRICT, factor: 1.5 },
   );
-  const good = statuses.of(200);
+  const good = statuses.countOf(200);
   // Twice the limit, because a new minute may begin during the attack.
   const most = limit * 2;
   return {

@@ -36,7 +36,7 @@ const attack = async (context: RunContext, target: Target, { bodies, atOnce }: S
   const statuses = new Statuses();
   const { observed, findings } = await withBystanders(context, target, () =>
     runConcurrently(atOnce, bodies, async (n) => {
-      statuses.note(await sendUntilAnswered(target.url, request(key), TIMEOUT_MS));
+      statuses.add(await sendUntilAnswered(target.url, request(key), TIMEOUT_MS));
       context.reportProgress(`${n} of ${bodies} bodies`);
     }),
   );

@@ -40,7 +40,7 @@ const attack = async (context: RunContext, target: RunningService, { seconds }: 
   const { accepted, statuses } = sent!;
   return {
     workload: `1,000 events of 1,000 brands; events of ${MAX_BRANDS} at full rate for ${seconds} s`,
-    observed: `${accepted} accepted, ${statuses.of(429)} × 429; ${observed}`,
+    observed: `${accepted} accepted, ${statuses.countOf(429)} × 429; ${observed}`,
     findings: [
       ...findings,
       ...(tooMany > 0 ? [`${tooMany} events of more than ${MAX_BRANDS} brands were accepted`] : []),

@@ -74,7 +74,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
           headers: {},
         }),
       );
-      statuses.note(status, headers);
+      statuses.add(status, headers);
       context.reportProgress(`${n} of ${all.length * rounds} bodies`);
     }),
   );

@@ -99,7 +99,7 @@ const attack = async (
       const path = paths[n % paths.length]!;
       while (Date.now() < until) {
         const [status, bytes] = await take(target.url + path, target.keys[ORGANIZATION]!, agent);
-        statuses.note(status);
+        statuses.add(status);
         if (path === page) largestPage = Math.max(largestPage, bytes);
       }
     };

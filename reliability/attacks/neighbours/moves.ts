@@ -43,7 +43,7 @@ const attack = async (context: RunContext, target: RunningService, { members, se
   const { accepted, statuses } = moved!;
   return {
     workload: `${members} members moved between 50 groups at full rate for ${seconds} s`,
-    observed: `${accepted} moves accepted, ${statuses.of(429)} × 429; ${observed}`,
+    observed: `${accepted} moves accepted, ${statuses.countOf(429)} × 429; ${observed}`,
     findings: [...findings, ...statuses.check(200, 429)],
   };
 };

@@ -116,18 +116,18 @@ const attack = async (
   const others = new Others(rig);
   await others.start();
   context.onEnd(() => others.stop());
-  const weights = await context.folder();
+  const reportFolder = await context.folder();
   const env = {
     DATABASE_URL: rig.database.url,
     WEBHOOK_MASTER_KEY_FILE: rig.keyFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-    WEIGHTS: weights,
+    RESOURCE_REPORTS: reportFolder,
   };
   const deliveries = Process.start(context, 'src/deliver', env, { preload: builtUrl(preload) });
   // Warms up, because the first requests are slower.
   await others.sendRecords(1_000, 20_000);
   const quiet = await others.sendRecords(quietMs, timeoutMs);
-  const before = await measureResources(deliveries, weights);
+  const before = await measureResources(deliveries, reportFolder);
 
   const hostile = new Worker(new URL(builtUrl('reliability/rig/hostile-receivers')), {
     workerData: { elsewhere: `${others.url}/elsewhere` },
@@ -149,10 +149,10 @@ const attack = async (
   const most = peakOf() - before.descriptors;
   hostile.postMessage('stop');
   const [asked] = (await once(hostile, 'message')) as [Record<string, number>];
-  let after = await measureResources(deliveries, weights);
+  let after = await measureResources(deliveries, reportFolder);
   for (const until = Date.now() + 10_000; Date.now() < until && after.descriptors > before.descriptors + 20;) {
     await sleep(250);
-    after = await measureResources(deliveries, weights);
+    after = await measureResources(deliveries, reportFolder);
   }
   const [slow, usual] = [percentile(during, 0.99), percentile(quiet, 0.99)];
   const more = { memory: after.memory - before.memory, rss: after.rss - before.rss };

@@ -175,17 +175,18 @@ const throwAt = async (
       body: message,
     }));
     const { status } = answer;
-    statuses.note(status);
+    statuses.add(status);
     const wrong = wrongWith(asked.method, answer);
     if (wrong !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${wrong}`);
     if (n % 1_000 === 0) tell(`${n} of ${requests} requests`);
   });
   await sendBroken(target.url, broken);
-  if (statuses.of(503) > requests * unavailable) findings.push(`${statuses.of(503)} of ${requests} requests got a 503`);
+  if (statuses.countOf(503) > requests * unavailable)
+    findings.push(`${statuses.countOf(503)} of ${requests} requests got a 503`);
   const live = await sendRequest(`${target.url}/health/live`).catch(() => ({ status: 0 }));
   if (live.status !== 200) findings.push('The service no longer responds');
   for (const status of [200, 400, 401, 404, 405, 415])
-    if (statuses.of(status) === 0)
+    if (statuses.countOf(status) === 0)
       findings.push(`No request got the status ${status}, so the requests are not varied enough`);
   return {
     workload: `${requests} requests, and ${broken} with corrupted bytes`,

@@ -18,7 +18,7 @@ const AT = '2026-03-01T00:00:00Z';
 const ENTRIES = 20;
 /** Changes per entry. */
 const CHANGES = 5;
-const canary = (organization: string): string => new Canaries('canary').of(organization);
+const canary = (organization: string): string => new Canaries('canary').canaryOf(organization);
 /** A canary of an organization that does not exist. */
 const NOBODYS = canary('tenant-999');
 
@@ -283,7 +283,7 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
   findings.push(...canaries.checkAfterwards(target));
   return {
     workload: `${TENANTS.length} organizations, ${pairs} pairs of key and request, ${CHANGES * ENTRIES} changes of brands of others`,
-    observed: `no canary of others in bodies, headers or logs, own canaries in ${canaries.own} responses; data of others looks like data that does not exist`,
+    observed: `no canary of others in bodies, headers or logs, own canaries in ${canaries.ownCount} responses; data of others looks like data that does not exist`,
     findings,
   };
 };

@@ -1,4 +1,4 @@
-/** Makes the wall clock of a process jump between CLOCK_JUMP_MS ahead and CLOCK_JUMP_MS behind. */
+/** Makes the wall clock of a process alternate between CLOCK_JUMP_MS ahead and CLOCK_JUMP_MS behind. */
 const JUMPS_EVERY_MS = 700;
 const jump = Number(process.env['CLOCK_JUMP_MS']);
 const RealDate = Date;

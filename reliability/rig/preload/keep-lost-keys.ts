@@ -1,4 +1,4 @@
-/** Removes the check whether key events are still in the log, so that lost keys remain valid. */
+/** Removes the check that key events are still in the log, so that keys whose events were lost remain valid. */
 import { KeyEventsLost } from '../../../src/api-keys/key-events.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';

@@ -1,4 +1,4 @@
-/** Removes the SIGTERM handlers, so that Node ends the process at once. */
+/** Removes the SIGTERM handlers, so that SIGTERM ends the process immediately. */
 const listen = process.on.bind(process);
 
 process.on = ((name: string, listener: () => void) =>

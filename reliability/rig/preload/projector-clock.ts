@@ -1,4 +1,4 @@
-/** Takes `X-As-Of` from the projector's clock instead of the database's clock. */
+/** Makes the projector use its own clock for `X-As-Of` instead of the database's clock. */
 import type { Batch } from '../../../src/event-log/event-log.js';
 import { PostgresLog } from '../../../src/event-log/postgres/log.js';
 

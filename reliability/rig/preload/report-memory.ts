@@ -14,5 +14,5 @@ const report = (): void => {
   writeFileSync(file, JSON.stringify(process.memoryUsage()));
 };
 
-// The supervisor does not report.
+// The supervisor does not report its memory.
 if (basename(script) === 'main.js') setInterval(report, 200).unref();

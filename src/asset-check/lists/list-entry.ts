@@ -126,15 +126,15 @@ const readHost = (
 };
 
 const readPage = (text: string, host: string, rest: string, subdomainsOnly: boolean): Entry | Rejection => {
-  const { reading } = parseContent(text);
+  const { parsed } = parseContent(text);
   // A deep link is rejected, because it is unclear whether the entry means the host of the deep link or the carried
   // link.
-  if (reading?.host !== host) return 'unsupported';
-  const key = reading.keys.findLast((candidate) => !candidate.startsWith('URL:'));
+  if (parsed?.host !== host) return 'unsupported';
+  const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key === undefined) return 'unreadable';
   // An entry such as `youtube.com/watch?v=ID` is rejected, because keys have no query and the path would match every
   // video.
-  if (key.startsWith('PAGE:') && reading.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
+  if (key.startsWith('PAGE:') && parsed.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
     return 'unsupported';
   return ofKey(key, subdomainsOnly);
 };

@@ -64,8 +64,8 @@ export class ListSource {
     return this.content?.table.bytes ?? 0;
   }
 
-  ask(reading: ParsedContent, hashes: SuffixHashes): SourceResult {
-    return matchList(this.content, this.settings.format, reading, hashes, this.suffixes);
+  check(parsed: ParsedContent, hashes: SuffixHashes): SourceResult {
+    return matchList(this.content, this.settings.format, parsed, hashes, this.suffixes);
   }
 
   /**

@@ -7,7 +7,7 @@ import { type Format, kindsOf, type ListContent } from './parse-list.js';
 import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
 /** Returns the text whose hashes `matchList` needs: the account or the host. */
-export const lookupText = (reading: ParsedContent): string => reading.account ?? reading.host ?? '';
+export const lookupText = (parsed: ParsedContent): string => parsed.account ?? parsed.host ?? '';
 
 const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
 
@@ -19,29 +19,29 @@ const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'A
 export const matchList = (
   content: ListContent | undefined,
   format: Format,
-  reading: ParsedContent,
+  parsed: ParsedContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
 ): SourceResult => {
-  const { account, host } = reading;
+  const { account, host } = parsed;
   if (account !== undefined) {
     if (!kindsOf(format).accounts) return UNSUPPORTED;
-    return content === undefined ? FAILED : matchPayment(reading, content, hashes);
+    return content === undefined ? FAILED : matchPayment(parsed, content, hashes);
   }
   const hasPages = content !== undefined && content.pages > 0;
-  const served = hasPages ? matchIpfsContent(reading, content) : undefined;
+  const served = hasPages ? matchIpfsContent(parsed, content) : undefined;
   if (served !== undefined) return served;
-  const page = hasPages ? matchPage(reading, content, format, hashes, suffixes) : undefined;
-  if (page !== undefined && (format !== 'metamask' || reading.isSharedHost)) return page;
+  const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes) : undefined;
+  if (page !== undefined && (format !== 'metamask' || parsed.isSharedHost)) return page;
   if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
   if (content === undefined) return FAILED;
-  if (lookUpSuffixes(host, content, hashes) === 0) return page ?? resultOfUnlistedHost(host, content, format, reading);
-  if (reading.isSharedHost) return resultOfSharedHost(host, content, hashes);
+  if (lookUpSuffixes(host, content, hashes) === 0) return page ?? resultOfUnlistedHost(host, content, format, parsed);
+  if (parsed.isSharedHost) return resultOfSharedHost(host, content, hashes);
   const result =
     format === 'metamask'
-      ? matchAsMetamask(reading, page, content, hashes, suffixes)
+      ? matchAsMetamask(parsed, page, content, hashes, suffixes)
       : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes) ?? NOT_FOUND);
-  return reading.isOnHost ? inherited(result, host, suffixes) : result;
+  return parsed.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
 const matchAccount = (account: string, { table }: ListContent, hash: number): SourceResult => {
@@ -54,11 +54,12 @@ const matchAccount = (account: string, { table }: ListContent, hash: number): So
  * that the payment involves, an entry for the account with its tag, or an entry for the whole account.
  */
 const matchPayment = (
-  { account, involved, name }: ParsedContent,
+  { account, relatedAccount, name }: ParsedContent,
   content: ListContent,
   hashes: SuffixHashes,
 ): SourceResult => {
-  const other = involved === undefined ? undefined : matchAccount(involved, content, hashOfText(involved));
+  const other =
+    relatedAccount === undefined ? undefined : matchAccount(relatedAccount, content, hashOfText(relatedAccount));
   if (other?.status === 'BLOCKED') return other;
   const tag = name === account ? NOT_FOUND : matchAccount(name, content, hashOfText(name));
   return tag === NOT_FOUND ? matchAccount(account!, content, hashes.hashes[0]!) : tag;
@@ -93,24 +94,24 @@ const matchIpfsContent = ({ keys }: ParsedContent, content: ListContent): Source
 
 /** Looks up a page or profile, then its parent pages. */
 const matchPage = (
-  reading: ParsedContent,
+  parsed: ParsedContent,
   content: ListContent,
   format: Format,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
 ): SourceResult | undefined => {
-  for (const key of reading.keys) {
+  for (const key of parsed.keys) {
     const exact = key.startsWith(URL_KEY) ? undefined : findKey(key, content);
     if (exact !== undefined) return exact;
   }
-  const above = parentPages(reading);
+  const above = parentPages(parsed);
   for (const { key, matchedLength } of above) {
     const found = findKey(key, content);
     if (found !== undefined) return { ...found, reason: 'parent-domain', matchedLength };
   }
   // MetaMask's detector compares whole hosts. Shared hosts do not inherit from parent domains.
-  if (format === 'metamask' || reading.isSharedHost || !reading.isDnsName) return undefined;
-  return matchPageOfParentHost(reading, above, content, hashes, suffixes);
+  if (format === 'metamask' || parsed.isSharedHost || !parsed.isDnsName) return undefined;
+  return matchPageOfParentHost(parsed, above, content, hashes, suffixes);
 };
 
 /** Looks up the path of a page, and its parent pages, under the parent domains of its host. */
@@ -166,11 +167,11 @@ const resultOfUnlistedHost = (
   host: string,
   { fuzzy, pages }: ListContent,
   format: Format,
-  reading: ParsedContent,
+  parsed: ParsedContent,
 ): SourceResult => {
-  if (reading.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
+  if (parsed.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
   // Only a host can be an imitation, not a page or mailbox on the host.
-  const imitated = format === 'metamask' && !reading.isOnHost ? fuzzy?.find(host) : undefined;
+  const imitated = format === 'metamask' && !parsed.isOnHost ? fuzzy?.find(host) : undefined;
   return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
 };
 
@@ -220,18 +221,18 @@ const matchNearest = (
  * for hosts include their subdomains.
  */
 const matchAsMetamask = (
-  reading: ParsedContent,
+  parsed: ParsedContent,
   page: SourceResult | undefined,
   content: ListContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
 ): SourceResult => {
-  const host = reading.host!;
+  const host = parsed.host!;
   const allowed = matchNearest(ALLOWED, host, content, hashes, suffixes);
   if (allowed?.status === 'ALLOWED') return allowed;
   if (page !== undefined) return page;
   const blocked = matchNearest(BLOCKED, host, content, hashes, suffixes);
   if (blocked?.status === 'BLOCKED') return blocked;
-  const imitation = resultOfUnlistedHost(host, content, 'metamask', reading);
+  const imitation = resultOfUnlistedHost(host, content, 'metamask', parsed);
   return imitation.status === 'BLOCKED' ? imitation : (blocked ?? allowed ?? NOT_FOUND);
 };

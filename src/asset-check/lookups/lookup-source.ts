@@ -46,8 +46,8 @@ export class LookupSource {
    * Looks up one content. Never rejects; resolves to `TIMED_OUT` at the deadline.
    * @param deadline value of `performance.now()` at which the lookup times out
    */
-  ask(content: string, reading: ParsedContent, deadline: number): SourceResult | Promise<SourceResult> {
-    const key = reading.keys[0]!;
+  check(content: string, parsed: ParsedContent, deadline: number): SourceResult | Promise<SourceResult> {
+    const key = parsed.keys[0]!;
     const known = this.cache.get(key);
     if (known !== undefined) {
       this.onOutcome('remembered');

@@ -90,24 +90,24 @@ export class OwnStatuses {
     return this.readAt === undefined ? undefined : performance.now() - this.readAt;
   }
 
-  ask(reading: ParsedContent): SourceResult {
+  check(parsed: ParsedContent): SourceResult {
     if (this.readAt === undefined) return FAILED;
     const { statuses } = this.snapshot;
-    const { keys, involved } = reading;
-    const other = involved === undefined ? undefined : statuses.get(addressKey(involved));
+    const { keys, relatedAccount } = parsed;
+    const other = relatedAccount === undefined ? undefined : statuses.get(addressKey(relatedAccount));
     if (other?.status === 'BLOCKED') return other;
     for (let index = 0; index < keys.length; index += 1) {
       const status = statuses.get(keys[index]!);
       if (status === undefined) continue;
       // The status of a parent page takes precedence over the status of the host, which is less specific.
       const isHost = index > 0 && keys[index]!.startsWith('URL:');
-      return (isHost ? this.resultOfParentPage(reading) : undefined) ?? status;
+      return (isHost ? this.resultOfParentPage(parsed) : undefined) ?? status;
     }
-    return this.resultOfParentPage(reading) ?? this.resultOfHost(reading);
+    return this.resultOfParentPage(parsed) ?? this.resultOfHost(parsed);
   }
 
-  private resultOfParentPage(reading: ParsedContent): SourceResult | undefined {
-    for (const { key, matchedLength } of parentPages(reading)) {
+  private resultOfParentPage(parsed: ParsedContent): SourceResult | undefined {
+    for (const { key, matchedLength } of parentPages(parsed)) {
       const status = this.snapshot.statuses.get(key);
       if (status !== undefined) return inherited(status, matchedLength);
     }
@@ -117,8 +117,8 @@ export class OwnStatuses {
   private resultOfHost({ host, isDnsName, isSharedHost, isOnHost }: ParsedContent): SourceResult {
     if (host === undefined) return NOT_FOUND;
     if (isSharedHost) {
-      const carrier = this.snapshot.statuses.get(urlKey(host)) ?? this.nearestParent(host)?.status;
-      return carrier === undefined ? NOT_FOUND : hostingResult(carrier.match);
+      const hostStatus = this.snapshot.statuses.get(urlKey(host)) ?? this.nearestParent(host)?.status;
+      return hostStatus === undefined ? NOT_FOUND : hostingResult(hostStatus.match);
     }
     if (!isDnsName) return NOT_FOUND;
     const status = isOnHost ? this.snapshot.statuses.get(urlKey(host)) : undefined;

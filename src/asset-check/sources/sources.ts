@@ -21,7 +21,7 @@ export interface Source {
 /** The input of a query to the sources. */
 export interface SourceQuery {
   readonly content: string;
-  readonly reading: ParsedContent;
+  readonly parsed: ParsedContent;
   /** Value of `performance.now()` at which lookups time out. */
   readonly deadline: number;
   /** A buffer that `querySources` fills with the hashes of the host or account. */
@@ -39,12 +39,12 @@ export const querySources = (
 ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> => {
   // The hashes are computed once for all lists. The next query can reuse the buffer, because lists are queried
   // synchronously.
-  query.hashes.read(lookupText(query.reading), query.reading.isDnsName);
+  query.hashes.read(lookupText(query.parsed), query.parsed.isDnsName);
   let isPending = false;
   const results = sources.map((source) => {
     if (source.mode === 'DISABLED') return NOT_QUERIED;
     try {
-      const result = ask(source, query);
+      const result = querySource(source, query);
       isPending ||= result instanceof Promise;
       return result;
     } catch (error) {
@@ -56,12 +56,12 @@ export const querySources = (
   return Promise.all(results.map((result) => Promise.resolve(result))).then((all) => withSources(sources, all));
 };
 
-const ask = (
+const querySource = (
   { of }: Source,
-  { content, reading, deadline, hashes }: SourceQuery,
+  { content, parsed, deadline, hashes }: SourceQuery,
 ): SourceResult | Promise<SourceResult> => {
-  if (of.kind === 'list') return of.list.ask(reading, hashes);
-  return of.kind === 'own' ? of.statuses.ask(reading) : of.lookUp.ask(content, reading, deadline);
+  if (of.kind === 'list') return of.list.check(parsed, hashes);
+  return of.kind === 'own' ? of.statuses.check(parsed) : of.lookUp.check(content, parsed, deadline);
 };
 
 const withSources = (sources: readonly Source[], results: readonly SourceResult[]): readonly AttributedResult[] =>

@@ -49,14 +49,14 @@ const isStorable = (asset: Asset): boolean =>
 export const readContent = (content: unknown): ReadContent => {
   const issue = contentIssue(content);
   if (issue !== undefined) return errorItem('parse-error', issue);
-  const { reading, code, internal } = { internal: undefined, ...parseContent(content as string) };
+  const { parsed, code, internal } = { internal: undefined, ...parseContent(content as string) };
   if (internal)
     return errorItem('internal-scheme', 'The content is an address of the browser, the machine or a private network', {
       type: internal.type,
       content: internal.name,
     });
   if (code !== undefined) return errorItem('parse-error', 'The content could not be parsed as an asset');
-  const asset = { type: reading.type, content: reading.name };
+  const asset = { type: parsed.type, content: parsed.name };
   if (!isStorable(asset))
     return errorItem('parse-error', 'The content is too long, or has characters that cannot be stored');
   return { asset, hash: assetHash(asset) };

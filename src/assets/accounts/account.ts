@@ -6,7 +6,7 @@ export interface Account extends Address {
    * Another account that the payment involves, such as the token contract. If the other account is BLOCKED, the payment
    * is BLOCKED. The status ALLOWED of the other account has no effect.
    */
-  readonly involved?: Address;
+  readonly relatedAddress?: Address;
 }
 
 /** A CAIP-10 account (namespace, chain, account), alone or in a `did:pkh`. */
@@ -91,5 +91,5 @@ const accountOfTokenCall = (contract: Address, query: URLSearchParams): Account 
   const recipient = readAddress(query.getAll('address').at(-1) ?? '');
   if (recipient === undefined) return contract;
   const isPaid = Number(query.get('value') ?? 0) !== 0;
-  return isPaid ? { ...contract, involved: recipient } : { ...recipient, involved: contract };
+  return isPaid ? { ...contract, relatedAddress: recipient } : { ...recipient, relatedAddress: contract };
 };

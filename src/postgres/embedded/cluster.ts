@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { ConfigError } from '../../runtime/config.js';
 import type { Binaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
-import { canEnter, giveTo } from './os-user.js';
+import { canEnter, changeOwner } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
 export const SUPERUSER = 'postgres';
@@ -29,9 +29,9 @@ const runInitdb = async (layout: ClusterLayout, initdb: string, partial: string)
   const passwordForInitdb = `${partial}.password`;
   await mkdir(partial);
   await chmod(partial, 0o700);
-  await giveTo(owner, partial);
+  await changeOwner(owner, partial);
   await writeFile(passwordForInitdb, await choosePassword(layout.passwordFile), { mode: 0o600 });
-  await giveTo(owner, passwordForInitdb);
+  await changeOwner(owner, passwordForInitdb);
   const args = [
     `--pgdata=${partial}`,
     `--pwfile=${passwordForInitdb}`,

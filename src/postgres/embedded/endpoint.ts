@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ClusterLayout, readState, saveState } from './cluster-layout.js';
-import { giveTo } from './os-user.js';
+import { changeOwner } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
 /** How clients reach the server. A Unix socket is faster and protected by its directory. Windows uses loopback TCP. */
@@ -38,14 +38,14 @@ const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<
   try {
     await mkdir(directory, { mode: 0o700 });
     await chmod(directory, 0o700);
-    await giveTo(owner, directory);
+    await changeOwner(owner, directory);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     // Another process may have created the directory and not yet changed its owner.
     const found = lstatSync(directory);
     if (!found.isDirectory() || ![uid, process.getuid?.()].includes(found.uid) || (found.mode & 0o077) !== 0)
       throw new Error(`${directory} must be a directory of user ${uid} with mode 0700; delete it`, { cause: error });
-    if (found.uid !== uid) await giveTo(owner, directory);
+    if (found.uid !== uid) await changeOwner(owner, directory);
   }
   return directory;
 };

@@ -37,6 +37,7 @@ export const canEnter = (owner: Owner | undefined, directory: string): boolean =
   owner === undefined ||
   spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], { ...owner, cwd: '/', stdio: 'ignore' }).status === 0;
 
-export const giveTo = async (owner: Owner | undefined, path: string): Promise<void> => {
+/** Makes the user the owner of the file or directory. Does nothing without a user. */
+export const changeOwner = async (owner: Owner | undefined, path: string): Promise<void> => {
   if (owner) await chown(path, owner.uid, owner.gid);
 };

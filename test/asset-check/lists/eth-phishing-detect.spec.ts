@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { SourceResult } from '../../../src/asset-check/source-result.js';
 import { Random } from '../../support/random.js';
-import { listOf } from '../asking.js';
+import { listOf } from '../list-of.js';
 
 interface Config {
   readonly blacklist: string[];
@@ -58,11 +58,11 @@ const isWanted = (host: string, result: SourceResult | string): boolean =>
   NO_HOSTS.some((entry) => host === entry || host.endsWith(`.${entry}`));
 
 describe('A list in the metamask format', () => {
-  let ask: (content: string) => SourceResult | string;
+  let check: (content: string) => SourceResult | string;
   const detector = new PhishingDetector(config);
 
   beforeAll(async () => {
-    ({ ask } = await listOf(JSON.stringify(config), 'metamask'));
+    ({ check } = await listOf(JSON.stringify(config), 'metamask'));
   });
 
   const differences = (hosts: readonly string[]): { found: string[]; excepted: number; compared: number } => {
@@ -70,7 +70,7 @@ describe('A list in the metamask format', () => {
     let excepted = 0;
     for (const host of hosts) {
       const expected = verdictOf(detector.check(host));
-      const result = ask(host);
+      const result = check(host);
       const status = typeof result === 'string' ? result : result.status;
       if (status === expected) continue;
       if (isWanted(host, result)) excepted += 1;
@@ -112,7 +112,7 @@ describe('A list in the metamask format', () => {
       tolerance: 2,
     };
     const theirs = new PhishingDetector(hostile);
-    const { ask: ours } = await listOf(JSON.stringify(hostile), 'metamask');
+    const { check: ours } = await listOf(JSON.stringify(hostile), 'metamask');
     const compare = (host: string): [string, string] => [
       verdictOf(theirs.check(host)),
       (ours(host) as SourceResult).status,

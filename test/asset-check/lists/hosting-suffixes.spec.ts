@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'tldts';
 import { HostingSuffixes, readSuffix, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
-import { brief, listOf } from '../asking.js';
+import { brief, listOf } from '../list-of.js';
 
 const FILE = 'src/asset-check/lists/hosting-suffixes.txt';
 const SUFFIXES = shippedSuffixes();
@@ -43,19 +43,19 @@ describe('The shipped hosting suffixes', () => {
   it('are blocked without their subdomains if a list names them', async () => {
     for (const format of ['plain', 'hosts'] as const) {
       const prefix = format === 'hosts' ? '0.0.0.0 ' : '';
-      const { ask } = await listOf(NAMED.map((suffix) => `${prefix}${suffix}\n`).join(''), format);
+      const { check } = await listOf(NAMED.map((suffix) => `${prefix}${suffix}\n`).join(''), format);
       const below = NAMED.flatMap((suffix) => [`x.${suffix}`, `https://a.x.${suffix}/path`]);
-      expect(below.filter((asked) => brief(ask(asked)).startsWith('BLOCKED'))).toEqual([]);
-      expect(NAMED.filter((suffix) => !brief(ask(suffix)).startsWith('BLOCKED'))).toEqual([]);
+      expect(below.filter((asked) => brief(check(asked)).startsWith('BLOCKED'))).toEqual([]);
+      expect(NAMED.filter((suffix) => !brief(check(suffix)).startsWith('BLOCKED'))).toEqual([]);
     }
   });
 
   it('do not prevent a list from blocking a single site and its subdomains', async () => {
     const listed = await listOf(NAMED.map((suffix) => `0.0.0.0 evil-site.${suffix}\n`).join(''), 'hosts');
     for (const suffix of NAMED) {
-      expect(brief(listed.ask(`evil-site.${suffix}`))).toMatch(/^BLOCKED/);
-      expect(brief(listed.ask(`www.evil-site.${suffix}`))).toMatch(/^BLOCKED/);
-      expect(brief(listed.ask(`other-site.${suffix}`))).not.toMatch(/^BLOCKED/);
+      expect(brief(listed.check(`evil-site.${suffix}`))).toMatch(/^BLOCKED/);
+      expect(brief(listed.check(`www.evil-site.${suffix}`))).toMatch(/^BLOCKED/);
+      expect(brief(listed.check(`other-site.${suffix}`))).not.toMatch(/^BLOCKED/);
     }
   });
 
@@ -89,15 +89,15 @@ describe('Hosts with pages of many users', () => {
   const HOSTS = ['cdpn.io', 'uploader.irys.xyz', 'arweave.net', 'g8way.io', 'permagate.io', 'tally.so', 'www.bit.ly'];
 
   it.each(HOSTS)('can be listed by page: only the listed page of %s is blocked', async (host) => {
-    const { ask } = await listOf(`${host}/Fc11/full/abc\nfc11.example\n`, 'plain');
-    expect(brief(ask(`https://${host}/Fc11/full/abc`))).toMatch(/^BLOCKED/);
-    expect(brief(ask(`https://${host}/Fc11/full/abc/below`))).toMatch(/^BLOCKED/);
-    expect(brief(ask(`https://${host}/other/full/abc`))).not.toMatch(/^BLOCKED/);
-    expect(brief(ask(`https://${host}/`))).not.toMatch(/^BLOCKED/);
+    const { check } = await listOf(`${host}/Fc11/full/abc\nfc11.example\n`, 'plain');
+    expect(brief(check(`https://${host}/Fc11/full/abc`))).toMatch(/^BLOCKED/);
+    expect(brief(check(`https://${host}/Fc11/full/abc/below`))).toMatch(/^BLOCKED/);
+    expect(brief(check(`https://${host}/other/full/abc`))).not.toMatch(/^BLOCKED/);
+    expect(brief(check(`https://${host}/`))).not.toMatch(/^BLOCKED/);
   });
 
   it.each(HOSTS)('are blocked without their pages if a list names %s', async (host) => {
-    const { ask } = await listOf(`${host}\n`, 'plain');
-    expect(brief(ask(`https://${host}/somebody`))).not.toMatch(/^BLOCKED/);
+    const { check } = await listOf(`${host}\n`, 'plain');
+    expect(brief(check(`https://${host}/somebody`))).not.toMatch(/^BLOCKED/);
   });
 });

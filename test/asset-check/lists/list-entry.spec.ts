@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Format } from '../../../src/asset-check/lists/parse-list.js';
-import { brief, listOf } from '../asking.js';
+import { brief, listOf } from '../list-of.js';
 import { cpuMs } from '../../support/cpu.js';
 
 const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
@@ -90,9 +90,9 @@ describe('A list entry', () => {
     formats.flatMap((format) => Object.entries(asked).map(([of, said]) => [entry, format, of, said(entry)] as const)),
   );
   it.each(rows)('%s in a list in the format %s returns for %s: %s', async (entry, format, of, said) => {
-    const { content, ask } = await listOf(FORMATS[format](entry), format);
+    const { content, check } = await listOf(FORMATS[format](entry), format);
     expect(content.rejected).toEqual([]);
-    expect(brief(ask(of))).toBe(said);
+    expect(brief(check(of))).toBe(said);
   });
 
   it.each([
@@ -152,24 +152,24 @@ describe('A list entry', () => {
 describe('Several matching list entries', () => {
   it('are combined if one is for a host and one for its subdomains', async () => {
     for (const text of ['x.example\n*.x.example', '*.x.example\nx.example']) {
-      const { ask } = await listOf(text, 'plain');
-      expect(ask('x.example')).toMatchObject({ status: 'BLOCKED' });
-      expect(ask('a.x.example')).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
+      const { check } = await listOf(text, 'plain');
+      expect(check('x.example')).toMatchObject({ status: 'BLOCKED' });
+      expect(check('a.x.example')).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
     }
-    const { ask } = await listOf('{"allow":["*.x.example"],"deny":["x.example"]}', 'polkadot');
-    expect(ask('x.example')).toMatchObject({ status: 'BLOCKED' });
-    expect(ask('a.x.example')).toMatchObject({ status: 'ALLOWED' });
+    const { check } = await listOf('{"allow":["*.x.example"],"deny":["x.example"]}', 'polkadot');
+    expect(check('x.example')).toMatchObject({ status: 'BLOCKED' });
+    expect(check('a.x.example')).toMatchObject({ status: 'ALLOWED' });
   });
 
   it('for a page take precedence over entries for its host and its parent pages', async () => {
-    const { ask } = await listOf('{"allow":["x.example/a"],"deny":["x.example","x.example/a/b"]}', 'polkadot');
-    expect(brief(ask('x.example/a/c'))).toBe('ALLOWED x.example/a parent-domain');
-    expect(brief(ask('x.example/a/b/c'))).toBe('BLOCKED x.example/a/b parent-domain');
-    expect(brief(ask('x.example/b'))).toBe('BLOCKED x.example');
+    const { check } = await listOf('{"allow":["x.example/a"],"deny":["x.example","x.example/a/b"]}', 'polkadot');
+    expect(brief(check('x.example/a/c'))).toBe('ALLOWED x.example/a parent-domain');
+    expect(brief(check('x.example/a/b/c'))).toBe('BLOCKED x.example/a/b parent-domain');
+    expect(brief(check('x.example/b'))).toBe('BLOCKED x.example');
   });
 
   it('in a MetaMask list are matched in the order of MetaMask’s detector', async () => {
-    const { ask, content } = await listOf(
+    const { check, content } = await listOf(
       JSON.stringify({
         blacklist: [
           'good.example/evil',
@@ -186,23 +186,23 @@ describe('Several matching list entries', () => {
       'metamask',
     );
     // Everything on an allowed host is allowed, except IPFS content and user pages.
-    expect(brief(ask('https://good.example/evil'))).toBe('ALLOWED good.example');
-    expect(brief(ask(`https://good.example/ipfs/${CID}`))).toBe(`BLOCKED ${CID}`);
-    expect(brief(ask('https://sites.google.com/view/evil'))).toBe('BLOCKED sites.google.com/view/evil');
-    expect(brief(ask('https://sites.google.com/view/other'))).not.toMatch(/BLOCKED|ALLOWED/);
-    expect(brief(ask('https://x.example/a'))).toBe('BLOCKED x.example/a');
-    expect(brief(ask('https://x.example/b'))).toBe('BLOCKED x.example.');
-    expect(brief(ask('https://metemask.io/a/b'))).toBe('BLOCKED metemask.io/a parent-domain');
-    expect(brief(ask('https://metemask.io/b'))).toBe('BLOCKED metamask.io');
+    expect(brief(check('https://good.example/evil'))).toBe('ALLOWED good.example');
+    expect(brief(check(`https://good.example/ipfs/${CID}`))).toBe(`BLOCKED ${CID}`);
+    expect(brief(check('https://sites.google.com/view/evil'))).toBe('BLOCKED sites.google.com/view/evil');
+    expect(brief(check('https://sites.google.com/view/other'))).not.toMatch(/BLOCKED|ALLOWED/);
+    expect(brief(check('https://x.example/a'))).toBe('BLOCKED x.example/a');
+    expect(brief(check('https://x.example/b'))).toBe('BLOCKED x.example.');
+    expect(brief(check('https://metemask.io/a/b'))).toBe('BLOCKED metemask.io/a parent-domain');
+    expect(brief(check('https://metemask.io/b'))).toBe('BLOCKED metamask.io');
     // The detector never matches an allowed entry with a path.
-    expect(brief(ask('https://other.example/a'))).toBe('not-found');
+    expect(brief(check('https://other.example/a'))).toBe('not-found');
     expect(content.rejected).toEqual([{ reason: 'unsupported', count: 1, examples: ['other.example/a'] }]);
   });
 
   it('cost little CPU time for a long path and a host with many labels', async () => {
-    const { ask } = await listOf(Array.from({ length: 10_000 }, (_, n) => `x.example/a/${n}`).join('\n'), 'plain');
+    const { check } = await listOf(Array.from({ length: 10_000 }, (_, n) => `x.example/a/${n}`).join('\n'), 'plain');
     const before = cpuMs();
-    for (let n = 0; n < 20; n += 1) ask(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
+    for (let n = 0; n < 20; n += 1) check(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
     expect(cpuMs() - before).toBeLessThan(1_000);
   });
 });
@@ -227,9 +227,9 @@ describe('A line of a hosts file', () => {
     ['::2', false],
     ['2001:4860:4802:32::78', false],
   ])('with the address %s blocks: %s', async (address, blocks) => {
-    const { content, ask } = await listOf(`${address} x.example#y.example\n0.0.0.0 z.example\n`, 'hosts');
-    expect(brief(ask('x.example'))).toBe(blocks ? 'BLOCKED x.example' : 'not-found');
-    expect(brief(ask('y.example'))).toBe('not-found');
+    const { content, check } = await listOf(`${address} x.example#y.example\n0.0.0.0 z.example\n`, 'hosts');
+    expect(brief(check('x.example'))).toBe(blocks ? 'BLOCKED x.example' : 'not-found');
+    expect(brief(check('y.example'))).toBe('not-found');
     expect(content.rejected.map(({ reason }) => reason)).toEqual(blocks ? [] : ['redirect']);
   });
 });

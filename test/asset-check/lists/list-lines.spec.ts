@@ -3,7 +3,7 @@ import { Collector } from '../../../src/asset-check/lists/collector.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { forEachEntry } from '../../../src/asset-check/lists/list-lines.js';
 import { Random } from '../../support/random.js';
-import { brief, listOf } from '../asking.js';
+import { brief, listOf } from '../list-of.js';
 
 const suffixes = new HostingSuffixes();
 
@@ -79,11 +79,11 @@ describe.each(['plain', 'hosts'] as const)('lines of a list in the format %s', (
     const long = 'x '.repeat(200_000);
     const of = (entry: string): string => (format === 'hosts' ? `0.0.0.0 ${entry}` : entry);
     const lines = Array.from({ length: 20 }, (_, n) => of(`site-${n}.example`));
-    const { content, ask } = await listOf(
+    const { content, check } = await listOf(
       [`${of('evil.example')} # ${long}`, `# ${long} after.example`, of(`y.example ${long}`), ...lines].join('\n'),
       format,
     );
-    expect(brief(ask('evil.example'))).toBe('BLOCKED evil.example');
+    expect(brief(check('evil.example'))).toBe('BLOCKED evil.example');
     expect(content.table.size).toBe(21);
     expect(content.rejected).toMatchObject([{ reason: 'too-long', count: 1 }]);
   });

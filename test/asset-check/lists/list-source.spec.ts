@@ -10,7 +10,7 @@ import { readSourcesStatus } from '../../../src/asset-check/sources/sources-stat
 import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { eventually } from '../../support/eventually.js';
-import { brief } from '../asking.js';
+import { brief } from '../list-of.js';
 import { answers, type Behaviour, ListServer, sends } from './list-server.js';
 
 const suffixes = new HostingSuffixes();
@@ -57,9 +57,9 @@ describe('ListSource', () => {
     );
 
   const ask = (source: ListSource, content: string): string => {
-    const { reading } = parseContent(content);
-    hashes.read(reading!.host!, reading!.isDnsName);
-    return brief(source.ask(reading!, hashes));
+    const { parsed } = parseContent(content);
+    hashes.read(parsed!.host!, parsed!.isDnsName);
+    return brief(source.check(parsed!, hashes));
   };
 
   /** The status that the operator's command shows for these lists. */

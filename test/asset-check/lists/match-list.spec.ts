@@ -6,7 +6,7 @@ import type { Format } from '../../../src/asset-check/lists/parse-list.js';
 import { matchList } from '../../../src/asset-check/lists/match-list.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
-import { brief, listOf } from '../asking.js';
+import { brief, listOf } from '../list-of.js';
 
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
 const PLAIN = `
@@ -84,8 +84,8 @@ const CASES: readonly (readonly [content: string, result: string])[] = [
 
 describe('A plain list', () => {
   it.each(CASES)('returns for %s: %s', async (content, result) => {
-    const { ask } = await listOf(PLAIN, 'plain', { hosting: ['blogs.example'] });
-    expect(brief(ask(content))).toBe(result);
+    const { check } = await listOf(PLAIN, 'plain', { hosting: ['blogs.example'] });
+    expect(brief(check(content))).toBe(result);
   });
 
   it('reports rejected entries with the reason', async () => {
@@ -99,9 +99,9 @@ describe('A plain list', () => {
   });
 
   it('returns ALLOWED if its verdict is ALLOWED', async () => {
-    const { ask } = await listOf('good.example', 'plain', { verdict: 'ALLOWED' });
-    expect(brief(ask('good.example'))).toBe('ALLOWED good.example');
-    expect(brief(ask('a.good.example'))).toBe('ALLOWED good.example parent-domain');
+    const { check } = await listOf('good.example', 'plain', { verdict: 'ALLOWED' });
+    expect(brief(check('good.example'))).toBe('ALLOWED good.example');
+    expect(brief(check('a.good.example'))).toBe('ALLOWED good.example parent-domain');
   });
 
   const PAGES = `
@@ -138,13 +138,13 @@ gmail.com
     ['gmail.com', 'BLOCKED gmail.com'],
     ['someone@gmail.com', 'gmail.com hosting-domain'],
   ])('with page entries returns for %s: %s', async (content, result) => {
-    const { ask } = await listOf(PAGES, 'plain');
-    expect(brief(ask(content))).toBe(result);
+    const { check } = await listOf(PAGES, 'plain');
+    expect(brief(check(content))).toBe(result);
   });
 
   it('returns source-error until it was read', () => {
-    const { reading } = parseContent('evil.example');
-    expect(matchList(undefined, 'plain', reading!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
+    const { parsed } = parseContent('evil.example');
+    expect(matchList(undefined, 'plain', parsed!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
   });
 });
 
@@ -205,8 +205,8 @@ ${'0.0.0.0 more.example\n'.repeat(6)}`;
   ];
 
   it.each(cases)('%s list %s returns for %s: %s', async (format, text, content, result) => {
-    const { ask } = await listOf(text, format);
-    expect(brief(ask(content))).toBe(result);
+    const { check } = await listOf(text, format);
+    expect(brief(check(content))).toBe(result);
   });
 
   it.each([
@@ -246,20 +246,20 @@ describe('Accounts and profiles in a list', () => {
   const [evil, good] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`];
 
   it('block a payment whose recipient or contract is listed', async () => {
-    const { ask } = await listOf(`${evil}\n`, 'plain');
-    expect(brief(ask(`ethereum:${good}/transfer?address=${evil}`))).toBe(`BLOCKED ${evil}`);
-    expect(brief(ask(`ethereum:${evil}/transfer?address=${good}`))).toBe(`BLOCKED ${evil}`);
-    expect(brief(ask(`eip155:1:${evil}`))).toBe(`BLOCKED ${evil}`);
-    expect(brief(ask(`ethereum:${good}/transfer?address=${good}`))).toBe('not-found');
+    const { check } = await listOf(`${evil}\n`, 'plain');
+    expect(brief(check(`ethereum:${good}/transfer?address=${evil}`))).toBe(`BLOCKED ${evil}`);
+    expect(brief(check(`ethereum:${evil}/transfer?address=${good}`))).toBe(`BLOCKED ${evil}`);
+    expect(brief(check(`eip155:1:${evil}`))).toBe(`BLOCKED ${evil}`);
+    expect(brief(check(`ethereum:${good}/transfer?address=${good}`))).toBe('not-found');
   });
 
   it('match a profile by its own host and by its link', async () => {
-    const { ask } = await listOf('evil.t.me\nhttps://medium.com/@evil\n', 'plain');
+    const { check } = await listOf('evil.t.me\nhttps://medium.com/@evil\n', 'plain');
     for (const content of ['evil.t.me', 'https://t.me/Evil', 'tg://resolve?domain=evil'])
-      expect(brief(ask(content))).toBe('BLOCKED evil.t.me');
-    expect(brief(ask('evil.medium.com'))).toBe('BLOCKED https://medium.com/@evil');
-    expect(brief(ask('evil.medium.com/a-post'))).toBe('BLOCKED https://medium.com/@evil parent-domain');
-    expect(brief(ask('other.t.me'))).toBe('not-found');
+      expect(brief(check(content))).toBe('BLOCKED evil.t.me');
+    expect(brief(check('evil.medium.com'))).toBe('BLOCKED https://medium.com/@evil');
+    expect(brief(check('evil.medium.com/a-post'))).toBe('BLOCKED https://medium.com/@evil parent-domain');
+    expect(brief(check('other.t.me'))).toBe('not-found');
   });
 });
 
@@ -290,10 +290,10 @@ describe('A list from an attacker', () => {
       'localhost',
       'fine.example',
     ];
-    const { content, ask } = await listOf(JSON.stringify(entries), 'json', { verdict: 'ALLOWED' });
+    const { content, check } = await listOf(JSON.stringify(entries), 'json', { verdict: 'ALLOWED' });
     expect(content.table.size).toBe(1);
     expect(content.rejected.reduce((sum, { count }) => sum + count, 0)).toBe(entries.length - 1);
-    expect(brief(ask('anything.com'))).toBe('not-found');
-    expect(brief(ask('fine.example'))).toBe('ALLOWED fine.example');
+    expect(brief(check('anything.com'))).toBe('not-found');
+    expect(brief(check('fine.example'))).toBe('ALLOWED fine.example');
   });
 });

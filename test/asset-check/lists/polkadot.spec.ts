@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { SourceResult } from '../../../src/asset-check/source-result.js';
 import type { RejectedEntries } from '../../../src/asset-check/lists/list-entry.js';
-import { brief, listOf } from '../asking.js';
+import { brief, listOf } from '../list-of.js';
 
 const SITES = new URL('../../../src/demo/data/phishing-sites.csv', import.meta.url);
 const ADDRESSES = new URL('../../../src/demo/data/phishing-addresses.csv', import.meta.url);
@@ -33,7 +33,7 @@ describe('The shipped polkadot data as a list', () => {
   let rejected: readonly RejectedEntries[];
 
   beforeAll(async () => {
-    const { ask: asked, content } = await listOf(JSON.stringify({ allow, deny }), 'polkadot');
+    const { check: asked, content } = await listOf(JSON.stringify({ allow, deny }), 'polkadot');
     ask = asked;
     ({ rejected } = content);
   });
@@ -61,7 +61,7 @@ describe('The shipped polkadot data as a list', () => {
       .slice(1)
       .map((line) => line.trim().split(',').at(-1)!)
       .filter((address) => address !== '');
-    const { ask: askAddresses, content } = await listOf(addresses.join('\n'), 'plain');
+    const { check: askAddresses, content } = await listOf(addresses.join('\n'), 'plain');
     expect(content.rejected).toEqual([]);
     for (const address of addresses) expect(askAddresses(address)).toMatchObject({ status: 'BLOCKED' });
   });

@@ -3,7 +3,7 @@ import { CircuitBreaker } from '../../../src/asset-check/lookups/circuit-breaker
 import { LookupSource, type Outcome } from '../../../src/asset-check/lookups/lookup-source.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { eventually } from '../../support/eventually.js';
-import { brief } from '../asking.js';
+import { brief } from '../list-of.js';
 import { answers, ListServer, sends } from '../lists/list-server.js';
 
 /** Longer than a request takes on a busy machine. ms */
@@ -31,7 +31,7 @@ describe('LookupSource', () => {
     );
 
   const ask = async (content: string, budget = 10_000, of = source): Promise<string> =>
-    brief(await of.ask(content, parseContent(content).reading!, performance.now() + budget));
+    brief(await of.check(content, parseContent(content).parsed!, performance.now() + budget));
 
   beforeEach(async () => {
     server = new ListServer();

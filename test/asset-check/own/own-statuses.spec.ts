@@ -10,7 +10,7 @@ import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent, type Sent } from '../../support/upstream.js';
 import { hostileContents } from '../../assets/hostile-shapes.js';
-import { brief } from '../asking.js';
+import { brief } from '../list-of.js';
 
 const CREATED = '2026-03-01T00:00:00Z';
 
@@ -46,7 +46,7 @@ describe('OwnStatuses', () => {
     return log;
   };
 
-  const ask = (content: string): string => brief(own.ask(parseContent(content).reading!));
+  const ask = (content: string): string => brief(own.check(parseContent(content).parsed!));
 
   it('return source-error until they are read', async () => {
     expect(ask('evil.example')).toBe('source-error');
@@ -154,7 +154,7 @@ describe('OwnStatuses', () => {
       entry('3', 'ADDRESS', token!, 'ALLOWED'),
     ]);
     const transfer = (contract: string, to: string, value = ''): string =>
-      brief(own.ask(parseContent(`ethereum:${contract}@1/transfer?address=${to}&uint256=1${value}`).reading!));
+      brief(own.check(parseContent(`ethereum:${contract}@1/transfer?address=${to}&uint256=1${value}`).parsed!));
     expect(transfer(token!, evil!)).toMatch(/^BLOCKED/);
     expect(transfer(evil!, good!)).toMatch(/^BLOCKED/);
     expect(transfer(token!, evil!, '&value=1')).toMatch(/^BLOCKED/);
@@ -181,12 +181,12 @@ describe('OwnStatuses', () => {
     await learn([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
     const blogs: [string, string] = ['labels of a blog', `https://${'a.'.repeat(2_000)}blogs.example/`];
     for (const [name, content] of [blogs, ...hostileContents(4_096)]) {
-      const { reading } = parseContent(content);
-      if (reading === undefined) continue;
+      const { parsed } = parseContent(content);
+      if (parsed === undefined) continue;
       let least = Number.POSITIVE_INFINITY;
       for (let run = 0; run < 20 && least > 0.5; run += 1) {
         const started = performance.now();
-        own.ask(reading);
+        own.check(parsed);
         least = Math.min(least, performance.now() - started);
       }
       expect({ name, isSlow: least > 2 }).toEqual({ name, isSlow: false });

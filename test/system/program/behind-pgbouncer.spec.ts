@@ -127,7 +127,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
   );
 
   it('logs no warning', () => {
-    const said = running.map((program) => program.said()).join('');
+    const said = running.map((program) => program.output()).join('');
     expect(said).toContain('Lease acquired; delivering webhooks');
     expect(said).not.toMatch(/"level":"(?:error|warn)"/);
   });

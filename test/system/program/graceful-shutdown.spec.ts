@@ -113,7 +113,7 @@ describe('A process that is asked to stop', () => {
   it('exits at once at the second signal', async () => {
     const { service } = await startService();
     service.process.kill('SIGTERM');
-    await eventually('it says that it stops', () => service.said().includes('SIGTERM: '));
+    await eventually('it says that it stops', () => service.output().includes('SIGTERM: '));
     expect(await service.stop()).toBe(1);
   });
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { type Call, operatorCall } from '../../support/operator-call.js';
+import { type CommandResult, operatorCall } from '../../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { gettingStarted } from './getting-started.js';
@@ -20,12 +20,12 @@ let url: string;
 let opsUrl: string;
 let projectorUrl: string;
 
-const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> =>
+const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url, ...env }, ...words);
-const call = (...words: string[]): Promise<Call> => callWith({}, ...words);
+const call = (...words: string[]): Promise<CommandResult> => callWith({}, ...words);
 
 /** The same in a process of its own. */
-const callProcess = async (...words: string[]): Promise<Call> => {
+const callProcess = async (...words: string[]): Promise<CommandResult> => {
   const program = startProgram('src/cli.js', words, { env: { DATABASE_URL: database.url } });
   const code = await program.ended();
   return { code: code as number, out: program.out(), err: program.err() };
@@ -61,7 +61,7 @@ beforeAll(async () => {
   });
   url = await service.listening();
   const said = (what: string): string =>
-    new RegExp(`${what} for operators on (http:[^"\\s]+)`).exec(service.said())?.[1] ?? '';
+    new RegExp(`${what} for operators on (http:[^"\\s]+)`).exec(service.output())?.[1] ?? '';
   await eventually('both processes say where operators ask', () => {
     [opsUrl, projectorUrl] = [said('Metrics and health details'), said('Health and metrics')];
     return opsUrl !== '' && projectorUrl !== '';

@@ -53,7 +53,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
           const env = { DATABASE_URL: url, DATABASE_DIRECT_URL: database.url, PORT: '0', LOG_FORMAT };
           const ended = startProgram(program as keyof typeof formats, [], { env });
           expect({ program, code: await ended.ended() }).toEqual({ program, code: 78 });
-          const lines = ended.said().trimEnd().split('\n');
+          const lines = ended.output().trimEnd().split('\n');
           expect(lines).toEqual([expect.stringContaining(LOSES_STATEMENTS)]);
           if (LOG_FORMAT === 'json') expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'error' });
         }

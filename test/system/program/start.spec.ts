@@ -91,7 +91,7 @@ describe('npm start', () => {
       expect(await startProgram('src/cli.js', ['projections', 'status'], { env: call }).ended()).toBe(0);
       watched.stop();
       lines = watched.seen;
-      const forOperators = [...supervisor.said().matchAll(/for operators on (http:\/\/[\d.:]+)/g)].map(
+      const forOperators = [...supervisor.output().matchAll(/for operators on (http:\/\/[\d.:]+)/g)].map(
         ([, url]) => url!,
       );
       expect(forOperators).toHaveLength(3);
@@ -105,9 +105,11 @@ describe('npm start', () => {
       for (const pid of before) process.kill(pid, 'SIGKILL');
       await eventually(
         'the API is ready for the second time',
-        async () => supervisor.said().split('Listening on').length === 3 && (await answers()),
+        async () => supervisor.output().split('Listening on').length === 3 && (await answers()),
       );
-      const [first, second] = [...supervisor.said().matchAll(/Listening on (http:\/\/[\d.:]+)/g)].map(([, url]) => url);
+      const [first, second] = [...supervisor.output().matchAll(/Listening on (http:\/\/[\d.:]+)/g)].map(
+        ([, url]) => url,
+      );
       expect(second).toBe(first);
       const after = childrenOf(supervisor.process.pid!);
       expect(after).toHaveLength(4);
@@ -148,7 +150,7 @@ describe('npm start', () => {
       start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
       await eventually('the API is ready', answers);
       // On one machine it is the API's alone.
-      expect(supervisor.said().split('for operators on')).toHaveLength(2);
+      expect(supervisor.output().split('for operators on')).toHaveLength(2);
       const database = await serverOf(dataDir);
       const children = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
       supervisor.process.kill('SIGKILL');
@@ -157,7 +159,7 @@ describe('npm start', () => {
       await eventually('the API is ready', answers);
       expect(await serverOf(dataDir)).toBe(database);
       supervisor.process.kill('SIGTERM');
-      await eventually('it says that it stops', () => supervisor.said().includes('SIGTERM: stopping'));
+      await eventually('it says that it stops', () => supervisor.output().includes('SIGTERM: stopping'));
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(1);
       await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
@@ -170,10 +172,10 @@ describe('npm start', () => {
     async () => {
       start(0, { HOST: '192.0.2.1' });
       expect(await supervisor.ended()).toBe(EXIT_CONFIG);
-      expect(supervisor.said().replaceAll('\\"', '"')).toContain(
+      expect(supervisor.output().replaceAll('\\"', '"')).toContain(
         'HOST is "192.0.2.1"; it must be an address of this machine',
       );
-      expect(supervisor.said()).not.toContain('restarts in');
+      expect(supervisor.output()).not.toContain('restarts in');
       expect(await serverOf(dataDir)).toBeUndefined();
     },
     TIMEOUT_MS,
@@ -205,16 +207,16 @@ describe('npm start', () => {
       await proxy.close();
       url.host = proxy.address;
       start(0, { DATABASE_URL: url.href });
-      const waits = (): number => supervisor.said().split('The database is unavailable').length - 1;
+      const waits = (): number => supervisor.output().split('The database is unavailable').length - 1;
       // Longer than five starts in a row would take.
       await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
       await proxy.open();
       await eventually('the API is ready', answers);
-      await eventually('the projector works', () => supervisor.said().includes('Lease acquired; projecting'));
-      expect(supervisor.said()).not.toContain('restarts in');
+      await eventually('the projector works', () => supervisor.output().includes('Lease acquired; projecting'));
+      expect(supervisor.output()).not.toContain('restarts in');
       // Without a master key there is nothing that a delivery process could sign.
       expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
-      expect(supervisor.said()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
+      expect(supervisor.output()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
       await proxy.close();

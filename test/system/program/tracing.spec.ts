@@ -175,7 +175,7 @@ describe('A process', () => {
     const env = { NODE_OPTIONS: `--import=${pathToFileURL(recorder).href}`, IMPORTED: imported, ...settings };
     const started = start(program, env);
     if (program === 'src/main.js') await started.listening();
-    else await eventually('it projects', () => started.said().includes('Lease acquired'));
+    else await eventually('it projects', () => started.output().includes('Lease acquired'));
     await started.stop();
     return readFileSync(imported, 'utf8').split('\n');
   };

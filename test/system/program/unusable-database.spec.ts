@@ -17,7 +17,7 @@ describe('A database that cannot be used', () => {
       for (const program of ['src/main.js', 'projections/main.js'] as const) {
         const ended = startProgram(program, [], { env });
         expect(await ended.ended()).toBe(78);
-        const lines = ended.said().trimEnd().split('\n');
+        const lines = ended.output().trimEnd().split('\n');
         expect(lines).toEqual([expect.stringContaining('correct the user and password in DATABASE_URL')]);
         if (LOG_FORMAT === 'json')
           expect(JSON.parse(lines[0]!)).toEqual({
@@ -37,7 +37,7 @@ describe('A database that cannot be used', () => {
       const env = { DATABASE_URL: withWrongPassword(), PORT: '0' };
       const ended = startProgram('src/cli.js', ['start'], { env });
       expect(await ended.ended()).toBe(78);
-      const lines = ended.said().trimEnd().split('\n');
+      const lines = ended.output().trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
         expect.objectContaining({ level: 'error', context: 'projector' }),
         expect.objectContaining({

@@ -58,12 +58,12 @@ const parseDeepLink = (text: string): DeepLink => {
   return { segments, parameter: query?.replace('={link}', '') };
 };
 
-const BY_CARRIER = new Map<string, readonly DeepLink[]>();
+const BY_HOST_OR_SCHEME = new Map<string, readonly DeepLink[]>();
 for (const line of DEEP_LINKS.trim().split('\n')) {
   const words = line.trim().split(' ');
   const forms = words.filter((word) => word.includes('{link}')).map(parseDeepLink);
   for (const word of words)
-    if (!word.includes('{link}')) BY_CARRIER.set(word, [...(BY_CARRIER.get(word) ?? []), ...forms]);
+    if (!word.includes('{link}')) BY_HOST_OR_SCHEME.set(word, [...(BY_HOST_OR_SCHEME.get(word) ?? []), ...forms]);
 }
 
 const HAS_SCHEME = /^(?:[a-z][a-z0-9+-]*(?::|%(?:25)*3a)|[a-z][a-z0-9+.-]*:\/\/)/i;
@@ -93,11 +93,11 @@ const matchDeepLink = ({ segments, parameter }: DeepLink, path: string, rest: st
 
 /**
  * Returns the links that a known deep link opens. There are several links if a parameter is repeated.
- * @param carrier a host, or the scheme of an app including the colon
+ * @param hostOrScheme a host, or the scheme of an app including the colon
  * @param rest path, query and fragment, as in `Location`
  */
-export const linksOfDeepLink = (carrier: string, rest: string): readonly string[] => {
-  const forms = BY_CARRIER.get(carrier);
+export const linksOfDeepLink = (hostOrScheme: string, rest: string): readonly string[] => {
+  const forms = BY_HOST_OR_SCHEME.get(hostOrScheme);
   if (forms === undefined) return [];
   const path = pathOf(rest);
   for (const form of forms) {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Resources that cannot be closed in time are left open: a failed goal may have left anything open. */
+/** The default timeout of a clean-up function. Resources of a failed goal may be impossible to close, and stay open. */
 const MAX_END_MS = 20_000;
 
 /** Runs the registered clean-up functions in reverse order, each once. */
-export class Ending {
+export class CleanUp {
   private readonly ends: (() => Promise<unknown>)[] = [];
   private running: Promise<void> | undefined;
 

@@ -15,15 +15,15 @@ interface CarriedLinks {
   /** The links that the text may open. If there are several links, the app decides which of them it opens. */
   readonly links: readonly string[];
   /** The web address that carries the links. */
-  readonly carrier?: Location;
-  /** True if `carrier` is the location of the whole text as sent. */
+  readonly wrappingLink?: Location;
+  /** True if `wrappingLink` is the location of the whole text as sent. */
   readonly isWhole?: boolean;
 }
 const NO_LINKS: CarriedLinks = { links: [] };
 
-const linksOfLocation = (carrier: Location): CarriedLinks => ({
-  links: linksOfDeepLink(carrier.host, carrier.rest),
-  carrier,
+const linksOfLocation = (wrappingLink: Location): CarriedLinks => ({
+  links: linksOfDeepLink(wrappingLink.host, wrappingLink.rest),
+  wrappingLink,
 });
 
 const linksCarriedBy = (sent: string): CarriedLinks => {
@@ -52,50 +52,55 @@ const linksCarriedBy = (sent: string): CarriedLinks => {
   return NO_LINKS;
 };
 
-/** Maximum number of nested carriers that are followed. */
-const MAX_CARRIERS = 6;
+/** Maximum number of nested wrapping links that are followed. */
+const MAX_WRAPPING_LINKS = 6;
 
 /** The result of following the links in a text. */
 interface FollowedText {
-  /** The link that the text finally opens; undefined if there are several candidates or too many carriers. */
+  /** The link that the text finally opens; undefined if there are several candidates or too many wrapping links. */
   readonly text: string | undefined;
   /** The web addresses that carry the link. If one of these addresses is blocked, the text is blocked. */
-  readonly carriers: readonly Location[];
+  readonly wrappingLinks: readonly Location[];
   /** The location of `text`, if the text was already parsed. */
   readonly location?: Location;
 }
 
-const NO_CARRIERS: readonly Location[] = [];
+const NO_WRAPPING_LINKS: readonly Location[] = [];
 
 /**
- * Follows the links that a text carries, through nested carriers. Takes time proportional to the length of the text.
+ * Follows the links that a text carries, through nested wrapping links. Takes time proportional to the length of the
+ * text.
  * @param plain the location of the text, if the location is already known
  */
 export const followLinks = (sent: string, plain?: Location): FollowedText => {
   let step = plain === undefined ? linksCarriedBy(sent) : linksOfLocation(plain);
   if (step.links.length === 0)
-    return { text: sent, carriers: NO_CARRIERS, ...(step.isWhole === true && { location: step.carrier! }) };
-  const carriers: Location[] = [];
+    return {
+      text: sent,
+      wrappingLinks: NO_WRAPPING_LINKS,
+      ...(step.isWhole === true && { location: step.wrappingLink! }),
+    };
+  const wrappingLinks: Location[] = [];
   let text = sent;
   for (let steps = 0; step.links.length > 0; steps += 1) {
-    if (step.carrier !== undefined) carriers.push(step.carrier);
-    if (steps === MAX_CARRIERS) return { text: undefined, carriers };
+    if (step.wrappingLink !== undefined) wrappingLinks.push(step.wrappingLink);
+    if (steps === MAX_WRAPPING_LINKS) return { text: undefined, wrappingLinks };
     text = step.links[0]!;
     if (step.links.length > 1) {
       // A candidate without a dot or colon in its host is a command of the app, not a link.
-      const ends = step.links.slice(0, 3).map((link) => ({ link, at: locatePastOneCarrier(link) }));
+      const ends = step.links.slice(0, 3).map((link) => ({ link, at: locatePastOneLink(link) }));
       const hosts = ends.filter(({ at }) => at !== undefined && /[.:]/.test(at.host));
       if (step.links.length > ends.length || new Set(hosts.map(({ at }) => at!.host)).size > 1)
-        return { text: undefined, carriers: [...carriers, ...hosts.map(({ at }) => at!)] };
+        return { text: undefined, wrappingLinks: [...wrappingLinks, ...hosts.map(({ at }) => at!)] };
       text = hosts[0]?.link ?? text;
     }
     step = linksCarriedBy(text);
   }
-  return { text, carriers };
+  return { text, wrappingLinks };
 };
 
-/** Returns the location of a link after following at most one carrier. */
-const locatePastOneCarrier = (link: string): Location | undefined => {
+/** Returns the location of a link after following at most one wrapping link. */
+const locatePastOneLink = (link: string): Location | undefined => {
   const [inner, ...others] = linksCarriedBy(link).links;
   const text = inner === undefined || others.length > 0 ? link : inner;
   return parsePlainLocation(text) ?? parseDefangedLocation(cleanPastedText(text));

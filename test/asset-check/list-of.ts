@@ -12,17 +12,17 @@ export const listOf = async (
   text: string,
   format: Format,
   { verdict = 'BLOCKED' as 'ALLOWED' | 'BLOCKED', hosting = [] as readonly string[] } = {},
-): Promise<{ content: ListContent; ask: (content: string) => SourceResult | string }> => {
+): Promise<{ content: ListContent; check: (content: string) => SourceResult | string }> => {
   const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hosting]);
   const bytes = Buffer.from(text);
   const content = await parseList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
   return {
     content,
-    ask: (asked) => {
-      const { reading, code } = parseContent(asked);
-      if (reading === undefined) return code;
-      hashes.read(lookupText(reading), reading.isDnsName);
-      return matchList(content, format, reading, hashes, suffixes);
+    check: (asset) => {
+      const { parsed, code } = parseContent(asset);
+      if (parsed === undefined) return code;
+      hashes.read(lookupText(parsed), parsed.isDnsName);
+      return matchList(content, format, parsed, hashes, suffixes);
     },
   };
 };

@@ -1,9 +1,10 @@
 const MAX_ATTEMPTS = 10;
 
 /**
- * Retries work that timed out. If a server pauses, the bare client times out after 10 s, and the adapter after 1.8 s.
+ * Retries work that timed out, up to ten attempts. If the server pauses, the bare client times out after 10 s and the
+ * adapter after 1.8 s.
  */
-export const untilTaken = async <T>(work: () => Promise<T>): Promise<T> => {
+export const retryTimeouts = async <T>(work: () => Promise<T>): Promise<T> => {
   for (let attempt = 1; ; attempt += 1)
     try {
       return await work();
