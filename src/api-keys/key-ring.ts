@@ -110,7 +110,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
    * known keys. An empty log does not replace them.
    */
   private async read(): Promise<void> {
-    const log = this.log.forFollowers;
+    const log = this.log.forSubscriptions;
     try {
       // Revocations are rare, so the whole cache is cleared instead of finding the revoked key.
       await this.keys.read(log, () => this.cache.clear());

@@ -23,9 +23,9 @@ export const BRANDS = [
  * The data contains no reports or takedowns, so some are invented: a report for the listing on every 10th line, a
  * takedown on every 20th, and the completion of the takedown on every 40th.
  */
-const REPORTED = 10;
-const TAKEN_DOWN = 20;
-const COMPLETED = 40;
+const REPORT_EVERY_LINES = 10;
+const TAKEDOWN_EVERY_LINES = 20;
+const COMPLETION_EVERY_LINES = 40;
 
 const SOURCE = 'https://github.com/polkadot-js/phishing';
 
@@ -54,23 +54,22 @@ const readSite = (site: string): Asset | string => {
   if (site.includes('*')) return 'a pattern, not a site';
   const { reading } = parseContent(site);
   if (reading === undefined) return 'not a possible site';
-  // The content is stored as in the file. All spellings of an asset have the same key.
+  // The content is sent as spelled in the file, without surrounding spaces. The service maps all spellings of an asset
+  // to one normalized key.
   return { type: reading.type, content: site.trim() };
 };
 
-const setUp = (first: number): JsonCloudEvent[] => [
-  cloudEvent('brands-metrics', 'FeatureFlagChanged', first, {
+const setUp = (firstDay: number): JsonCloudEvent[] => [
+  cloudEvent('brands-metrics', 'FeatureFlagChanged', firstDay, {
     organization: ORGANIZATION,
     flag: 'brands-metrics',
-    enabled: true,
-    updatedAt: formatInstant(first),
+    enabled: true, updatedAt: formatInstant(firstDay),
   }),
   ...BRANDS.map(({ brand, name }) =>
-    cloudEvent(`brand:${brand}`, 'BrandRegistered', first, {
+    cloudEvent(`brand:${brand}`, 'BrandRegistered', firstDay, {
       organization: ORGANIZATION,
       brand,
-      name,
-      updatedAt: formatInstant(first),
+      name, updatedAt: formatInstant(firstDay),
     }),
   ),
 ];
@@ -110,11 +109,11 @@ const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[
   if (!listed) return events;
   const common = { organization: ORGANIZATION, createdAt: formatInstant(day), updatedAt };
   const takedown = { ...common, takedownId: id, brand: brands[0], asset };
-  if (line % REPORTED === 0)
+  if (line % REPORT_EVERY_LINES === 0)
     events.push(cloudEvent(`${name}:report`, 'ReportFiled', at, { ...common, reportId: id, brands }));
-  if (line % TAKEN_DOWN === 0)
+  if (line % TAKEDOWN_EVERY_LINES === 0)
     events.push(cloudEvent(`${name}:takedown`, 'TakedownFiled', at, { ...takedown, status: 'TODO' }));
-  if (line % COMPLETED === 0) {
+  if (line % COMPLETION_EVERY_LINES === 0) {
     const completedAt = at + MS_PER_DAY;
     const completed = { ...takedown, status: 'COMPLETED', updatedAt: formatInstant(completedAt) };
     events.push(cloudEvent(`${name}:completed`, 'TakedownStatusChanged', completedAt, completed));
@@ -132,7 +131,10 @@ const addressEvent = ({ line, address }: AddressRow, day: number): JsonCloudEven
     updatedAt: formatInstant(day + line),
   });
 
-/** Returns all events of the shipped data in the order of the files, and all rows that were skipped. */
+/**
+ * Returns the set-up events (feature flag, brands), then the events of the shipped data in the order of the files, and
+ * all rows that were skipped.
+ */
 export const rowEvents = (
   sites: readonly SiteRow[],
   addresses: readonly AddressRow[],

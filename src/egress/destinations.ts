@@ -8,13 +8,18 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 /** The timeout for each query to a name server. */
 const DNS_QUERY_TIMEOUT_MS = 2_000;
 
-/** The only reason that clients see for a denied host. */
+/**
+ * The message for every host or address that is not permitted, so that clients do not learn why it is denied or to
+ * which address a name resolves.
+ */
 export const NOT_PUBLIC = 'not a public address';
 
-/** The destination must not be connected to. The message reveals nothing about the network of this host. */
+/**
+ * The destination must not be connected to. The message reveals nothing about the network in which this service runs.
+ */
 export class AddressDenied extends Error {}
 
-/** Resolves the addresses of a name. Tests replace it. */
+/** Resolves a name to its addresses. Tests pass their own function. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
 
 const resolver = new Resolver({ timeout: DNS_QUERY_TIMEOUT_MS, tries: 2 });
@@ -34,7 +39,7 @@ const lookUpPrivate: LookUp = async (name) => {
   return found.length > 0 ? found : (await lookup(name, { all: true })).map(({ address }) => address);
 };
 
-/** The host of a URL, without the brackets of an IPv6 address and the last dot of a name. */
+/** The host of a URL, without the brackets around an IPv6 address and without the dot at the end of a name. */
 export const hostOf = ({ hostname }: URL): string =>
   hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 
@@ -57,7 +62,8 @@ export class Destinations {
   /**
    * Looks up the addresses that a connection to this URL may use.
    * @param stop cancels the lookup
-   * @throws AddressDenied unless every address of the host is public or allowed, or if the lookup fails
+   * @throws AddressDenied if the policy does not permit the host or one of its addresses, or if the lookup fails, finds
+   *   nothing or takes too long
    * @throws the reason of `stop` if it aborts
    */
   async addressesOf(url: URL, stop?: AbortSignal): Promise<readonly string[]> {

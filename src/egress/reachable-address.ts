@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { isPublicAddress, canonicalAddress } from '../assets/ip-address.js';
 
 /** Reads the interfaces at each call, because the addresses of a laptop, container or VPN change while the process runs. */
-const isOwn = (address: string): boolean => {
+const isAddressOfThisHost = (address: string): boolean => {
   const simplest = canonicalAddress(address);
   return Object.values(networkInterfaces()).some((interfaces) =>
     interfaces?.some(({ address: own }) => canonicalAddress(own) === simplest),
@@ -10,4 +10,4 @@ const isOwn = (address: string): boolean => {
 };
 
 /** Whether a text is a public IP address that does not belong to this host. */
-export const isReachableAddress = (address: string): boolean => isPublicAddress(address) && !isOwn(address);
+export const isReachableAddress = (address: string): boolean => isPublicAddress(address) && !isAddressOfThisHost(address);

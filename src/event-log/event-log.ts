@@ -127,7 +127,7 @@ export abstract class EventLog {
    * searched.
    * @returns one result per key, in order; undefined for an event that was not found
    */
-  abstract find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]>;
+  abstract find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]>;
 
   /** Reads the event at exactly this position; undefined if this service has no event there. */
   abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
@@ -147,7 +147,7 @@ export abstract class EventLog {
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 
   /** The same log for subscriptions and monitoring, on connections that requests do not use. */
-  readonly forFollowers: EventLog = this;
+  readonly forSubscriptions: EventLog = this;
 
   /**
    * Reads the head: the position of this service's last event, or a later one if events of other applications follow

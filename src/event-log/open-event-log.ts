@@ -16,6 +16,6 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
     return traceAppends(await createEventStoreDbLog(config.eventStoreUrl, clock));
   }
   // One of the six connections appends; the others read the ends of streams of groups.
-  const [pool, followers] = [6, 2].map((max) => createPool(config.databaseUrl!, undefined, { max }));
-  return traceAppends(await createPostgresLog(pool!, followers, config.migrates));
+  const [pool, subscriptionPool] = [6, 2].map((max) => createPool(config.databaseUrl!, undefined, { max }));
+  return traceAppends(await createPostgresLog(pool!, subscriptionPool, config.migrates));
 };

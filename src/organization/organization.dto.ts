@@ -25,8 +25,8 @@ export class RequestLimit {
 
 export class DailyQuotaDto {
   /**
-   * The quota per UTC day. It applies to the organization's own ingest keys and, for events, to changes of its groups
-   * and webhooks.
+   * The quota per UTC day. What the organization's own ingest keys send counts against it. Changes of the
+   * organization's groups and webhooks count against the quota of events only.
    * @example 10000000
    */
   perDay!: number;

@@ -51,14 +51,14 @@ const openPool = (
     ...options,
   };
   const limits = { statement_timeout, lock_timeout, idle_in_transaction_session_timeout };
-  const all = {
+  const allSettings = {
     ...Object.fromEntries(Object.entries(limits).map(([name, ms]) => [name, String(ms)])),
     ...settings,
   };
   const prepare = async (client: PoolClient): Promise<void> => {
     const mode = await poolModeOf(connectionString);
-    if (mode === 'transaction') setInEachTransaction(pool, all);
-    const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : all));
+    if (mode === 'transaction') setInEachTransaction(pool, allSettings);
+    const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : allSettings));
     if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
     const shown = `${client.host}:${client.port}`;
     throw Object.assign(new Error(`${shown} does not accept writes: it is a standby, or read-only`), { code: '25006' });

@@ -68,8 +68,9 @@ export class DailyQuota implements BeforeApplicationShutdown {
       (error) => this.report.failed(error),
     );
     const registers = [registry];
-    const highest = (kind: keyof Amount): number => this.highest(kind);
-    // Organizations are unbounded and so cannot be a label; `organizations usage` names them.
+    const highestUsedRatio = (kind: keyof Amount): number => this.highestUsedRatio(kind);
+    // The number of organizations is unlimited, so the organization is not a label. The command `organizations usage`
+    // shows the usage of each one.
     this.refusals = new Counter({
       name: 'threat_protection_ingest_quota_refusals_total',
       help: 'Requests rejected because the organization had used up its daily quota',
@@ -83,7 +84,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
       labelNames: ['quota'],
       registers,
       collect() {
-        for (const quota of QUOTAS) this.set({ quota }, highest(quota));
+        for (const quota of QUOTAS) this.set({ quota }, highestUsedRatio(quota));
       },
     });
   }
@@ -92,7 +93,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
    * Charges an organization's quota.
    * @throws TooManyRequests if less than `amount` is left, in which case nothing is charged
    */
-  async take(organization: string, amount: Amount): Promise<void> {
+  async chargeWithinLimit(organization: string, amount: Amount): Promise<void> {
     const usage = await this.read(organization);
     if (usage === undefined) return;
     const after = sum(sum(usage.known, usage.pending), amount);
@@ -186,7 +187,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     }
   }
 
-  private highest(kind: keyof Amount): number {
+  private highestUsedRatio(kind: keyof Amount): number {
     let highest = 0;
     if (dayOf(this.clock.now()) === this.day)
       for (const { known, pending } of this.usages.values()) highest = Math.max(highest, known[kind] + pending[kind]);

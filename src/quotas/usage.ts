@@ -42,7 +42,8 @@ export const readIngestUsage = (pool: Pool, day: number, organization?: string):
 };
 
 /**
- * Reads what is left of an organization's quotas; undefined if there are no limits. The last second may be missing.
+ * Reads what is left of an organization's quotas; undefined if there are no limits. The usage of the last second may
+ * not be counted yet.
  * @param today days since 1970
  */
 export const readQuotaLeft = async (

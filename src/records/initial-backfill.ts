@@ -42,7 +42,7 @@ export class InitialBackfill {
 
   private async readProgress(): Promise<string | undefined> {
     try {
-      const head = Number(await this.log.forFollowers.head());
+      const head = Number(await this.log.forSubscriptions.head());
       this.madeAt ??= (await READ_MIGRATION_TIME.run(this.pool, { migration: MIGRATION }))[0]!.madeAt;
       const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('records') ?? {};
       this.isComplete = asOf >= this.madeAt;

@@ -3,7 +3,7 @@ import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { BEGINNING, EventLog, type NewEvent } from '../../event-log/event-log.js';
-import { reportedEvent } from '../../event-log/new-event.js';
+import { newUpstreamEvent } from '../../event-log/new-event.js';
 import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
 import { databaseTime } from '../../postgres/clock.js';
@@ -104,7 +104,7 @@ export class MembershipQueue {
         return [];
       }
       for (const [hash, placement] of after) placements.set(hash, placement);
-      for (const event of events) entries.push(reportedEvent(SOURCE, event, now, one.origin));
+      for (const event of events) entries.push(newUpstreamEvent(SOURCE, event, now, one.origin));
       return [{ ...one, items }];
     });
     const last = await this.store(organization, entries);

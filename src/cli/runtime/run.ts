@@ -2,13 +2,13 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './output.js';
 import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
-import { requireDescriptors } from '../../runtime/descriptors.js';
+import { requireFileDescriptors } from '../../runtime/file-descriptors.js';
 import { logToStderr } from '../../runtime/log-line.js';
 
 /** The commands. Each is imported only when it is called. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   start: async () => {
-    requireDescriptors();
+    requireFileDescriptors();
     const { start } = await import('../start.js');
     return (program) =>
       program
@@ -29,7 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   organizations: async () => (await import('../organizations.js')).addOrganizations,
   rejected: async () => (await import('../rejected.js')).addRejected,
   demo: async () => {
-    requireDescriptors();
+    requireFileDescriptors();
     return (await import('../demo/demo.js')).addDemo;
   },
   log: async () => (await import('../log.js')).addLog,

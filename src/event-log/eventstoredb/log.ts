@@ -72,16 +72,16 @@ export class EventStoreDbLog extends EventLog {
     return events.map((event) => ({ ...event, stream }));
   }
 
-  async find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
+  async find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     const found = new Map<string, FoundEvent>();
-    const wanted = new Set(places.map(({ id }) => id));
-    const streams = new Set(places.map(({ stream }) => stream)).values();
+    const wanted = new Set(keys.map(({ id }) => id));
+    const streams = new Set(keys.map(({ stream }) => stream)).values();
     const searchNext = async (): Promise<void> => {
       for (const stream of streams)
         for (const event of await this.readEnd(stream)) if (wanted.has(event.id)) found.set(event.id, event);
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT_SEARCHES }, searchNext));
-    return places.map(({ id }) => found.get(id));
+    return keys.map(({ id }) => found.get(id));
   }
 
   async eventAt(position: bigint): Promise<RecordedEvent | undefined> {

@@ -37,13 +37,13 @@ const example = {
 };
 
 export const takedownFiled = upstreamEvent('TakedownFiled', {
-  description: 'A takedown was filed. The event has its full state.',
+  description: 'A takedown was filed. The event contains the full state of the takedown.',
   fields,
   example,
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
-  description: 'The status of a takedown changed. The event has its full state, as in `TakedownFiled`.',
+  description: 'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
   fields,
   example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });

@@ -7,14 +7,14 @@ import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
-import type { ReadingEvents } from './content-mode.js';
+import type { LazyEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
 import { warningsOf } from './warnings.js';
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {
   /** Parsed with the same `latest`; iterated once. */
-  readonly events: ReadingEvents;
+  readonly events: LazyEvents;
   /** Later times are rejected, in ms. */
   readonly latest: number;
   /** The key's organization: restricts events to its own, and to some types. Absent: unrestricted. */

@@ -4,7 +4,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClusterLayout, readState, saveState } from './cluster-layout.js';
+import { type ClusterLayout, readPlace, savePlace } from './cluster-layout.js';
 import { giveTo } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
@@ -61,10 +61,10 @@ const tryPort = (port: number): Promise<number | undefined> =>
   });
 
 const freePort = async ({ home }: ClusterLayout): Promise<number> => {
-  const known = readState(home)?.port;
+  const known = readPlace(home)?.port;
   const port = (known && (await tryPort(known))) || (await tryPort(0));
   if (port === undefined) throw new Error(`No port is free on ${LOOPBACK}`);
-  await saveState(home, { port });
+  await savePlace(home, { port });
   return port;
 };
 

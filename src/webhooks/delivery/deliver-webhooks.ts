@@ -50,7 +50,7 @@ const deliver = async (
     deliveryLog: new DeliveryLog(config.accessLog),
   };
   try {
-    ops.begin(log, watchPool, 'webhooks');
+    ops.addStores(log, watchPool, 'webhooks');
     const logId = await log.id();
     while (!stopSignal.aborted) {
       const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, writeLog);
@@ -100,6 +100,6 @@ await runWorker({
   context: 'deliveries',
   name: 'The delivery process',
   task: 'delivering',
-  port: 'DELIVERIES_OPS_PORT',
+  portSetting: 'DELIVERIES_OPS_PORT',
   work: deliver,
 });

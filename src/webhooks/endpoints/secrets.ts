@@ -7,7 +7,10 @@ import { secretText, signingKey } from '../secret.js';
 
 const RETRY_AFTER_SECONDS = 60;
 
-/** Derives the secrets of endpoints for the one response that shows them. */
+/**
+ * Derives the secrets of webhook endpoints. A secret is shown only in the response to the request that created or
+ * rotated it.
+ */
 @Injectable()
 export class Secrets {
   private readonly logger = new Logger('webhooks');
@@ -27,7 +30,7 @@ export class Secrets {
   }
 
   /** @throws Unavailable if the master key of the secret is missing */
-  show({ webhookId, generation, masterKey }: Webhook): string {
+  secretOf({ webhookId, generation, masterKey }: Webhook): string {
     return this.useKeys((keys) => {
       const key = keys.find(masterKey);
       if (key === undefined) throw new ConfigError(`WEBHOOK_MASTER_KEY_FILE has no key ${masterKey}`);

@@ -45,7 +45,7 @@ export class Egress {
   async check(url: URL): Promise<readonly string[]> {
     if (this.proxy !== undefined) return [];
     const addresses = await this.destinations.addressesOf(url);
-    const isAllowed = addresses.every((address) => this.destinations.policy.isAllowed(address));
+    const isAllowed = addresses.every((address) => this.destinations.policy.isAllowedByOperator(address));
     if (url.protocol !== 'https:' && !isAllowed) throw new AddressDenied('https is required');
     return addresses;
   }
