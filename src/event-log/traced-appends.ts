@@ -38,7 +38,7 @@ export const traceAppends = (log: EventLog): EventLog => {
   const tracer = tracing;
   if (tracer === undefined) return log;
   const [append, appendAll] = [log.append.bind(log), log.appendAll.bind(log)];
-  /** Starts a span only within another span: a process also appends on its own behalf. */
+  /** Starts a span only within another span, because a process also appends events that no traced work has caused. */
   const begin = (events: () => readonly NewEvent[]): Span | undefined =>
     tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
   log.append = (stream, expected, events) =>

@@ -8,7 +8,7 @@ import type { Readiness } from '../ops/readiness.js';
 const GRACE_MS = 500;
 /**
  * How long idle connections stay open. A client that sends a request in this time gets `connection: close` with the
- * response instead of a reset. Shorter than the time that `npm start` waits for the API to stop.
+ * response instead of a reset. This time is shorter than the time that `npm start` waits for the API to stop.
  */
 const MAX_IDLE_MS = 2_500;
 const SHUTDOWN_TIMEOUT_MS = 9_500;

@@ -90,7 +90,7 @@ export class HttpModule {
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
-      const allow = this.allowed.of(pathOf(request.url));
+      const allow = this.allowed.methodsOf(pathOf(request.url));
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
       sendError(addressLimit.takeWithoutKey(request) ?? error, request, reply);
     });

@@ -10,7 +10,10 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the traceparent of the request: of its span if this process traces it, otherwise of the caller. */
+/**
+ * Returns the traceparent of the request: that of its span if this process traces the request, otherwise the one that
+ * the caller sent.
+ */
 export const currentTraceparent = ({ span, headers }: Pick<FastifyRequest, 'span' | 'headers'>): string | undefined =>
   span?.traceparent ?? traceparentOf(headers['traceparent']);
 

@@ -18,7 +18,7 @@ const PROBE_BEHIND_MS = 500;
 const MAX_PROBE_MS = 20;
 /** Maximum delay of a batch to collect more events. */
 const MAX_GATHERING_MS = 150;
-/** If the log has newer events and none arrives for this long, the subscription is replaced. */
+/** If the log has newer events but no event arrives for this long, the subscription is replaced. */
 const STALLED_MS = 3_000;
 const MIN_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 2_000;
@@ -44,7 +44,7 @@ export class CatchUpSubscription {
   /** The position up to which every event of this service has arrived. */
   private fetched: bigint;
   private delivered: bigint;
-  /** The time that the receiver took for the last batch. */
+  /** How long the receiver took to process the last batch, in ms. */
   private tookMs = 0;
   private heardAt = performance.now();
   private isPaused = false;
@@ -115,8 +115,8 @@ export class CatchUpSubscription {
   }
 
   /**
-   * Waits for more events while the receiver is slow, because a full batch costs it little more than a small one. For a
-   * fast receiver, waiting would only make garbage collection more expensive.
+   * Waits for more events while the receiver is slow, because a full batch costs the receiver little more than a small
+   * batch. For a fast receiver, waiting would only make garbage collection more expensive.
    */
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
@@ -204,10 +204,10 @@ export class CatchUpSubscription {
     // The clock is read first, so every event acknowledged before this time is at or before the head.
     const at = await this.clock().catch(() => undefined);
     const { connections } = this.connection;
-    const asked = { at, now: performance.now(), connections };
+    const request = { at, now: performance.now(), connections };
     try {
       const end = await this.readHead();
-      this.endOfLog.observe(end, asked);
+      this.endOfLog.observe(end, request);
       if (this.isLive && this.arrived.length === 0 && end > this.fetched) await this.skipForeign(end, connections);
       this.checkProgress(end);
     } catch (error) {

@@ -34,7 +34,7 @@ export class PostgresWriter {
 
   constructor(
     private readonly pool: Pool,
-    /** After this time the outcome of an append counts as unknown. */
+    /** After this time, in ms, the outcome of an append counts as unknown. */
     private readonly timeoutMs = 4_000,
   ) {}
 

@@ -116,7 +116,7 @@ const SUCCESS_HEADERS = [
 
 const logger = new Logger('http');
 
-/** Throttled, because thousands of requests per second fail while the database is unavailable. */
+/** Log lines are throttled, because thousands of requests per second fail while the database is unavailable. */
 const warn = throttled((line) => logger.warn(line));
 
 const log = (status: number, error: unknown, request: FastifyRequest): void => {
