@@ -111,7 +111,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   execute(command: Command, origin: object = {}): Promise<Executed<State, D>> {
     const { organization } = command;
     return new Promise((resolve, reject) => {
-      if (this.queues.behind(organization).length >= this.rules.maxWaiting) {
+      if (this.queues.waitingItems(organization).length >= this.rules.maxWaiting) {
         const { name } = this.rules;
         reject(new TooManyRequests(1, `Too many changes of the ${name} of this organization are waiting; try again`));
       } else this.queues.add(organization, { command, origin, spans: tracing?.active(), resolve, reject });

@@ -72,15 +72,13 @@ export class MetricsController {
   })
   @ApiSnapshot(Timeline)
   @ApiFailure(422, TOO_MANY_COUNTS)
-  getTimeline(
-    @Organization() organization: string,
-    @Query() asked: TimelineRequest,
+  getTimeline( @Organization() organization: string, @Query() request: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     void reply.header('vary', 'X-API-KEY, Accept');
     const isCsv = preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
-    return this.answerTimeline(organization, asked, isCsv, reply, minPosition);
+    return this.answerTimeline(organization, request, isCsv, reply, minPosition);
   }
 
   /** A separate operation, because generated clients support only one response type per operation. */
@@ -93,13 +91,11 @@ export class MetricsController {
   })
   @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE })
   @ApiFailure(422, TOO_MANY_COUNTS)
-  getTimelineTable(
-    @Organization() organization: string,
-    @Query() asked: TimelineRequest,
+  getTimelineTable( @Organization() organization: string, @Query() request: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    return this.answerTimeline(organization, asked, true, reply, minPosition);
+    return this.answerTimeline(organization, request, true, reply, minPosition);
   }
 
   @Get('metrics/comparison')

@@ -12,7 +12,7 @@ export interface ProjectionLag {
   readonly unit: 'events' | 'bytes';
   /** Every event acknowledged longer ago than this has been applied or parked. */
   readonly lagSeconds: number;
-  /** Number of events that it could not apply and that wait for an operator. */
+  /** Number of events that the projection could not apply and that wait for an operator. */
   readonly parked: number;
 }
 

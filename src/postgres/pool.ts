@@ -7,7 +7,10 @@ import { inTransaction } from './transaction.js';
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** Parses an int8 as a number. The values of this service all fit; a larger one throws instead of being rounded. */
+/**
+ * Parses an int8 as a number. The values of this service all fit; a larger value causes an error instead of being
+ * rounded.
+ */
 const safeInteger = (text: string): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`PostgreSQL sent ${text}, which a number cannot hold exactly`);
@@ -80,7 +83,8 @@ const openPool = (
   Object.assign(pool, { query: queryInTransaction });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', onConnectionLost);
-  // The same applies to a connection in use that is lost between two statements. The next statement reports the error.
+  // Without a listener, the loss of a connection in use between two statements would also end the process. The next
+  // statement reports the error.
   pool.on('connect', (client) => client.on('error', () => {}));
   return traceStatements(pool);
 };

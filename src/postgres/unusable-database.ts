@@ -22,7 +22,10 @@ const adviceFor = (code: unknown, message: string): string | undefined => {
   return undefined;
 };
 
-/** Converts a database error at the start of a process: a `ConfigError` if only the operator can fix it, otherwise itself. */
+/**
+ * Converts a database error at the start of a process: returns a `ConfigError` if only the operator can fix the cause,
+ * otherwise the error itself.
+ */
 export const asConfigError = (error: unknown): unknown => {
   if (!isNativeError(error)) return error;
   const advice = adviceFor((error as { code?: unknown }).code, error.message);

@@ -20,13 +20,13 @@ export interface Amount {
 interface Usage {
   /** The total of all instances, as of the last flush. */
   known: Amount;
-  /** Charged by this instance since the last flush. A refund may make it negative. */
+  /** The amount charged by this instance since the last flush. A refund may make the amount negative. */
   pending: Amount;
   /** Settles once `known` has been read, or the read has failed. */
   readonly read: Promise<void>;
 }
 
-/** How long a charge may be unknown to other instances. A crash loses the charges of this interval. */
+/** The interval between flushes. Until the next flush, other instances do not know a charge, and a crash loses it. */
 const FLUSH_INTERVAL_MS = 1_000;
 /** How long the first request of a day waits for the total of all instances. */
 const READ_TIMEOUT_MS = 300;

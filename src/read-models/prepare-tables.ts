@@ -29,7 +29,8 @@ const awaitTables = async (pool: Pool, writeLog: WriteLog, stop?: AbortSignal): 
 };
 
 /**
- * Migrates the tables to this version, or waits until another process has. Retries while the database is unavailable.
+ * Migrates the tables to this version, or waits until another process has migrated them. Retries while the database is
+ * unavailable.
  * @param stop aborts the waiting, and leaves the tables unchanged
  * @throws ConfigError if the database or its tables cannot be used by this version
  */

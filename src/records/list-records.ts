@@ -25,7 +25,7 @@ export class ListRecords extends Query<AsOf<Page>> {
     readonly limit: number,
     /** The `nextCursor` of the previous page. */
     readonly cursor: string | undefined,
-    /** The response must include the log up to this position. */
+    /** The response must reflect all events up to this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
@@ -40,20 +40,20 @@ interface ReadPage {
   readonly asOf: number;
   /** The position of the log that the rows include. */
   readonly position: number;
-  /** That position when the first page was read. */
+  /** The value of `position` when the first page was read. */
   readonly upTo: number;
 }
 
 /**
- * The content of a cursor: the last instant of the range and the position of the log when the first page was read, and
- * the negated instant and the id of the last key. Instants in ms.
+ * The content of a cursor: the last instant of the range and the position of the log when the first page was read, then
+ * the negated instant and the id of the last key. Instants are in ms.
  */
 type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string];
 const CURSOR_SHAPE: CursorPosition = [0, 0, 0, ''];
 
 const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
 
-/** Reads a page, which ends at its limit of rows, of bytes, or of examined keys. */
+/** Reads a page. The page ends when it reaches the limit of rows, of bytes or of examined keys. */
 export const readPage = async (
   selection: Selection,
   page: PageRequest,

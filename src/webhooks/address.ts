@@ -5,7 +5,7 @@ import { MAX_URL } from '../events/types/webhooks.js';
 import { readUrl } from '../runtime/read-url.js';
 
 const HTTPS_PORT = 443;
-/** Lower ports belong to other services. */
+/** The lowest port that needs no privileges. Lower ports belong to other services. */
 const FIRST_UNPRIVILEGED_PORT = 1_024;
 
 /** The `port` of a `URL` is empty if it is the default port of the scheme. */

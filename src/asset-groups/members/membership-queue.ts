@@ -80,7 +80,7 @@ export class MembershipQueue {
   execute(request: MembershipRequest, origin: Origin = {}): Promise<AtPosition<readonly MembershipItem[]>> {
     return new Promise((resolve, reject) => {
       const one: Waiting = { request, origin, since: performance.now(), resolve, reject };
-      const waiting = contentsOf(this.queues.behind(request.organization));
+      const waiting = contentsOf(this.queues.waitingItems(request.organization));
       if (waiting + request.contents.length > MAX_WAITING) reject(tooMany());
       else this.queues.add(request.organization, one);
     });

@@ -1,13 +1,12 @@
 const MAX_RECORDS = 64;
 /**
  * How long the responses of a node are not trusted after a new connection or a pause. A node that was frozen during an
- * election still behaves as the leader until it learns the result, which took up to 3 s when measured. The first node of the
- * process is trusted at once.
+ * election still behaves as the leader until it learns the result, which took up to 3 s. The first node of the process
+ * is trusted at once.
  */
 const PROBATION_MS = 5_000;
 /**
- * A leader that responds within this time has not been replaced: the shortest freeze that led to an election took 3.7
- * s.
+ * A leader that responds within this time has not been replaced: freezes that led to an election took 3.7 s or more.
  */
 const MAX_PAUSE_MS = 2_000;
 

@@ -88,12 +88,12 @@ const readBase64 = (text: unknown, issues: string[]): unknown => {
 };
 
 /**
- * Parses one event's attributes strictly: a missing id or time is not generated, because it would differ with each
- * retry. Attributes that this service does not use are ignored.
+ * Parses one event's attributes strictly: a missing id or time is not generated, because a generated value would differ
+ * with each retry. Attributes that this service does not use are ignored.
  * @param value the event in its JSON form
  * @param latestTimeMs the latest time that an event may have, in ms; an event with a later time has an issue
- * @param suspicious whether the source text has escapes that may be U+0000 or a lone surrogate; only then is `data`
- *   searched for them
+ * @param suspicious whether the source text has escapes that may be U+0000 or a lone surrogate; `data` is searched for
+ *   these characters only then
  */
 export const readCloudEvent = (value: unknown, latestTimeMs: number, suspicious: boolean): CloudEvent => {
   const issues: string[] = [];

@@ -13,11 +13,14 @@ import { warningsOf } from './warnings.js';
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {
-  /** Parsed with the same `latest`; iterated once. */
+  /** The events, parsed with the same `latest`. They are iterated once. */
   readonly events: LazyEvents;
-  /** Later times are rejected, in ms. */
+  /** The latest time that an event may have, in ms. */
   readonly latest: number;
-  /** The key's organization: restricts events to its own, and to some types. Absent: unrestricted. */
+  /**
+   * The organization of the key, which may send only some types of events, and only events of this organization.
+   * Undefined: the key may send all events of upstream.
+   */
   readonly organization: string | undefined;
   readonly origin: Origin;
 }

@@ -51,7 +51,10 @@ const lastOf = (appended: readonly AppendedEvent[]): bigint | undefined =>
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
-  /** Ids of events whose request was rejected after they were stored. A retry of the request skips them in backpressure. */
+  /**
+   * Ids of events that were stored before their request was rejected. If the request is retried, backpressure does not
+   * count these events again.
+   */
   private readonly partlyStored = new LRUCache<string, true>({ max: MAX_PARTLY_STORED });
 
   constructor(

@@ -74,7 +74,7 @@ const statistics = (name: string, owned: string, dated: string) => {
   );
 };
 
-// $2 is '' here; it is used only because PostgreSQL must infer its type.
+// $2 is '' here. The condition uses $2 only because PostgreSQL must infer the type of the parameter.
 export const OF_ORGANIZATION = statistics('takedown-statistics', `organization = $1 and $2 = ''`, 'created_at');
 export const OF_BRAND = statistics(
   'takedown-statistics-of-brand',

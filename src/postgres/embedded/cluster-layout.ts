@@ -21,7 +21,8 @@ export interface ClusterLayout {
   readonly home: string;
   /** The directory of the cluster. The server's user can enter its parent. */
   readonly cluster: string;
-  /** The user that the server runs as; undefined if that is the current user. */ readonly owner: Owner | undefined;
+  /** The user that the server runs as; undefined if that is the current user. */
+  readonly owner: Owner | undefined;
   /** The other user who needs search permission on the data directory. */
   readonly serverUser: Owner | undefined;
   /** The superuser's password, for manual maintenance. */

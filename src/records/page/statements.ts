@@ -9,20 +9,20 @@ import { branchesOf, StatementBuilder, keysOf, type PageRequest, rowFiltersOf } 
 const MAX_PAGE_BYTES = 1024 * 1024;
 /** Maximum number of keys that a page examines if a filter excludes some of them. */
 const MAX_EXAMINED = 20_000;
-/** Statements with more branches are not prepared, because each connection would keep their plans. */
+/** Statements with more branches are not prepared, because each connection would keep the plans of these statements. */
 const MAX_PREPARED_BRANCHES = 12;
 
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
   /**
-   * The last examined key, from which the next page continues. Null: it continues from the last row, or no page
-   * follows.
+   * The last examined key, from which the next page continues. Null: the next page continues from the last row, or no
+   * page follows.
    */
   readonly lastExamined: readonly [newest: number, id: string] | null;
 }
 
-/** A row of a page. If nothing was found, there is one row with the id null. */
+/** A row of a page. If no record was found, there is one row with the id null. */
 export type ListedRow = Moment &
   (
     | { readonly id: null }

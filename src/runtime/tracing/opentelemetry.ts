@@ -117,8 +117,8 @@ class OpenTelemetry implements Tracing {
     const from = parent ?? first?.traceparent;
     const cause = from === undefined ? undefined : contextOf(from);
     const context = cause === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, cause);
-    // The sampler is asked here, although the SDK would ask it too, because what else the SDK does for a span that is
-    // not recorded costs each request several percent of CPU.
+    // The sampler is called here, although the SDK would call it too. Otherwise, what the SDK does in addition for a
+    // span that is not recorded would cost each request several percent of CPU.
     const traceId = cause?.traceId ?? this.ids.generateTraceId();
     const { decision } = this.sampler.shouldSample(context, traceId, name, KINDS[kind], {}, []);
     if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return undefined;
@@ -153,7 +153,7 @@ class OpenTelemetry implements Tracing {
   }
 }
 
-/** Logs at most one warning per minute and drops the others. */
+/** Logs at most one warning per minute and drops all other warnings. */
 const rateLimited = (writeLog: WriteLog): ((message: string) => void) => {
   let nextAt = 0;
   return (message) => {

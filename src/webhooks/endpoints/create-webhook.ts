@@ -12,7 +12,7 @@ import type { WebhookDto } from '../webhooks.dto.js';
 
 export interface CreatedWebhook {
   readonly webhook: WebhookDto;
-  /** Absent if this repeats the first response to the same `Idempotency-Key`. */
+  /** Absent if this result repeats the first response to the same `Idempotency-Key`. */
   readonly secret: string | undefined;
 }
 

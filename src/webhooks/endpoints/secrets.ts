@@ -22,14 +22,14 @@ export class Secrets {
   }
 
   /**
-   * The id of the master key for new secrets.
+   * Returns the id of the master key for new secrets.
    * @throws Unavailable if this installation has no master key
    */
   newestKey(): string {
     return this.useKeys((keys) => keys.newest().id);
   }
 
-  /** @throws Unavailable if the master key of the secret is missing */
+  /** Returns the current secret of an endpoint. @throws Unavailable if the master key of the secret is missing */
   secretOf({ webhookId, generation, masterKey }: Webhook): string {
     return this.useKeys((keys) => {
       const key = keys.find(masterKey);

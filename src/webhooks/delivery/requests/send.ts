@@ -8,7 +8,7 @@ const RESPONSE_TIMEOUT_MS = 15_000;
 /** How much of a response body is read. */
 const MAX_RESPONSE_BYTES = 4_096;
 const MAX_HEADER_BYTES = 16_384;
-/** How long an idle connection stays open. Few receivers close idle connections sooner. */
+/** How long an idle connection stays open. Few receivers close idle connections earlier. */
 const KEEP_ALIVE_MS = 2_000;
 
 const LIMITS = { pipelining: 1, maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 0, bodyTimeout: 0 } as const;
@@ -39,7 +39,8 @@ export class Egress {
   }
 
   /**
-   * Resolves the addresses that may be connected to; empty with a proxy, which resolves and checks names itself.
+   * Resolves the addresses that may be connected to; returns no addresses if there is a proxy, because the proxy
+   * resolves and checks names itself.
    * @throws AddressDenied if an address is not allowed, or for `http` to an address that the operator has not allowed
    */
   async check(url: URL): Promise<readonly string[]> {
@@ -154,7 +155,7 @@ export class Connection {
   }
 }
 
-/** Reads the beginning of a body. The rest is not read, which closes the connection. */
+/** Reads the beginning of a body. If there is more, the rest is not read, and the connection is closed. */
 const firstBytes = async (content: AsyncIterable<Buffer>): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;
