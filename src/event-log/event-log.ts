@@ -1,6 +1,6 @@
 /**
  * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
- * `eventstoredb`. Both pass `test/event-log/event-log.contract.ts`.
+ * `eventstoredb`. Both adapters pass `test/event-log/event-log.contract.ts`.
  */
 
 /** An event to store. An event that is stored twice under the same id counts once. */
@@ -103,9 +103,9 @@ export abstract class EventLog {
   abstract readonly positionUnit: 'events' | 'bytes';
 
   /**
-   * Appends events to one stream: either all of them are stored, or none. The events are durable once the promise
-   * resolves. A repeated call with the same events and the same expected revision stores nothing and returns the first
-   * result again; PostgreSQL ignores the expected revision if all of the events are stored already.
+   * Appends events to one stream: either all events are stored, or no event is stored. The events are durable once the
+   * promise resolves. A repeated call with the same events and the same expected revision stores nothing and returns
+   * the first result again; PostgreSQL ignores the expected revision if all of the events are stored already.
    * @throws WrongExpectedRevision if the stream is at another revision and not all events are stored already; on
    *   EventStoreDB also with `any`, if the store recognises the first event but not all events
    */

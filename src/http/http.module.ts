@@ -36,8 +36,8 @@ import { pathOf } from './request-line.js';
 const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 
 /**
- * Registers the hooks that every route shares. They are hooks of Fastify, because Nest's guards run after the body has been
- * read. The order of the checks: unknown path or method, URL length, key, rate limit, scope, body.
+ * Registers the hooks that every route shares. These hooks are hooks of Fastify, because Nest's guards run after the
+ * body has been read. The order of the checks: unknown path or method, URL length, key, rate limit, scope, body.
  */
 @Module({
   imports: [ConsistencyModule, EventLogModule, ReadModelsModule, OpsModule],

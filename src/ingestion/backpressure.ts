@@ -51,10 +51,10 @@ interface UncountedAppend {
 }
 
 /**
- * Backpressure: prevents the backfill of one organization from delaying the events of the others. The log stores events
- * faster than the projector counts them, and the projector counts them in order. If the backlog exceeds its limit,
- * requests of the organizations with the largest backlogs are held until the backlog shrinks, or rejected with 429. The
- * backlog is measured in facts, because one event may count as up to fifty facts.
+ * Backpressure: prevents the backfill of one organization from delaying the events of other organizations. The log
+ * stores events faster than the projector counts them, and the projector counts them in order. If the backlog exceeds
+ * its limit, requests of the organizations with the largest backlogs are held until the backlog shrinks, or rejected
+ * with 429. The backlog is measured in facts, because one event may count as up to fifty facts.
  */
 @Injectable()
 export class IngestBackpressure {
@@ -98,9 +98,9 @@ export class IngestBackpressure {
           const before = this.clock.now();
           await this.clock.sleep(POLL_INTERVAL_MS);
           const next = await this.holdReasonFor(facts);
-          const held = this.clock.now() - before;
-          budget.total -= held;
-          if (holdReason === 'counting') budget.counting -= held;
+          const heldMs = this.clock.now() - before;
+          budget.total -= heldMs;
+          if (holdReason === 'counting') budget.counting -= heldMs;
           holdReason = next;
         }
       } finally {

@@ -2,7 +2,7 @@
 const STUCK_AFTER_MS = 10_000;
 
 /**
- * A lane is a part of the background work that one process at a time does, while it holds the lease of the lane.
+ * A lane is a part of the background work that one process does at a time. That process holds the lease of the lane.
  * Records for each lane whether this process works in it or stands by, and when its loop last sent a heartbeat.
  */
 export class Lanes {

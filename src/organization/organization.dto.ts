@@ -67,7 +67,7 @@ export class OrganizationResponse {
 export class OwnBrandDto {
   /** The value for `brandSlug`. @example 'acme-wallet' */
   slug!: string;
-  /** The display name. Absent if the brand has none. @example 'Acme Wallet' */
+  /** The display name. Absent if the brand has no display name. @example 'Acme Wallet' */
   name?: string;
   /** Whether metrics are available for the brand, which requires the flag `brands-metrics`. @example true */
   metricsAvailable!: boolean;

@@ -13,8 +13,8 @@ export const databaseTime = async (pool: Pick<Pool, 'query'>): Promise<number> =
   (await READ_CLOCK.run(pool, {}, QUERY_TIMEOUT_MS))[0]!.now;
 
 /**
- * The database's clock without a query for each reading. Its offset from the monotonic clock of this process is measured
- * at the start and every 10 s, so that changes to the clock of this machine have no effect.
+ * The database's clock without a query for each reading. The offset of the database's clock from the monotonic clock of
+ * this process is measured at the start and every 10 s, so that changes to the clock of this machine have no effect.
  */
 export class DatabaseClock {
   private readonly stop = new AbortController();

@@ -7,7 +7,10 @@ import { inTransaction, kyselyOver } from './transaction.js';
 
 /** A numbered migration of a schema. Processes of earlier versions ignore it, unless it names a minimal version. */
 export interface NumberedMigration extends Migration {
-  /** Set if the migration removes or changes something that earlier versions use: the oldest version that still works. */
+  /**
+   * The oldest version that still works after the migration. Set if the migration removes or changes something that
+   * earlier versions use.
+   */
   readonly minimalVersion?: {
     /** The migration that added the replacement. A process that does not know this migration must not start. */
     readonly knows: string;
@@ -43,7 +46,7 @@ const POLL_INTERVAL_MS = 100;
 const REPORT_AFTER_MS = 2_000;
 /** How long a migration may wait for the lock of a table. Later statements on the table wait behind it. */
 const TABLE_LOCK_TIMEOUT_MS = 4_000;
-/** The longest timer of Node. It stands for "no timeout", because `pg` replaces 0 by the timeout of the pool. */
+/** The longest timer of Node, used instead of no timeout, because `pg` replaces 0 by the timeout of the pool. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const createRecords = async (db: Kysely<Records>, schema: string): Promise<void> => {

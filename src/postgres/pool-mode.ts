@@ -33,8 +33,8 @@ const compareClients = async (clients: readonly PoolClient[]): Promise<PoolMode>
       seen[whose].add(row.pid);
     }
   // In session mode each client has exactly one server connection, and the two connections differ.
-  const all = new Set(seen.flatMap((pids) => [...pids]));
-  return seen.every(({ size }) => size === 1) && all.size === seen.length ? 'session' : 'transaction';
+  const processes = new Set(seen.flatMap((pids) => [...pids]));
+  return seen.every(({ size }) => size === 1) && processes.size === seen.length ? 'session' : 'transaction';
 };
 
 const detectMode = async (connectionString: string): Promise<PoolMode> => {

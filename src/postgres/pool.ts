@@ -22,7 +22,7 @@ const types = new TypeOverrides();
 types.setTypeParser(INT8, safeInteger);
 types.setTypeParser(NUMERIC, safeInteger);
 
-/** Timeouts in ms. They are short, because every request must be answered within 5 s. */
+/** Timeouts in ms. The timeouts are short, because every request must be answered within 5 s. */
 const LIMITS = {
   connectionTimeoutMillis: 2_000,
   query_timeout: 4_500,
@@ -63,8 +63,8 @@ const openPool = (
     if (mode === 'transaction') setInEachTransaction(pool, allSettings);
     const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : allSettings));
     if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
-    const shown = `${client.host}:${client.port}`;
-    throw Object.assign(new Error(`${shown} does not accept writes: it is a standby, or read-only`), { code: '25006' });
+    const address = `${client.host}:${client.port}`;
+    throw Object.assign(new Error(`${address} does not accept writes: it is a standby, or read-only`), { code: '25006' });
   };
   const pool: Pool = new Pool({
     connectionString,

@@ -3,7 +3,7 @@ import { escapeLiteral, type Pool } from 'pg';
 /** Parameters of PostgreSQL, by name. */
 export type Settings = Readonly<Record<string, string>>;
 
-/** The settings of pools behind a pooler in transaction mode. Each transaction has to set them again. */
+/** The settings of pools behind a pooler in transaction mode. Each transaction has to apply these settings again. */
 const perTransaction = new WeakMap<Pool, Settings>();
 
 export const setInEachTransaction = (pool: Pool, settings: Settings): void => void perTransaction.set(pool, settings);

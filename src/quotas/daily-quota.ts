@@ -174,9 +174,9 @@ export class DailyQuota implements BeforeApplicationShutdown {
   /** Adds the pending amounts to the shared table. Calls must not overlap, or amounts would be added twice. */
   private async flush(): Promise<void> {
     const [day, usages] = [this.day, this.usages];
-    const sent = [...usages].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
-    if (sent.length === 0) return;
-    const amounts = new Map(sent.map(([organization, { pending }]) => [organization, pending]));
+    const changed = [...usages].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
+    if (changed.length === 0) return;
+    const amounts = new Map(changed.map(([organization, { pending }]) => [organization, pending]));
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
     // If the statement fails, the amounts stay pending. If only its response is lost, the amounts count twice, which is
     // acceptable for a quota.

@@ -35,7 +35,7 @@ export class ListRecords extends Query<AsOf<Page>> {
 /** A page as it was read, with its last key if there are more pages. */
 interface ReadPage {
   readonly rows: readonly (ItemRow & { readonly newest: number })[];
-  readonly end: readonly [newest: number, id: string] | undefined;
+  readonly endKey: readonly [newest: number, id: string] | undefined;
   /** ms */
   readonly asOf: number;
   /** The position of the log that the rows include. */
@@ -69,8 +69,8 @@ export const readPage = async (
   const { asOf, upTo } = listed[0]!;
   const moment = { ...momentOf({ asOf, position: upTo }), upTo: page.upTo ?? upTo ?? 0 };
   const last = rows.at(-1);
-  const end = last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
-  return { rows, end, ...moment };
+  const endKey = last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
+  return { rows, endKey, ...moment };
 };
 
 @QueryHandler(ListRecords)
@@ -98,8 +98,8 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       const selection = { ...requested, range };
       const [, knownUpTo, ...after] = cursorPosition ?? ([range.to, null, -range.to, ''] as const);
       const page = { after, upTo: knownUpTo, limit };
-      const { rows, end, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
-      const nextCursor = end && cursors.write(requested, [range.to, upTo, ...end]);
+      const { rows, endKey, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
+      const nextCursor = endKey && cursors.write(requested, [range.to, upTo, ...endKey]);
       return { result: { rows, nextCursor }, asOf, position };
     };
     return this.queries.run(organization, key, read, minPosition);

@@ -41,17 +41,17 @@ export const masterKeyFile = ({ webhookMasterKeyFile, databaseUrl, dataDir }: Co
  * as it exists. If two processes start at the same time, one process creates the file, and both use that file.
  */
 const createMasterKeyFile = (path: string): void => {
-  const part = `${path}.${randomBytes(6).toString('hex')}`;
-  const file = openSync(part, 'wx', 0o600);
+  const partialFile = `${path}.${randomBytes(6).toString('hex')}`;
+  const file = openSync(partialFile, 'wx', 0o600);
   try {
     writeSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
     fsyncSync(file);
-    linkSync(part, path);
+    linkSync(partialFile, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     closeSync(file);
-    unlinkSync(part);
+    unlinkSync(partialFile);
   }
 };
 

@@ -6,9 +6,7 @@ const MAX_SILENCE_MS = 5_000;
 /** A connection without any response for this long while calls are pending is dropped. */
 const DEAD_AFTER_MS = 3_000;
 const WATCH_MS = 25;
-/**
- * While fewer calls than this are pending, each of them may be retried, because so few calls do not burden the store.
- */
+/** While fewer calls than this are pending, each call may be retried, because so few calls do not burden the store. */
 const FEW_CALLS = 32;
 
 export type Kind = 'append' | 'read';

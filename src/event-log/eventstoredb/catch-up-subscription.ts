@@ -34,9 +34,9 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
  * Delivers the log to one receiver. If the subscription breaks, with or without an error, it continues after the last
  * received event, so batches have no gaps and no repetitions.
  *
- * The server skips events of other applications and reports its position after every 2,048 skipped events. It does not
- * report fewer skipped events before the head, so a read checks whether this service has an event between the last
- * known position and the head.
+ * The server skips events of other applications and reports its position after every 2,048 skipped events. The server
+ * does not report fewer skipped events before the head, so a read checks whether this service has an event between the
+ * last known position and the head.
  */
 export class CatchUpSubscription {
   private subscription: Subscription | undefined;
@@ -121,9 +121,9 @@ export class CatchUpSubscription {
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
     while (this.arrived.length < PAGE && this.fetched < this.endOfLog.last && !this.signal.aborted) {
-      const left = until - performance.now();
-      if (left <= 0) return;
-      await this.wakeOr(left);
+      const leftMs = until - performance.now();
+      if (leftMs <= 0) return;
+      await this.wakeOr(leftMs);
     }
   }
 
@@ -174,9 +174,9 @@ export class CatchUpSubscription {
     // After a failover, a node may send events again that are at or before the requested position.
     const isNew = event.position > this.fetched;
     this.advance(event.position);
-    const ours = isNew ? this.streams.pick(event) : undefined;
-    if (ours === undefined) return;
-    this.arrived.push(ours);
+    const ownEvent = isNew ? this.streams.pick(event) : undefined;
+    if (ownEvent === undefined) return;
+    this.arrived.push(ownEvent);
     if (this.arrived.length >= PAGE && !this.isPaused) {
       this.isPaused = true;
       this.subscription?.pause();

@@ -116,7 +116,7 @@ interface Channel {
   close(): void;
 }
 
-/** The client of one store. Its calls have no timeout and reject with the errors of the client package. */
+/** The client of one store. The calls have no timeout and reject with the errors of the client package. */
 export class StoreClient {
   private readonly client: EventStoreDBClient;
   private readonly channels: Channel[] = [];

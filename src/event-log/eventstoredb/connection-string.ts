@@ -58,9 +58,9 @@ export const connectBy = <Client>(url: string, connect: (url: string) => Client)
     if (error instanceof ConfigError) throw error;
     const { message } = error as Error;
     // The part of the string that the client quotes may contain the password.
-    const place = /at position \d+, expected .*$/s.exec(message)?.[0];
+    const expectation = /at position \d+, expected .*$/s.exec(message)?.[0];
     throw new ConfigError(
-      `EVENTSTORE_URL cannot be used: ${place ? `something else ${place}` : message} (esdb://[USER:PASSWORD@]HOST:PORT[?tls=false])`,
+      `EVENTSTORE_URL cannot be used: ${expectation ? `something else ${expectation}` : message} (esdb://[USER:PASSWORD@]HOST:PORT[?tls=false])`,
     );
   } finally {
     console.warn = warn;

@@ -96,7 +96,8 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
 
 /**
  * Returns whether an unhandled rejection comes from the client. The client does not await some promises, because it
- * settles the pending calls in another way. It may also receive responses to calls that it has already given up.
+ * settles the pending calls in another way. The client may also receive responses to calls that it has already given
+ * up.
  */
 const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;

@@ -95,8 +95,8 @@ export class EventStoreDbLog extends EventLog {
       const wanted = limit - events.length;
       const page = await this.connection.readAll(from, this.streams.prefixes, wanted);
       for (const event of page) {
-        const ours = this.streams.pick(event);
-        if (ours !== undefined) events.push(ours);
+        const ownEvent = this.streams.pick(event);
+        if (ownEvent !== undefined) events.push(ownEvent);
       }
       // The server also returns streams of other applications whose names have the same prefixes.
       if (events.length === limit || page.length < wanted) return events;

@@ -1,7 +1,8 @@
 import { sql, type Kysely, type Migration } from 'kysely';
 
 /**
- * The schema of the log. It is separate from the schema of the read models, which may be dropped.
+ * The schema of the log. This schema is separate from that of the read models, because an operator may drop the read
+ * models.
  *
  * `log.append` takes the lock first, so each of its later statements sees every event that was committed under the
  * lock. Therefore the order of positions is the order of commits, and a reader that asks for "position > last" misses

@@ -9,7 +9,7 @@ export const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
  */
 export const schemaPath = (name: string): string => `/schemas/${name}.json`;
 
-/** Schemas with a name, so that generated clients have one type for each of them. */
+/** Schemas with a name, so that generated clients have one type for each schema. */
 export const SHARED_SCHEMAS: Readonly<Record<NonNullable<Field['shared']>, JsonSchema>> = {
   Asset: { title: 'Asset', ...ASSET_SCHEMA },
   BrandReview: { title: 'BrandReview', ...REVIEW_SCHEMA },

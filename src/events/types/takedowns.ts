@@ -11,7 +11,7 @@ const STATUSES = [
   'RETRACTED',
 ] as const;
 
-/** The full state of a takedown. Both event types are counted in the same way. */
+/** The full state of a takedown. `TakedownFiled` and `TakedownStatusChanged` are counted in the same way. */
 const fields = {
   organization: slug('The organization that filed the takedown.'),
   takedownId: id('Identifies the takedown within the organization.'),

@@ -31,7 +31,10 @@ const page = (folder: string): string => `<!doctype html>
 </html>
 `;
 
-/** A separate file, because the page may have no inline script. Its URLs also work if a proxy adds a path prefix. */
+/**
+ * A separate file, because the page may have no inline script. The URLs in the script also work if a proxy adds a path
+ * prefix.
+ */
 const START = `SwaggerUIBundle({
   url: new URL('../openapi.json', document.currentScript.src).href,
   dom_id: '#swagger-ui',

@@ -13,7 +13,7 @@ import { warningsOf } from './warnings.js';
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {
-  /** The events, parsed with the same `latest`. They are iterated once. */
+  /** The events, parsed with the same `latest`. `decide` iterates them once. */
   readonly events: LazyEvents;
   /** The latest time that an event may have, in ms. */
   readonly latest: number;
@@ -63,11 +63,11 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
   const groups = new RejectionGroups();
   const repeated: string[] = [];
   let index = -1;
-  for (const sent of events) {
+  for (const sentEvent of events) {
     yield;
-    if (sent === undefined) continue;
+    if (sentEvent === undefined) continue;
     index += 1;
-    const { id, source, type, time, data, issues } = sent;
+    const { id, source, type, time, data, issues } = sentEvent;
     const describe = (messages: readonly string[]): Rejection => ({
       index,
       id: id && truncate(id, MAX_ID_LENGTH),
@@ -75,7 +75,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     });
     const reject = (reason: RejectReason, messages: readonly string[]): void => {
       rejected.push(describe(messages));
-      groups.add(reason, isUpstreamType(type) ? type : 'other', sent, messages);
+      groups.add(reason, isUpstreamType(type) ? type : 'other', sentEvent, messages);
     };
     if (!isUpstreamType(type)) {
       if (type === '') reject('attributes', issues);
@@ -103,7 +103,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     }
     seen.add(eventId);
     // Link the stored event to the trace of the request, or else to the trace in which the event was produced.
-    const traceparent = origin.traceparent ?? sent.traceparent;
+    const traceparent = origin.traceparent ?? sentEvent.traceparent;
     const metadata = {
       source,
       id,

@@ -20,7 +20,7 @@ export interface RecordedEvents {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly Rejection[];
-  /** Warnings about accepted events and duplicates; absent if there are none. */
+  /** Warnings about accepted events and duplicates; absent if there are no warnings. */
   readonly warnings?: readonly Rejection[];
 }
 

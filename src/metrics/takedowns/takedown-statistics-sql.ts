@@ -17,9 +17,9 @@ const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
   position: nullable('bigint'),
-  /** Filed and completed takedowns; null if there are none. */
+  /** Filed and completed takedowns; null if there are no such takedowns. */
   measures: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
-  /** Canceled and retracted takedowns; null if there are none. */
+  /** Canceled and retracted takedowns; null if there are no such takedowns. */
   withdrawn: nullable(json<readonly (readonly [outcome: number, n: number])[]>()),
   /** Durations by type; the type is null for all types together. */
   times: json<readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY>(),

@@ -23,8 +23,8 @@ export class TimeToTakedown extends TakedownTimes {
 
 /**
  * Takedowns are counted as in the metrics: deleted takedowns are excluded, and each takedown counts in its current
- * state. The takedowns of an organization are dated by creation, and those of a brand by last change. Durations are
- * dated by completion, so that they cover the takedowns that were completed in the window.
+ * state. The takedowns of an organization are dated by creation, and the takedowns of a brand by last change. Durations
+ * are dated by completion, so that they cover the takedowns that were completed in the window.
  */
 export class TakedownStatistics {
   /** Takedowns filed in the window, or, for a brand, last changed in the window. The sum of the next four fields. @example 112 */

@@ -67,9 +67,9 @@ const createEnterableDirectory = async (hash: string): Promise<string> => {
  */
 export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout> => {
   const home = join(dataDir, 'postgres');
-  const made: string[] = [];
+  const createdDirectories: string[] = [];
   try {
-    for (const directory of [dataDir, home]) if (await mkdir(directory, { recursive: true })) made.push(directory);
+    for (const directory of [dataDir, home]) if (await mkdir(directory, { recursive: true })) createdDirectories.push(directory);
     await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new Error(
@@ -82,7 +82,7 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
   // Restrict new directories before anything is written in them: other users get no access, except that the server's
   // user may enter. `closeDataDir` removes that permission if the cluster is elsewhere.
-  for (const directory of made) await closeDirectory(directory, owner);
+  for (const directory of createdDirectories) await closeDirectory(directory, owner);
   if (known === undefined) {
     const hash = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16);
     known = canEnter(owner, home) ? 'cluster' : join(await createEnterableDirectory(hash), 'cluster');

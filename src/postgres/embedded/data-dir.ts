@@ -5,7 +5,7 @@ import type { Owner } from './os-user.js';
 /** The names that the service uses in `DATA_DIR`, and the folder that a file system has at its root. */
 const OWN_NAMES: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
 
-/** @param serverUser the only other user who gets search permission; undefined if there is none */
+/** @param serverUser the only other user who gets search permission; undefined if no other user gets it */
 export const closeDirectory = async (directory: string, serverUser: Owner | undefined): Promise<void> => {
   const { mode, uid, gid } = await stat(directory);
   if (serverUser && gid !== serverUser.gid) await chown(directory, uid, serverUser.gid);

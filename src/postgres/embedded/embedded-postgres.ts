@@ -15,7 +15,7 @@ import { BEGIN_USE, END_USE, LOCK_EXCLUSIVELY } from './statements.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
-  /** The URL contains the password and must never be logged. It stays valid when the embedded server restarts. */
+  /** The URL contains the password and must never be logged. The URL stays valid when the embedded server restarts. */
   readonly url: string;
   /** Called when this process no longer uses the database. The last process that uses the embedded server stops it. */
   release(): Promise<void>;
@@ -71,9 +71,9 @@ const isLastUse = async ({ client }: Use): Promise<boolean> => {
 };
 
 /**
- * Returns the configured database. If none is configured, uses the embedded PostgreSQL in the data directory: creates
- * it if needed, starts it, or connects to the running one. If the server exits while it is used, it is started again;
- * the last process that uses it stops it.
+ * Returns the configured database. If no database is configured, uses the embedded PostgreSQL in the data directory:
+ * creates the cluster if needed, and starts the server or connects to the running server. If the server exits while it
+ * is used, it is started again. The last process that uses the server stops it.
  * @param log called with messages for the operator, such as how long the start has been waiting for PostgreSQL
  * @throws Error with the path and the last lines of the server's log if the server does not start
  * @throws ConfigError if the path of the binaries prevents the creation of a database

@@ -9,7 +9,10 @@ import { findBinaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
 import { listenSettings, type Postmaster, type Transport } from './endpoint.js';
 
-/** For a machine with two cores. Acknowledged events must be on disk, so no setting may weaken durability. */
+/**
+ * The settings of the server, for a machine with two cores. Acknowledged events must be on disk, so no setting may
+ * weaken durability.
+ */
 const SETTINGS = [
   'fsync=on synchronous_commit=on full_page_writes=on',
   'shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB max_connections=200',
@@ -117,12 +120,12 @@ export const startServer = async (
   transport: Transport,
   log: (line: string) => void,
 ): Promise<Postmaster & { readonly isStartedHere: boolean }> => {
-  const begin = performance.now();
+  const startedAt = performance.now();
   let server: ChildProcess | undefined;
   for (let loggedMs = 0; ; await sleep(POLL_INTERVAL_MS)) {
     const postmaster = await findPostmaster(layout.cluster);
     if (postmaster?.isReady) return { ...postmaster, isStartedHere: postmaster.pid === server?.pid };
-    const waitedMs = performance.now() - begin;
+    const waitedMs = performance.now() - startedAt;
     if (waitedMs > START_TIMEOUT_MS)
       throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${START_TIMEOUT_MS / 1_000} s`);
     if (waitedMs > loggedMs + 5_000) log(`Waiting for PostgreSQL for ${(loggedMs += 5_000) / 1_000} s`);

@@ -34,7 +34,10 @@ export interface ProjectingTables {
     parked_at: number;
     /** When the log stored the event (ms). Null: the event was parked by a version that did not store this time. */
     recorded_at: number | null;
-    /** The organization of the record. Null: the organization is unknown, or the record concerns more than one. */
+    /**
+     * The organization of the record. Null: the organization is unknown, or the record concerns more than one
+     * organization.
+     */
     organization: string | null;
     /** The key that sent the event. Null: the key is unknown. */
     key_id: string | null;

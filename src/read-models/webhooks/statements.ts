@@ -123,9 +123,12 @@ export interface StoredProgress {
   readonly logId: string;
   /** Position in the log. All earlier records were delivered, set aside, or excluded by the filter of the endpoint. */
   readonly position: number;
-  /** The mark of the event at the position, as in `feed-id.ts`. Null: unknown, or no record was delivered yet. */
+  /**
+   * The mark of the event at the position, as in `feed-id.ts`. Null: the mark is unknown, or no record was delivered
+   * yet.
+   */
   readonly event: string | null;
-  /** The checksum of the parked events up to the position, as in `feed-id.ts`. Null: unknown. */
+  /** The checksum of the parked events up to the position, as in `feed-id.ts`. Null: the checksum is unknown. */
   readonly parked: number | null;
   /** The position of the first of these parked events after the start of the endpoint. Null: there is no such event. */
   readonly parkedFrom: number | null;

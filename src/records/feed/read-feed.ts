@@ -67,9 +67,9 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     for (;;) {
       const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
-        const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
+        const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [rows, event] = await Promise.all([
-          send<PageRow>(next),
+          send<PageRow>(statement),
           // The event is read in each round, because the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);
@@ -95,12 +95,12 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         if (isEnd) return { result: text, ...momentOf({ asOf, position: upTo }) };
         return { result: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
       }
-      const left = until - performance.now();
+      const leftMs = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
       const wanted = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };
       hasWaited = true;
       const { hasNews, ...seen } =
-        left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf, position: after };
+        leftMs > 0 ? await this.watch.wait(wanted, leftMs, signal) : { hasNews: false, asOf: wanted.asOf, position: after };
       if (!hasNews) return { result: '[]', ...seen };
     }
   }

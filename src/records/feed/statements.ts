@@ -100,8 +100,8 @@ export const pageOf = (rows: readonly PageRow[]): FeedPage => {
 };
 
 /**
- * Creates the statement that reads the next elements of an organization's feed. It merges one index range for each
- * kind, in one snapshot.
+ * Creates the statement that reads the next elements of an organization's feed. The statement merges one index range
+ * for each kind, in one snapshot.
  * @param kinds as in `kinds.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {

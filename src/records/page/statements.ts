@@ -46,8 +46,8 @@ const ITEM_MATCHES_KEY = 'of_organization = $1 and of_kind = $2 and of_id = exam
 const statementName = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
   const { brand, statuses, types, asset } = selection;
   const branches = branchesOf(selection).length;
-  const by = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
-  const name = `records-${purpose}-${brand === undefined ? 'all' : 'brand'}-${by}`;
+  const filterCode = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
+  const name = `records-${purpose}-${brand === undefined ? 'all' : 'brand'}-${filterCode}`;
   return branches > MAX_PREPARED_BRANCHES ? undefined : name;
 };
 
@@ -70,7 +70,7 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
   if (page.upTo !== null) rowFilters.unshift(`position <= ${builder.add(page.upTo, 'bigint')}`);
   const isFiltered = rowFilters.length > 0;
   if (selection.brand !== undefined) rowFilters.unshift(ITEM_MATCHES_KEY);
-  // The last key is read in the same statement. In another snapshot, it could be a key that was not examined.
+  // The last key is read in the same statement. In another snapshot, the last key could be a key that was not examined.
   const last = `case when coalesce(p.found, 0) < ${limit} then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `

@@ -101,8 +101,8 @@ class RecordedSpan implements Span {
 /** Traces with OpenTelemetry's SDK. The active spans are kept in an `AsyncLocalStorage`. */
 class OpenTelemetry implements Tracing {
   private readonly storage = new AsyncLocalStorage<readonly Span[]>();
-  /** The number of spans that have not ended. While it is 0, the storage is disabled, which saves CPU time. */
-  private open = 0;
+  /** The number of spans that have not ended. While this number is 0, the storage is disabled, which saves CPU time. */
+  private openSpans = 0;
 
   constructor(
     private readonly provider: BasicTracerProvider,
@@ -128,20 +128,20 @@ class OpenTelemetry implements Tracing {
     }));
     const startTime = Date.now() - startedAgoMs;
     const options = { kind: KINDS[kind], attributes: attributes(), links: linked, startTime };
-    this.open += 1;
+    this.openSpans += 1;
     return new RecordedSpan(this.tracer.startSpan(name, options, context), startTime, startedAgoMs, () => {
-      this.open -= 1;
-      if (this.open === 0) this.storage.disable();
+      this.openSpans -= 1;
+      if (this.openSpans === 0) this.storage.disable();
     });
   }
 
   within<Result>(spans: readonly Span[], work: () => Result): Result {
-    const needsNoStorage = this.open === 0 || (spans.length === 0 && this.storage.getStore() === undefined);
+    const needsNoStorage = this.openSpans === 0 || (spans.length === 0 && this.storage.getStore() === undefined);
     return needsNoStorage ? work() : this.storage.run(spans, work);
   }
 
   active(): readonly Span[] {
-    const spans = this.open === 0 ? undefined : this.storage.getStore();
+    const spans = this.openSpans === 0 ? undefined : this.storage.getStore();
     return spans === undefined ? NONE : spans.filter(({ hasEnded }) => !hasEnded);
   }
 

@@ -6,8 +6,8 @@ export interface SpanOptions {
   readonly name: string;
   readonly kind: 'server' | 'client' | 'producer' | 'consumer';
   /**
-   * Attributes by OpenTelemetry's semantic conventions; called only if the span is recorded. They must never contain an
-   * API key, a parameter of a statement or a body.
+   * Attributes by OpenTelemetry's semantic conventions; called only if the span is recorded. The attributes must never
+   * contain an API key, a parameter of a statement or a body.
    */
   readonly attributes: () => Attributes;
   /**

@@ -68,11 +68,11 @@ export class Deliveries {
     const endpoints = await LIST_ENDPOINTS.run(pool, { upTo: this.endAtStart });
     const ids = new Set(endpoints.map(({ id }) => id));
     for (const { organization, id, revision } of endpoints) {
-      const known = this.deliveries.get(id);
-      if (known === undefined) this.start(organization, id, revision);
-      else if (known.revision !== revision) {
-        known.revision = revision;
-        known.delivery.wake();
+      const running = this.deliveries.get(id);
+      if (running === undefined) this.start(organization, id, revision);
+      else if (running.revision !== revision) {
+        running.revision = revision;
+        running.delivery.wake();
       }
     }
     for (const [id, { delivery }] of this.deliveries) if (!ids.has(id)) delivery.wake();

@@ -119,8 +119,8 @@ export class EndpointDelivery {
       return untilChanged;
     }
     if (this.disabledAt === endpoint.revision) return untilChanged;
-    const left = (progress.nextAttemptAt ?? 0) - clock.now();
-    if (left > 0 && !isChanged) return (changed) => clock.pause(left, changed);
+    const leftMs = (progress.nextAttemptAt ?? 0) - clock.now();
+    if (leftMs > 0 && !isChanged) return (changed) => clock.pause(leftMs, changed);
 
     const limits = this.limits ?? { size: endpoint.batch };
     const next = await readNext(records, ids, endpoint, progress, limits);

@@ -103,8 +103,8 @@ export const readNext = async (
   if (reached < from.position) return { upTo: from.position };
   const start = startPositionOf(endpoint, from.logId);
   const firstParked = page.parkedFirst !== null && page.parkedFirst > start ? page.parkedFirst : null;
-  // A parked event that the cursor has passed was applied later. Its record appears at the position of the event, so the
-  // cursor moves back to that position.
+  // A parked event that the cursor has passed was applied later. The record of the event appears at the position of the
+  // event, so the cursor moves back to that position.
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };

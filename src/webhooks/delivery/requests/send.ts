@@ -79,8 +79,8 @@ export class Connection {
   constructor(private readonly egress: Egress) {}
 
   /**
-   * Looks up the host name, checks its addresses and sends the request to one of them, within 20 s in total. Never
-   * rejects: a failure is a response with an `error`.
+   * Looks up the host name, checks its addresses and sends the request to one of these addresses, within 20 s in total.
+   * Never rejects: a failure is a response with an `error`.
    * @param stop cancels the request
    */
   async send({ url, headers, body }: OutgoingRequest, stop: AbortSignal): Promise<EndpointResponse> {
