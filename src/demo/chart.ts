@@ -41,7 +41,8 @@ const countsByYear = (days: DrawnMetrics['blockedByDay']): [string, number][] =>
   return [...counts];
 };
 
-const totalLine = (name: string, value: number): string => `  ${name.padEnd(20)}${numberFormat.format(value).padStart(9)}`;
+const totalLine = (name: string, value: number): string =>
+  `  ${name.padEnd(20)}${numberFormat.format(value).padStart(9)}`;
 
 /** Draws an organization's metrics in lines of at most 80 columns. */
 export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetrics): string[] => {

@@ -63,13 +63,15 @@ const setUp = (firstDay: number): JsonCloudEvent[] => [
   cloudEvent('brands-metrics', 'FeatureFlagChanged', firstDay, {
     organization: ORGANIZATION,
     flag: 'brands-metrics',
-    enabled: true, updatedAt: formatInstant(firstDay),
+    enabled: true,
+    updatedAt: formatInstant(firstDay),
   }),
   ...BRANDS.map(({ brand, name }) =>
     cloudEvent(`brand:${brand}`, 'BrandRegistered', firstDay, {
       organization: ORGANIZATION,
       brand,
-      name, updatedAt: formatInstant(firstDay),
+      name,
+      updatedAt: formatInstant(firstDay),
     }),
   ),
 ];

@@ -10,4 +10,5 @@ const isAddressOfThisHost = (address: string): boolean => {
 };
 
 /** Whether a text is a public IP address that does not belong to this host. */
-export const isReachableAddress = (address: string): boolean => isPublicAddress(address) && !isAddressOfThisHost(address);
+export const isReachableAddress = (address: string): boolean =>
+  isPublicAddress(address) && !isAddressOfThisHost(address);

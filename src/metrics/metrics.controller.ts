@@ -72,7 +72,9 @@ export class MetricsController {
   })
   @ApiSnapshot(Timeline)
   @ApiFailure(422, TOO_MANY_COUNTS)
-  getTimeline( @Organization() organization: string, @Query() request: TimelineRequest,
+  getTimeline(
+    @Organization() organization: string,
+    @Query() request: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
@@ -91,7 +93,9 @@ export class MetricsController {
   })
   @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE })
   @ApiFailure(422, TOO_MANY_COUNTS)
-  getTimelineTable( @Organization() organization: string, @Query() request: TimelineRequest,
+  getTimelineTable(
+    @Organization() organization: string,
+    @Query() request: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {

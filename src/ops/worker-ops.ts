@@ -34,7 +34,10 @@ export class WorkerOps {
     this.readiness.register('tables', () =>
       this.hasBegun
         ? { state: 'ok' }
-        : { state: 'unavailable', detail: 'The tables have not been migrated to this version of the service yet; see the log' },
+        : {
+            state: 'unavailable',
+            detail: 'The tables have not been migrated to this version of the service yet; see the log',
+          },
     );
     this.readiness.register('lanes', () => ({
       state: this.lanes.stuck().length > 0 ? 'degraded' : 'ok',

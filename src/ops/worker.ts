@@ -43,7 +43,8 @@ const run = async ({ context, portSetting, work }: Worker, config: Config, stopS
   const ops = new WorkerOps(writeLog, stopSignal);
   const ownPort = config[PORTS[portSetting]];
   const portNumber = ownPort ?? config.opsPort;
-  if (portNumber !== undefined) await ops.listen(config.opsHost, portNumber, ownPort === undefined ? 'OPS_PORT' : portSetting);
+  if (portNumber !== undefined)
+    await ops.listen(config.opsHost, portNumber, ownPort === undefined ? 'OPS_PORT' : portSetting);
   const database = await openDatabase(config, writeLog);
   try {
     const { url } = database;

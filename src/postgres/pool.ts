@@ -64,7 +64,9 @@ const openPool = (
     const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : allSettings));
     if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
     const address = `${client.host}:${client.port}`;
-    throw Object.assign(new Error(`${address} does not accept writes: it is a standby, or read-only`), { code: '25006' });
+    throw Object.assign(new Error(`${address} does not accept writes: it is a standby, or read-only`), {
+      code: '25006',
+    });
   };
   const pool: Pool = new Pool({
     connectionString,

@@ -22,7 +22,10 @@ const awaitTables = async (pool: Pool, writeLog: WriteLog, stop?: AbortSignal): 
       return;
     }
     if (!hasWaited)
-      writeLog(`The tables lack the migration ${first}; waiting until \`migrate\` of this version of the service has run (MIGRATE_ON_START is false)`, 'warn');
+      writeLog(
+        `The tables lack the migration ${first}; waiting until \`migrate\` of this version of the service has run (MIGRATE_ON_START is false)`,
+        'warn',
+      );
     hasWaited = true;
     await pause(CHECK_INTERVAL_MS, stop);
   }

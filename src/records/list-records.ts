@@ -69,7 +69,8 @@ export const readPage = async (
   const { asOf, upTo } = listed[0]!;
   const moment = { ...momentOf({ asOf, position: upTo }), upTo: page.upTo ?? upTo ?? 0 };
   const last = rows.at(-1);
-  const endKey = last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
+  const endKey =
+    last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
   return { rows, endKey, ...moment };
 };
 

@@ -26,7 +26,8 @@ export const readAddress = (
   if (url === undefined)
     return { issue: `url must be a URL of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
   const host = hostOf(url);
-  const isHttp = url.protocol === 'http:' && policy.allowsNetworks && (isIP(host) === 0 || policy.isAllowedByOperator(host));
+  const isHttp =
+    url.protocol === 'http:' && policy.allowsNetworks && (isIP(host) === 0 || policy.isAllowedByOperator(host));
   if (url.protocol !== 'https:' && !isHttp) return { issue: 'url must begin with https://' };
   if (url.username !== '' || url.password !== '') return { issue: 'url must not contain a user or password' };
   if (!hasAllowedPort(url))

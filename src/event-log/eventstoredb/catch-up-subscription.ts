@@ -234,7 +234,8 @@ export class CatchUpSubscription {
         this.connect();
       }
     }
-    if (this.endOfLog.isBefore(this.delivered, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before position ${this.delivered}`);
+    if (this.endOfLog.isBefore(this.delivered, GONE_BACK_MS))
+      this.failReplaced(`ends at position ${end}, before position ${this.delivered}`);
   }
 
   /**
@@ -244,7 +245,8 @@ export class CatchUpSubscription {
   private checkPosition(reason: string): void {
     if (!/invalid ?position/i.test(reason)) return;
     this.positionInvalidSince ??= performance.now();
-    if (performance.now() - this.positionInvalidSince > GONE_BACK_MS) this.failReplaced(`has no event at position ${this.fetched}`);
+    if (performance.now() - this.positionInvalidSince > GONE_BACK_MS)
+      this.failReplaced(`has no event at position ${this.fetched}`);
   }
 
   private failReplaced(what: string): void {

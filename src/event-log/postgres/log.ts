@@ -186,7 +186,9 @@ export const createPostgresLog = async (pool: Pool, subscriptionPool = pool, mig
   else {
     const [first] = await missingMigrations(pool, 'log', LOG_MIGRATIONS);
     if (first !== undefined)
-      throw new ConfigError(`The tables of the log lack the migration ${first}: run \`migrate\`, or set MIGRATE_ON_START to true`);
+      throw new ConfigError(
+        `The tables of the log lack the migration ${first}: run \`migrate\`, or set MIGRATE_ON_START to true`,
+      );
   }
   const log = new PostgresLog(pool, subscriptionPool);
   if ((await log.head()) === BEGINNING) await appendLogOpened(log);

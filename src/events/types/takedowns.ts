@@ -43,7 +43,8 @@ export const takedownFiled = upstreamEvent('TakedownFiled', {
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
-  description: 'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
+  description:
+    'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
   fields,
   example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });

@@ -33,7 +33,8 @@ export class UnreadResponses {
    */
   charge(request: FastifyRequest, { raw }: FastifyReply, payload: unknown, isShared = false): unknown {
     const { socket } = request.raw;
-    const outgoing = typeof payload === 'string' && payload.length >= MIN_CHARGED_BYTES ? Buffer.from(payload) : payload;
+    const outgoing =
+      typeof payload === 'string' && payload.length >= MIN_CHARGED_BYTES ? Buffer.from(payload) : payload;
     const bytes = isStream(outgoing) ? STREAM_BYTES : Buffer.isBuffer(outgoing) ? outgoing.length : 0;
     if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return outgoing;
     const charge = new Charge(this.budget, request.caller === null ? clientOf(request.ip) : ownerOf(request.caller));

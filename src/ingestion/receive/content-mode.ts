@@ -76,7 +76,9 @@ function* readBody(mediaType: string, headers: Headers, body: Buffer, latestTime
       continue;
     }
     const { json, suspicious } = parse(slice);
-    yield mediaType === BINARY ? readBinary(headers, json, latestTimeMs) : readCloudEvent(json, latestTimeMs, suspicious);
+    yield mediaType === BINARY
+      ? readBinary(headers, json, latestTimeMs)
+      : readCloudEvent(json, latestTimeMs, suspicious);
   }
 }
 

@@ -81,7 +81,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     this.rejections.add(owner, origin.keyId ?? '', groups);
     for (const { type, count } of groups) this.usage.add(owner, 'rejected', type, count);
     requireAccepted(decision);
-    if (organization !== undefined) await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
+    if (organization !== undefined)
+      await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
     const appended: AppendedEvent[] = [];
     let unusedBytes = bytes;
     try {

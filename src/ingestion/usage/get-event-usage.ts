@@ -45,7 +45,8 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     const today = dayOf(this.clock.now());
     const to = Math.min(today, lastDay === undefined ? today : readDay('to', lastDay));
     const from = Math.max(today - KEPT_DAYS + 1, firstDay === undefined ? -Infinity : readDay('from', firstDay));
-    if (firstDay !== undefined && readDay('from', firstDay) > to) throw new Invalid('from must not be after to, or today');
+    if (firstDay !== undefined && readDay('from', firstDay) > to)
+      throw new Invalid('from must not be after to, or today');
     const owner = ownerOf(caller);
     return this.concurrency.run(owner, JSON.stringify(['usage', from, to]), async () => {
       const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);

@@ -68,7 +68,9 @@ export function* toTimeline(counted: CountedTimeline, range: Range, interval: In
   ];
   const threats = [
     ...(types ?? []),
-    ...edges.flatMap(([pointNumber, fact]) => (isThreat(fact) ? [[fact[1], `{${pointNumber}}`, `{${fact[2]}}`] as const] : [])),
+    ...edges.flatMap(([pointNumber, fact]) =>
+      isThreat(fact) ? [[fact[1], `{${pointNumber}}`, `{${fact[2]}}`] as const] : [],
+    ),
   ].sort(byKey);
   yield;
   for (const [type, pointNumbers, counts] of threats) {
@@ -82,7 +84,8 @@ export function* toTimeline(counted: CountedTimeline, range: Range, interval: In
   }
   for (const [measure, pointNumbers, counts] of counted.measures ?? []) {
     const parsedCounts = numbers(counts);
-    for (const [index, pointNumber] of numbers(pointNumbers).entries()) points[pointNumber - 1]![FIELDS[measure]!] += parsedCounts[index]!;
+    for (const [index, pointNumber] of numbers(pointNumbers).entries())
+      points[pointNumber - 1]![FIELDS[measure]!] += parsedCounts[index]!;
   }
   for (const [pointNumber, fact] of edges) if (!isThreat(fact)) points[pointNumber - 1]![FIELDS[fact[0]]!] += fact[2];
   return {

@@ -69,7 +69,8 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
   const home = join(dataDir, 'postgres');
   const createdDirectories: string[] = [];
   try {
-    for (const directory of [dataDir, home]) if (await mkdir(directory, { recursive: true })) createdDirectories.push(directory);
+    for (const directory of [dataDir, home])
+      if (await mkdir(directory, { recursive: true })) createdDirectories.push(directory);
     await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new Error(

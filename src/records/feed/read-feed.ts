@@ -100,7 +100,9 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const wanted = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };
       hasWaited = true;
       const { hasNews, ...seen } =
-        leftMs > 0 ? await this.watch.wait(wanted, leftMs, signal) : { hasNews: false, asOf: wanted.asOf, position: after };
+        leftMs > 0
+          ? await this.watch.wait(wanted, leftMs, signal)
+          : { hasNews: false, asOf: wanted.asOf, position: after };
       if (!hasNews) return { result: '[]', ...seen };
     }
   }

@@ -47,7 +47,7 @@ export const post = async (
   };
   const startedAt = performance.now();
   const url = new URL(endpoint.url);
-  const span = tracing?.startedAt(deliverySpan(endpoint.webhookId, webhookId, url));
+  const span = tracing?.begin(deliverySpan(endpoint.webhookId, webhookId, url));
   const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
   const response = await connection.send({ url, headers: traced, body }, giveUp);
   if (span !== undefined) endDeliverySpan(span, response);

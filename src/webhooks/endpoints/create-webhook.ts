@@ -58,7 +58,10 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     );
     const { webhook, replayed } = result;
     if (!replayed)
-      return { result: { webhook: viewOf(webhook, webhook.createdAt), secret: this.secrets.secretOf(webhook) }, position };
+      return {
+        result: { webhook: viewOf(webhook, webhook.createdAt), secret: this.secrets.secretOf(webhook) },
+        position,
+      };
     // Repeat the first response, even if the webhook has been changed since then.
     const first = { ...webhook, ...settings, state: 'ACTIVE', updatedAt: webhook.createdAt } as const;
     const view = viewOf({ ...first, disabledReason: undefined, previousUntil: undefined }, webhook.createdAt);
