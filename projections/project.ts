@@ -71,7 +71,7 @@ await runWorker({
   context: 'projector',
   name: 'The projector',
   task: 'projecting',
-  port: 'PROJECTOR_OPS_PORT',
+  portSetting: 'PROJECTOR_OPS_PORT',
   work: async ({ config, url, log, ops, writeLog: say }, stopSignal) => {
     const warn = (line: string): void => say(line, 'warn');
     const openPool = (at: string): Pool =>
@@ -80,7 +80,7 @@ await runWorker({
     const direct = config.databaseDirectUrl === undefined ? pool : openPool(config.databaseDirectUrl);
     const watchPool = createWatchPool(url);
     try {
-      ops.begin(log, watchPool, 'projections');
+      ops.addStores(log, watchPool, 'projections');
       await project({ pool, direct, log, say, warn, laneHealth: ops.lanes }, stopSignal);
     } finally {
       await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));

@@ -1,6 +1,6 @@
 import { requireNode } from './runtime/node-version.js';
 
 requireNode();
-const { requireDescriptors } = await import('./runtime/descriptors.js');
-requireDescriptors();
+const { requireFileDescriptors } = await import('./runtime/file-descriptors.js');
+requireFileDescriptors();
 await import('./webhooks/delivery/deliver-webhooks.js');

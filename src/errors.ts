@@ -34,7 +34,10 @@ export class Forbidden extends Error {}
 /** The resource does not exist, or the caller may not see it. */
 export class NotFound extends Error {}
 
-/** The cursor or token is no longer valid; the caller has to start again. */
+/**
+ * The cursor or token belongs to another log, or to a state of the log that was lost. The caller has to repeat the
+ * request without it.
+ */
 export class Gone extends Error {}
 
 /** The request contradicts existing state. */
@@ -52,8 +55,9 @@ export class Conflict extends Error {
 export class Unprocessable extends Error {}
 
 /**
- * The log or the database did not answer: either nothing was done, or the outcome is unknown. Retrying after
- * `retryAfterSeconds` is safe, because the log recognises repeated writes by their event ids.
+ * The request cannot be answered now, usually because the log or the database did not respond. Either nothing was done,
+ * or the outcome is unknown. Retrying after `retryAfterSeconds` is safe, because the log recognises repeated writes by
+ * their event ids.
  */
 export class Unavailable extends Error {
   constructor(
@@ -66,7 +70,7 @@ export class Unavailable extends Error {
 }
 
 /**
- * The request exceeds a limit of the key or the organization or, if the request has no valid key, of the client's
+ * The caller has exceeded a limit: that of its key, of its organization or, if the request has no valid key, of its IP
  * address.
  */
 export class TooManyRequests extends Error {

@@ -1,7 +1,7 @@
 import { requireNode } from './runtime/node-version.js';
 
 requireNode();
-const { requireDescriptors } = await import('./runtime/descriptors.js');
-requireDescriptors();
+const { requireFileDescriptors } = await import('./runtime/file-descriptors.js');
+requireFileDescriptors();
 // Imported only now, because loading the modules already needs many file descriptors.
 await import('./serve.js');

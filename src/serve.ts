@@ -18,7 +18,7 @@ import { logStandbys } from './postgres/standbys.js';
 import { closeTracing, openTracing } from './runtime/tracing/open-tracing.js';
 import { asConfigError } from './postgres/unusable-database.js';
 
-interface Start {
+interface ServeOptions {
   readonly sources: SourcesSettings;
   readonly logger: LoggerService;
   readonly release: () => Promise<void>;
@@ -26,7 +26,7 @@ interface Start {
   readonly stopSignal: AbortSignal;
 }
 
-const serve = async (config: Config, { sources, logger, release, stopSignal }: Start): Promise<void> => {
+const serve = async (config: Config, { sources, logger, release, stopSignal }: ServeOptions): Promise<void> => {
   const log = logThrough(logger, 'main');
   await prepareTables(config, log, stopSignal);
   stopSignal.throwIfAborted();
@@ -45,7 +45,7 @@ const serve = async (config: Config, { sources, logger, release, stopSignal }: S
         });
   const close = async (): Promise<void> => {
     await app.close();
-    // Closed last, so that the health check reports `stopping` until the end.
+    // The operator server is closed last, so that the health check reports `stopping` until the end.
     await ops?.close();
     await Promise.all([release(), closeTracing()]);
   };
@@ -60,7 +60,7 @@ const serve = async (config: Config, { sources, logger, release, stopSignal }: S
 
 const run = async (config: Config, stopSignal: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
-  // Read first, so that a mistake in the file stops the process before anything else has started.
+  // The sources file is read first, so that a mistake in the file stops the process before anything else has started.
   const sources = readSourcesFile(config);
   await openTracing(config, 'threat-protection-api', logThrough(logger, 'main'));
   const database = await openDatabase(config, logThrough(logger, 'main')).catch((error: unknown) => {

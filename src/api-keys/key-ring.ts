@@ -110,7 +110,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
    * known keys. If the log has no key events at all, the known keys are kept.
    */
   private async read(): Promise<void> {
-    const log = this.log.forFollowers;
+    const log = this.log.forSubscriptions;
     try {
       // Revocations are rare, so the whole cache is cleared instead of finding the revoked key.
       await this.keys.read(log, () => this.cache.clear());

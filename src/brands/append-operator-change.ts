@@ -1,6 +1,6 @@
 import { EventLog, WrongExpectedRevision } from '../event-log/event-log.js';
 import { type EventOf, parseEvent } from '../events/event.js';
-import { reportedEvent } from '../event-log/new-event.js';
+import { newUpstreamEvent } from '../event-log/new-event.js';
 import { isLater, recordOf } from '../events/record.js';
 import { streamOf } from '../events/streams.js';
 import { Conflict } from '../errors.js';
@@ -57,7 +57,7 @@ export const appendOperatorChange = async <C extends Change>(
     const event = decide(newest as C | undefined, now);
     if (event === undefined) return false;
     try {
-      await log.append(stream, revision, [reportedEvent(SOURCE, event, now).event]);
+      await log.append(stream, revision, [newUpstreamEvent(SOURCE, event, now).event]);
       return true;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;

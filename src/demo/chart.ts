@@ -14,7 +14,7 @@ export interface DrawnMetrics {
 const BAR_WIDTH = 40;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-const whole = new Intl.NumberFormat('en-US');
+const numberFormat = new Intl.NumberFormat('en-US');
 
 const bar = (count: number, maxCount: number): string => {
   // The bar of the smallest count is still visible.
@@ -26,9 +26,9 @@ const bar = (count: number, maxCount: number): string => {
 const bars = (counts: readonly (readonly [string, number])[]): string[] => {
   const maxCount = Math.max(...counts.map(([, count]) => count));
   const widest = Math.max(...counts.map(([name]) => name.length));
-  const digits = whole.format(maxCount).length;
+  const digits = numberFormat.format(maxCount).length;
   return counts.map(
-    ([name, count]) => `  ${name.padEnd(widest)}  ${whole.format(count).padStart(digits)}  ${bar(count, maxCount)}`,
+    ([name, count]) => `  ${name.padEnd(widest)}  ${numberFormat.format(count).padStart(digits)}  ${bar(count, maxCount)}`,
   );
 };
 
@@ -41,16 +41,17 @@ const countsByYear = (days: DrawnMetrics['blockedByDay']): [string, number][] =>
   return [...counts];
 };
 
-const title = (name: string, value: number): string => `  ${name.padEnd(20)}${whole.format(value).padStart(9)}`;
+const totalLine = (name: string, value: number): string =>
+  `  ${name.padEnd(20)}${numberFormat.format(value).padStart(9)}`;
 
 /** Draws an organization's metrics in lines of at most 80 columns. */
 export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetrics): string[] => {
   const totals = [
-    title('New threats', metrics.newThreats),
-    title('Watchlisted', metrics.threatsWatchlisted),
-    title('Reports', metrics.reports),
-    title('Takedowns filed', metrics.takedownsFiled),
-    title('Takedowns completed', metrics.takedownsCompleted),
+    totalLine('New threats', metrics.newThreats),
+    totalLine('Watchlisted', metrics.threatsWatchlisted),
+    totalLine('Reports', metrics.reports),
+    totalLine('Takedowns filed', metrics.takedownsFiled),
+    totalLine('Takedowns completed', metrics.takedownsCompleted),
   ];
   if (blockedByDay.length === 0) return totals;
   return [
@@ -74,7 +75,7 @@ export const drawBrands = (brands: readonly (readonly [string, DrawnMetrics])[])
       row(
         name,
         ...[metrics.newThreats, metrics.reports, metrics.takedownsFiled, metrics.takedownsCompleted].map((value) =>
-          whole.format(value),
+          numberFormat.format(value),
         ),
       ),
     ),

@@ -54,23 +54,24 @@ const readSite = (site: string): Asset | string => {
   if (site.includes('*')) return 'a pattern, not a site';
   const { parsed } = parseContent(site);
   if (parsed === undefined) return 'not a possible site';
-  // The content is stored as in the file. All spellings of an asset have the same key.
+  // The content is sent as spelled in the file, without surrounding spaces. The service maps all spellings of an asset
+  // to one normalized key.
   return { type: parsed.type, content: site.trim() };
 };
 
-const setUp = (first: number): JsonCloudEvent[] => [
-  cloudEvent('brands-metrics', 'FeatureFlagChanged', first, {
+const setUp = (firstDay: number): JsonCloudEvent[] => [
+  cloudEvent('brands-metrics', 'FeatureFlagChanged', firstDay, {
     organization: ORGANIZATION,
     flag: 'brands-metrics',
     enabled: true,
-    updatedAt: formatInstant(first),
+    updatedAt: formatInstant(firstDay),
   }),
   ...BRANDS.map(({ brand, name }) =>
-    cloudEvent(`brand:${brand}`, 'BrandRegistered', first, {
+    cloudEvent(`brand:${brand}`, 'BrandRegistered', firstDay, {
       organization: ORGANIZATION,
       brand,
       name,
-      updatedAt: formatInstant(first),
+      updatedAt: formatInstant(firstDay),
     }),
   ),
 ];
@@ -135,7 +136,10 @@ const addressEvent = ({ line, address }: AddressRow, day: number): JsonCloudEven
     updatedAt: formatInstant(day + line),
   });
 
-/** Returns all events of the shipped data in the order of the files, and all rows that were skipped. */
+/**
+ * Returns the set-up events (feature flag, brands), then the events of the shipped data in the order of the files, and
+ * all rows that were skipped.
+ */
 export const rowEvents = (
   sites: readonly SiteRow[],
   addresses: readonly AddressRow[],

@@ -10,14 +10,14 @@ export interface SiteRow {
   /** The zero-based index of the row among the rows of the same day. */
   readonly ordinal: number;
   readonly change: string;
-  /** The text of the source, unchanged. */
+  /** The site as `polkadot-js/phishing` spells it, unchanged. */
   readonly site: string;
 }
 
 /** A row of `data/phishing-addresses.csv`: a wallet address seen on a site. */
 export interface AddressRow {
   readonly line: number;
-  /** The text of the source, unchanged. Not every text is a site. */
+  /** The site or name as `polkadot-js/phishing` spells it, unchanged. */
   readonly site: string;
   readonly address: string;
 }

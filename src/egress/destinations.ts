@@ -8,10 +8,15 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 /** The timeout for each query to a name server. */
 const DNS_QUERY_TIMEOUT_MS = 2_000;
 
-/** The only reason that clients see for a denied host. */
+/**
+ * The message for every host or address that is not permitted, so that clients do not learn why it is denied or to
+ * which address a name resolves.
+ */
 export const NOT_PUBLIC = 'not a public address';
 
-/** The destination must not be connected to. The message reveals nothing about the network of this host. */
+/**
+ * The destination must not be connected to. The message reveals nothing about the network in which this service runs.
+ */
 export class AddressDenied extends Error {}
 
 /** Resolves the addresses of a host name. Tests pass a function of their own. */
@@ -63,8 +68,9 @@ export class Destinations {
   /**
    * Looks up the addresses that a connection to this URL may use.
    * @param stop cancels the lookup
-   * @throws AddressDenied unless every address of the host is public or allowed, or if the lookup fails
-   * @throws `stop.reason` if `stop` aborts
+   * @throws AddressDenied if the policy does not permit the host or one of its addresses, or if the lookup fails, finds
+   *   nothing or takes too long
+   * @throws the reason of `stop` if it aborts
    */
   async addressesOf(url: URL, stop?: AbortSignal): Promise<readonly string[]> {
     const host = hostOf(url);

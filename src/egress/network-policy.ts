@@ -25,20 +25,20 @@ export class NetworkPolicy {
   }
 
   /** Whether the operator has allowed this IP address, public or not. */
-  isAllowed(address: string): boolean {
+  isAllowedByOperator(address: string): boolean {
     const simplest = canonicalAddress(address);
     return simplest !== undefined && this.networks.check(simplest, familyOf(simplest));
   }
 
   /** Whether a connection to this IP address may be made. */
   permits(address: string): boolean {
-    return this.isAllowed(address) || isReachableAddress(address);
+    return this.isAllowedByOperator(address) || isReachableAddress(address);
   }
 
   /**
-   * Whether a connection to this host may be made, as far as this is known before the lookup of the name. If the
-   * operator has allowed a network, any name may resolve to an address in that network, so every name is permitted
-   * here, and the addresses of the name are checked after the lookup.
+   * Checks a host before its name is looked up: returns false if connections to the host are denied whatever the name
+   * resolves to. If the operator has allowed a network, any name may resolve to an address in that network, so every
+   * name passes, and its addresses are checked after the lookup.
    * @param host an IP address without brackets, or a name
    */
   permitsHost(host: string): boolean {

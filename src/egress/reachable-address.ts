@@ -1,11 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import { isPublicAddress, canonicalAddress } from '../assets/ip-address.js';
 
-/**
- * Whether an address belongs to this host. Each call reads the network interfaces, because the addresses of a laptop,
- * container or VPN change while the process runs.
- */
-const isOwn = (address: string): boolean => {
+/** Reads the interfaces at each call, because the addresses of a laptop, container or VPN change while the process runs. */
+const isAddressOfThisHost = (address: string): boolean => {
   const simplest = canonicalAddress(address);
   return Object.values(networkInterfaces()).some((interfaces) =>
     interfaces?.some(({ address: own }) => canonicalAddress(own) === simplest),
@@ -13,4 +10,5 @@ const isOwn = (address: string): boolean => {
 };
 
 /** Whether a text is a public IP address that does not belong to this host. */
-export const isReachableAddress = (address: string): boolean => isPublicAddress(address) && !isOwn(address);
+export const isReachableAddress = (address: string): boolean =>
+  isPublicAddress(address) && !isAddressOfThisHost(address);

@@ -18,9 +18,9 @@ export interface AtPosition<Result> {
   readonly position: bigint;
 }
 
-/** The state of one organization that its commands are decided on. */
+/** The state of one organization, from which decisions about its commands are made. */
 export interface Loaded {
-  /** When the state was read, in ms by the database's clock; it becomes the time of the events that are decided. */
+  /** When the state was read, in ms by the database's clock. The new events have this time. */
   readonly now: number;
   /** The revision of the organization's stream that the state includes; -1 if the stream has no events. */
   readonly revision: bigint;
@@ -72,7 +72,10 @@ interface Waiting<Command, State, Decision> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Commands whose stream keeps changing are decided again for this long before they fail as unavailable. */
+/**
+ * If other processes keep changing a stream, its commands are decided again for this long, and then fail as
+ * unavailable.
+ */
 const MAX_CONFLICT_MS = 4_000;
 /** An append whose outcome is unknown is retried for this long after the first attempt. */
 const MAX_APPEND_RETRY_MS = 1_500;
@@ -80,9 +83,10 @@ const FIRST_BACK_OFF_MS = 25;
 const MAX_BACK_OFF_MS = 400;
 
 /**
- * Turns commands into events: load, decide, append. Each organization has a queue, and everything waiting in it becomes
- * one append, so that commands of one process never conflict with each other. Commands of other processes are detected
- * by the stream's expected revision; then everything is decided again.
+ * Turns commands into events: loads the state, decides and appends. Each organization has a queue, and all commands
+ * that wait in the queue become one append, so that commands of one process never conflict with each other. If another
+ * process has changed the stream in the meantime, the append fails because of the expected revision, and all commands
+ * of the append are decided again.
  */
 export class CommandQueue<Command extends { readonly organization: string }, State extends Loaded, D extends Decided> {
   private readonly queues: OrganizationQueues<Waiting<Command, State, D>>;
@@ -107,14 +111,16 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   execute(command: Command, origin: object = {}): Promise<Executed<State, D>> {
     const { organization } = command;
     return new Promise((resolve, reject) => {
-      if (this.queues.behind(organization).length >= this.rules.maxWaiting) {
+      if (this.queues.waitingItems(organization).length >= this.rules.maxWaiting) {
         const { name } = this.rules;
         reject(new TooManyRequests(1, `Too many changes of the ${name} of this organization are waiting; try again`));
       } else this.queues.add(organization, { command, origin, spans: tracing?.active(), resolve, reject });
     });
   }
 
-  /** Decides the commands in order, each on the state that the previous ones leave, and appends their events. */
+  /**
+   * Decides the commands in order, each from the state that the previous commands have left, and appends their events.
+   */
   private async executeBatch(organization: string, batch: readonly Waiting<Command, State, D>[]): Promise<void> {
     const { rules, quota } = this;
     const commands = batch.map(({ command }) => command);
@@ -131,7 +137,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         for (const event of decision.events) events.push(newEvent(event, { ...rules.metadata?.(command), ...origin }));
         return decision;
       });
-      // A batch without events has seen everything up to the head.
+      // If the batch has no events, its position is the head of the log.
       const position = events.length === 0 ? await this.log.head() : await this.append(organization, revision, events);
       if (position === undefined) {
         if (performance.now() < giveUpAt) continue;
@@ -148,8 +154,8 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   }
 
   /**
-   * Charges the quota and appends. Retrying with the same ids and the same expected revision is exact, so it settles an
-   * unknown outcome.
+   * Charges the quota and appends. If the outcome of an append is unknown, a retry with the same ids and the same
+   * expected revision has the outcome of the first attempt.
    * @returns the position of the last event; undefined if the stream has a later revision (then nothing is stored or
    *   charged)
    * @throws the error of the append (then nothing is charged)
@@ -174,7 +180,8 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         }
         const wait = backoff.next();
         if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) {
-          // An unknown outcome is not charged: an outage must not use up the quota of clients that retry.
+          // An append with an unknown outcome is not charged: an outage must not use up the quota of clients that
+          // retry.
           this.quota?.refund(organization, cost);
           throw error;
         }

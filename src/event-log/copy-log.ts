@@ -5,16 +5,17 @@ import { readWithRetries } from './read-with-retries.js';
 import { pause } from '../flow/retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
-/** Maximum events in flight, and events that are sent again when a copy is resumed. */
+/** Maximum number of events in flight, and the number of events that are sent again when a copy is resumed. */
 const PAGE = 1_000;
 const MAX_ATTEMPTS = 30;
 const RETRY_PAUSE_MS = 1_000;
 
 export interface Copied {
-  /** Events of the source without its `LogOpened`: the target has its own. */
+  /** Number of events in the source, except `LogOpened`, because the target has a `LogOpened` of its own. */
   readonly events: number;
   /**
-   * Events that this call wrote. For an EventStoreDB, also events that an interrupted call wrote and this one repeated.
+   * Number of events that this call wrote. If the target is an EventStoreDB, also events that an interrupted call had
+   * written and that this call sent again.
    */
   readonly copied: number;
 }
@@ -26,23 +27,29 @@ export interface CopyProgress {
   readonly part: number;
 }
 
-/** The target keeps its own `LogOpened`: positions differ between the logs, so the copy is a log with another id. */
+/**
+ * Whether the event is `LogOpened`, which is not copied: positions differ between the logs, so the copy is a log with
+ * another id.
+ */
 const isOpening = ({ stream, revision }: RecordedEvent): boolean => stream === OPERATIONS_STREAM && revision === 0n;
 
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted);
+const withSortedKeys = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withSortedKeys);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([k, v]) => [k, sorted(v)]),
+      .map(([k, v]) => [k, withSortedKeys(v)]),
   );
 };
 
-/** Hashes everything of an event that must be equal in both logs. Sums of fingerprints do not depend on the order. */
+/**
+ * Hashes everything of an event that must be equal in both logs. The fingerprints of a log are added up, so their order
+ * does not matter.
+ */
 const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEvent): bigint =>
   createHash('sha256')
-    .update(JSON.stringify([stream, String(revision), id, type, sorted(data), sorted(metadata)]))
+    .update(JSON.stringify([stream, String(revision), id, type, withSortedKeys(data), withSortedKeys(metadata)]))
     .digest()
     .readBigUInt64LE();
 
@@ -109,7 +116,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
       }
       if (!(error instanceof Unavailable)) throw error;
       if (attempt === MAX_ATTEMPTS)
-        throw new Unavailable('The target does not answer. Repeat the call to continue where this one stopped.', 1, {
+        throw new Unavailable('The target does not answer. Repeat the call to continue where this call stopped.', 1, {
           cause: error,
         });
       await pause(RETRY_PAUSE_MS);
@@ -117,7 +124,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
   }
 };
 
-const sumUp = async (
+const sumFingerprints = async (
   log: EventLog,
   onPage: (count: number, position: bigint) => void,
 ): Promise<{ count: number; fingerprints: bigint }> => {
@@ -135,10 +142,10 @@ const sumUp = async (
 };
 
 /**
- * Copies a whole log into another, in order, and then compares the two. A copy that is interrupted continues when the
- * call is repeated. Nothing should be appended to the source in the meantime.
+ * Copies all events of a log to another log, in order, and then compares the two logs. If a copy is interrupted, a
+ * repeated call continues it. Nothing should be appended to the source in the meantime.
  * @param size maximum events in flight
- * @throws Invalid if both are the same log
+ * @throws Invalid if source and target are the same log
  * @throws Conflict if the target has other events, or the logs differ afterwards
  * @throws Unavailable if the target does not respond for 30 attempts
  */
@@ -158,10 +165,10 @@ export const copyLog = async (
     events += copyable.length;
     onProgress({ phase: 'copying', events, part: progressOf(page.at(-1)!.position, head) });
   }
-  const sourceSum = await sumUp(source, (count, position) =>
+  const sourceSum = await sumFingerprints(source, (count, position) =>
     onProgress({ phase: 'verifying', events: count, part: progressOf(position, head) / 2 }),
   );
-  const targetSum = await sumUp(target, (count) =>
+  const targetSum = await sumFingerprints(target, (count) =>
     onProgress({
       phase: 'verifying',
       events: count,
@@ -170,11 +177,11 @@ export const copyLog = async (
   );
   if (targetSum.count !== sourceSum.count)
     throw new Conflict(
-      `The target has ${targetSum.count} events and the source ${sourceSum.count}; check whether something else wrote to one of them in the meantime`,
+      `The target has ${targetSum.count} events and the source ${sourceSum.count}; check whether another program wrote to one of the two logs in the meantime`,
     );
   if (targetSum.fingerprints !== sourceSum.fingerprints)
     throw new Conflict(
-      `Source and target both have ${targetSum.count} events, but the events differ: something else wrote to the target`,
+      `Source and target both have ${targetSum.count} events, but the events differ: another program wrote to the target`,
     );
   return { events: sourceSum.count, copied };
 };

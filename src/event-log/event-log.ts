@@ -1,6 +1,6 @@
 /**
  * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
- * `eventstoredb`. Both pass `test/event-log/event-log.contract.ts`.
+ * `eventstoredb`. Both adapters pass `test/event-log/event-log.contract.ts`.
  */
 
 /** An event to store. An event that is stored twice under the same id counts once. */
@@ -8,7 +8,7 @@ export interface NewEvent {
   /** UUID, lower-case. */
   readonly id: string;
   readonly type: string;
-  /** Plain JSON: no bigint, nothing that depends on undefined. */
+  /** Plain JSON, without bigint. Properties that are undefined are not stored. */
   readonly data: object;
   readonly metadata: object;
 }
@@ -24,7 +24,7 @@ export interface RecordedEvent {
   /** The stored JSON. Programs that append to the log directly may have stored any JSON. */
   readonly data: unknown;
   readonly metadata: unknown;
-  /** When the store took the event, in ms by the store's clock. */
+  /** When the store recorded the event, in ms by the store's clock. */
   readonly recordedAt: number;
 }
 
@@ -52,8 +52,9 @@ export interface Appended {
   /** Position of the last of the events. */
   readonly position: bigint;
   /**
-   * True if the log had all of these events already, so that nothing was stored. Exact in PostgreSQL. In EventStoreDB a
-   * repeated append may be reported as false, and events whose ids the store has forgotten are stored again.
+   * True if the log had all of these events already, so that nothing was stored. Always correct in PostgreSQL. In
+   * EventStoreDB, the value may be false for a repeated append, and events whose ids the store has forgotten are stored
+   * again.
    */
   readonly duplicate: boolean;
 }
@@ -102,11 +103,11 @@ export abstract class EventLog {
   abstract readonly positionUnit: 'events' | 'bytes';
 
   /**
-   * Appends all of the events to one stream, or none. The events are durable once the promise resolves. A repeated call
-   * with the same events and the same expected revision stores nothing and returns the first result again; PostgreSQL
-   * ignores the expected revision if all of the events are stored already.
+   * Appends events to one stream: either all events are stored, or no event is stored. The events are durable once the
+   * promise resolves. A repeated call with the same events and the same expected revision stores nothing and returns
+   * the first result again; PostgreSQL ignores the expected revision if all of the events are stored already.
    * @throws WrongExpectedRevision if the stream is at another revision and not all events are stored already; on
-   *   EventStoreDB also with `any` if it recognises the first of the events and not all of them
+   *   EventStoreDB also with `any`, if the store recognises the first event but not all events
    */
   abstract append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended>;
 
@@ -119,7 +120,7 @@ export abstract class EventLog {
     entries: readonly { readonly stream: string; readonly event: NewEvent }[],
   ): Promise<AppendedEvent[]>;
 
-  /** Reads at most `limit` events of a stream from a revision on; none if the stream does not exist. */
+  /** Reads at most `limit` events of a stream from a revision on. Returns no events if the stream does not exist. */
   abstract readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**
@@ -127,14 +128,12 @@ export abstract class EventLog {
    * searched.
    * @returns one result per key, in order; undefined for an event that was not found
    */
-  abstract find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]>;
+  abstract find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]>;
 
   /** Reads the event at exactly this position; undefined if this service has no event there. */
   abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
 
-  /**
-   * Reads at most `limit` events of the whole log after a position; fewer than `limit` means that the log ends there.
-   */
+  /** Reads at most `limit` events of the whole log after a position. If it returns fewer, the log ends after them. */
   abstract readAll(after: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**
@@ -147,7 +146,7 @@ export abstract class EventLog {
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 
   /** The same log for subscriptions and monitoring, on connections that requests do not use. */
-  readonly forFollowers: EventLog = this;
+  readonly forSubscriptions: EventLog = this;
 
   /**
    * Reads the head: the position of this service's last event, or a later one if events of other applications follow

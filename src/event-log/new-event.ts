@@ -5,7 +5,7 @@ import { formatInstant } from '../events/instant.js';
 import { OPERATIONS_STREAM, streamOf } from '../events/streams.js';
 import { type EventLog, type NewEvent, WrongExpectedRevision } from './event-log.js';
 
-/** Makes an event that this service decided. Its id is random. */
+/** Makes an event that originates in this service, with a random id. */
 export const newEvent = (event: DomainEvent, metadata: object = {}): NewEvent => ({
   id: randomUUID(),
   type: event.type,
@@ -17,17 +17,18 @@ export const newEvent = (event: DomainEvent, metadata: object = {}): NewEvent =>
 export const appendLogOpened = async (log: EventLog): Promise<void> => {
   const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
   await log.append(OPERATIONS_STREAM, 'no-stream', [opened]).catch((error: unknown) => {
-    // Another process opened the log at the same time, and its id is valid.
+    // Another process appended LogOpened at the same time. The log keeps that event's log id, and ours is discarded.
     if (!(error instanceof WrongExpectedRevision)) throw error;
   });
 };
 
 /**
- * Makes an event of this service in the form in which upstream reports events, so that the same rules apply to it.
+ * Makes an event of this service in the form of an event from upstream: the metadata has `source`, `id` and `time`, and
+ * the event id is derived from source, id, type and stream. Readers of the log then need not distinguish the two.
  * @param now the time of the event, in ms
  * @param metadata additional metadata
  */
-export const reportedEvent = (
+export const newUpstreamEvent = (
   source: string,
   event: UpstreamEvent,
   now: number,

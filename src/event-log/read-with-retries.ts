@@ -23,20 +23,20 @@ export const readWithRetries = async <Result>(
   { onWait, stop, timeoutMs = TIMEOUT_MS }: RetryOptions = {},
 ): Promise<Result> => {
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
-  let since: number | undefined;
+  let unavailableSince: number | undefined;
   for (;;) {
-    const askedAt = performance.now();
+    const startedAt = performance.now();
     try {
       const result = await read();
-      if (since !== undefined) onWait?.('The log is available again; the work continues');
+      if (unavailableSince !== undefined) onWait?.('The log is available again; the work continues');
       return result;
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       stop?.throwIfAborted();
-      if (since === undefined)
+      if (unavailableSince === undefined)
         onWait?.(`The log is unavailable (${error.message}); waiting for at most ${timeoutMs / 1_000} s`);
-      since ??= askedAt;
-      if (performance.now() - since > timeoutMs) throw error;
+      unavailableSince ??= startedAt;
+      if (performance.now() - unavailableSince > timeoutMs) throw error;
     }
     await pause(backoff.next(), stop);
     stop?.throwIfAborted();

@@ -20,10 +20,11 @@ export interface TailOf<Type extends EventType> {
 }
 
 /**
- * Reads a stream's events after a revision. Call it after reading the read model: the two together contain every event
- * that was stored before. Invalid events, which the projector parks, are skipped.
+ * Reads a stream's events after a revision. Call this function after reading the read model: the read model and the
+ * tail together then contain every event that was stored before. Invalid events, which the projector parks, are
+ * skipped.
  * @returns the last revision that was read
- * @throws Unavailable if the read model is more events behind than a request may read
+ * @throws Unavailable if the read model lacks more events than a request may read
  */
 export const readTail = async <Type extends EventType>(
   log: EventLog,

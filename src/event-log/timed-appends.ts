@@ -4,7 +4,7 @@ import type { EventLog } from './event-log.js';
 /** Upper bounds, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Measures the duration of appends and counts failed ones, for Prometheus. */
+/** Measures the duration of appends and counts failed appends, for Prometheus. */
 export const timeAppends = (log: EventLog, registry: Registry): void => {
   const histogram = new Histogram({
     name: 'threat_protection_log_append_duration_seconds',

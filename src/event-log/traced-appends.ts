@@ -8,7 +8,7 @@ export const logAttributes = ({ positionUnit }: EventLog, events: number): Attri
   'messaging.batch.message_count': events,
 });
 
-/** Attributes of a single event by OpenTelemetry's conventions for CloudEvents; none for several events. */
+/** Attributes of a single event by OpenTelemetry's conventions for CloudEvents; no attributes for several events. */
 export const cloudEventAttributes = (
   events: readonly Pick<NewEvent | RecordedEvent, 'id' | 'type' | 'metadata'>[],
 ): Attributes => {
@@ -38,19 +38,19 @@ export const traceAppends = (log: EventLog): EventLog => {
   const tracer = tracing;
   if (tracer === undefined) return log;
   const [append, appendAll] = [log.append.bind(log), log.appendAll.bind(log)];
-  /** Starts a span only within another span: a process also appends on its own behalf. */
-  const begin = (events: () => readonly NewEvent[]): Span | undefined =>
+  /** Starts a span only within another span, because a process also appends events that no traced work has caused. */
+  const beginSpan = (events: () => readonly NewEvent[]): Span | undefined =>
     tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
   log.append = (stream, expected, events) =>
     inSpan(
       tracer,
-      begin(() => events),
+      beginSpan(() => events),
       () => append(stream, expected, events),
     );
   log.appendAll = (entries) =>
     inSpan(
       tracer,
-      begin(() => entries.map(({ event }) => event)),
+      beginSpan(() => entries.map(({ event }) => event)),
       () => appendAll(entries),
     );
   return log;

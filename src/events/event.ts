@@ -19,7 +19,8 @@ import { threatDeleted, threatStatusChanged } from './types/threats.js';
 import { WEBHOOK_EVENTS } from './types/webhooks.js';
 
 /**
- * Events that upstream reports. Each has the full state of its record. An event without documentation does not compile.
+ * Events that upstream reports. Each event contains the full state of its record. A declaration without documentation
+ * does not compile.
  */
 export const UPSTREAM = [
   reportFiled,

@@ -2,7 +2,7 @@ import { MAX_LIST } from './declaring/validation.js';
 import type { UpstreamEvent } from './event.js';
 import { MEASURE } from './measure.js';
 
-/** One unit in a metric. The elements are in the order of the key of `read.facts`. */
+/** One unit that a metric counts. The elements are in the order of the key of `read.facts`. */
 export type Fact = readonly [
   organization: string,
   /** '' for the whole organization. */
@@ -23,7 +23,7 @@ export const factsWithout = (facts: readonly Fact[], others: readonly Fact[]): r
 
 const THREAT_STATUSES = new Set(['BLOCKED', 'APPROVED', 'AUTO_APPROVED']);
 
-/** Returns the facts of a record in the state of this event. This function defines all metrics. */
+/** Returns the facts of a record in the state that this event reports. This function defines all metrics. */
 export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
   const { type, data } = event;
   switch (type) {

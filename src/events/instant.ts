@@ -38,8 +38,9 @@ export const instantOf = (m: RegExpExecArray): number | undefined => {
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * JSON Schema pattern for instants from 1970 on. It accepts the same texts as `parseInstant`, except that it does not
- * check the days of a month (the format `date-time` does) and offsets that move the instant before 1970.
+ * JSON Schema pattern for instants from 1970 on. The pattern accepts the same texts as `parseInstant`, with two
+ * exceptions: it does not check the days of a month, which the format `date-time` checks, or offsets that move the
+ * instant before 1970.
  */
 export const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +

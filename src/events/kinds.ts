@@ -17,7 +17,7 @@ export const kindOf = (kind: number): ListedKind => NAMES.get(kind)!;
 export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
   [...new Set(names)].map((name) => LISTED_KIND[name as ListedKind]).sort((a, b) => a - b);
 
-/** Must be incremented if the form of an item changes; stored items are then written again. */
+/** Must be incremented if the form of an item changes; all stored items are then written again. */
 export const ITEM_VERSION = 1;
 
 const id: JsonSchema = { type: 'string', description: 'The id that upstream assigned.', examples: ['record-1'] };

@@ -30,7 +30,7 @@ export interface RecordState {
   readonly version: number;
 }
 
-/** Permanent, because stream names and stored rows contain the kind. */
+/** The values are permanent, because stream names and stored rows contain the kind. */
 export type RecordKind = 'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset';
 
 /** The version of a deleted status entry. The deletion is final: no state is later. */
@@ -76,7 +76,7 @@ export const recordOf = (event: UpstreamEvent): RecordState => {
 /** Returns the instant of a version, in ms. */
 export const timeOf = (version: number): number => Math.floor(version / 2);
 
-/** Whether the state `a` of a record is later than `b`. The order of arrival does not matter. */
+/** Whether the state `a` of a record is later than `b`. The order in which the states arrived does not matter. */
 export const isLater = (
   a: { readonly version: number; readonly eventId: string },
   b: { readonly version: number; readonly eventId: string },

@@ -70,8 +70,8 @@ export const streamOf = (event: DomainEvent): string => {
 const HASHED = new RegExp(`^(${assetStatusStream('')}|${groupedAssetStream('[a-z0-9-]+', '')})[0-9a-f]{32}$`);
 
 /**
- * Whether an event may be in the stream `actual`. If the stream is named by the hash of an asset, any hash is accepted,
- * because a library update may change which spellings of an asset share a hash.
+ * Whether an event that belongs in the stream `expected` may be in the stream `actual`. If the streams are named by the
+ * hash of an asset, any hash is accepted, because a library update may change which spellings of an asset share a hash.
  */
 export const isSameStream = (actual: string, expected: string): boolean =>
   actual === expected ||

@@ -1,6 +1,6 @@
 import { pause } from './retry.js';
 
-/** The source of time for code that waits. Specs replace it. */
+/** The source of time for code that waits. Specs pass their own clock. */
 export interface Clock {
   /** Milliseconds since an arbitrary moment; never decreases. */
   now(): number;

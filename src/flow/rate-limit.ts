@@ -17,7 +17,8 @@ interface Counts {
 
 /**
  * Limits requests with a fixed window of one minute per key, in this process. The windows of all keys end at the same
- * time, so that one sweep clears them. Across the end of a window, a key can therefore send up to twice the limit.
+ * time, so that one sweep clears all counters. Across the end of a window, a key can therefore send up to twice the
+ * limit.
  */
 export class RateLimit {
   private windowEnds = 0;

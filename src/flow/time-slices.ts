@@ -19,7 +19,10 @@ const MAX_TURN_MS = 3;
  * a new client waits for one turn for each connection before its own.
  */
 const MAX_BUSY_TURN_MS = 1;
-/** The most consecutive turns without work while new connections arrive. About five connections are then accepted. */
+/**
+ * The maximum number of consecutive turns without work while new connections arrive. About five connections are
+ * accepted in these turns.
+ */
 const MAX_IDLE_TURNS = 4;
 /** The longest time that one job may work before the next job, in ms. */
 const MAX_SHARE_MS = 1;

@@ -21,8 +21,9 @@ const weightOf = (type: string, accepted: readonly Accepted[]): number => {
 };
 
 /**
- * Returns the offered media type that the client prefers (RFC 9110, 12.5.1). Returns the first type on a tie, without
- * an `Accept` header, and if the client accepts none of the types: a readable response is better than a 406.
+ * Returns the offered media type that the client prefers (RFC 9110, 12.5.1). If the client prefers several types
+ * equally, sends no `Accept` header or accepts none of the types, returns the first type: a response in another type is
+ * better than a 406.
  * @param accept the header `Accept` of the request
  * @param offered media types without parameters
  */

@@ -10,7 +10,7 @@ export class AllowedMethods {
   }
 
   /** Returns the methods of a path in the format of the header `Allow`; undefined if the path is unknown. */
-  of(path: string): string | undefined {
+  methodsOf(path: string): string | undefined {
     const methods = [...this.routes.values()].filter((route) => route.path.test(path)).flatMap((r) => [...r.methods]);
     return methods.length > 0 ? [...new Set(methods)].sort().join(', ') : undefined;
   }

@@ -8,7 +8,7 @@ import type { Readiness } from '../ops/readiness.js';
 const GRACE_MS = 500;
 /**
  * How long idle connections stay open. A client that sends a request in this time gets `connection: close` with the
- * response instead of a reset. Shorter than the time that `npm start` waits for the API to stop.
+ * response instead of a reset. This time is shorter than the time that `npm start` waits for the API to stop.
  */
 const MAX_IDLE_MS = 2_500;
 const SHUTDOWN_TIMEOUT_MS = 9_500;
@@ -39,14 +39,14 @@ const acceptQueueIsEmpty = (server: Server): Promise<void> =>
 
 /**
  * Stops accepting connections, and waits until all open connections are closed.
- * @param begin start of the shutdown, in ms of `performance.now()`
+ * @param startedAt start of the shutdown, in ms of `performance.now()`
  */
-const drain = async (server: Server, open: ReadonlySet<Socket>, begin: number): Promise<void> => {
+const drain = async (server: Server, open: ReadonlySet<Socket>, startedAt: number): Promise<void> => {
   await acceptQueueIsEmpty(server);
   const unusedUntil = performance.now() + GRACE_MS;
   const sweep = setInterval(() => {
     const now = performance.now();
-    if (now > begin + MAX_IDLE_MS) server.closeIdleConnections();
+    if (now > startedAt + MAX_IDLE_MS) server.closeIdleConnections();
     // Node treats a connection without any data as active until the header timeout.
     if (now > unusedUntil) for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
   }, SWEEP_MS);
@@ -70,7 +70,7 @@ export const gracefulShutdown = (
 ): void => {
   const open = openConnections(server);
   const stop = async (): Promise<void> => {
-    const begin = performance.now();
+    const startedAt = performance.now();
     readiness.stopping = true;
     log(`${stopSignal.reason}: finishing requests in flight, then stopping`);
     setTimeout(() => {
@@ -79,7 +79,7 @@ export const gracefulShutdown = (
     }, SHUTDOWN_TIMEOUT_MS).unref();
     await sleep(GRACE_MS);
     try {
-      await drain(server, open, begin);
+      await drain(server, open, startedAt);
       await close();
       process.exit(0);
     } catch (error) {

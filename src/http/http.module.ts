@@ -36,8 +36,8 @@ import { pathOf } from './request-line.js';
 const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 
 /**
- * Registers the hooks that every route shares. They are hooks of Fastify, because Nest's guards run after the body has been
- * read. The order of the checks: unknown path or method, URL length, key, rate limit, scope, body.
+ * Registers the hooks that every route shares. These hooks are hooks of Fastify, because Nest's guards run after the
+ * body has been read. The order of the checks: unknown path or method, URL length, key, rate limit, scope, body.
  */
 @Module({
   imports: [ConsistencyModule, EventLogModule, ReadModelsModule, OpsModule],
@@ -90,7 +90,7 @@ export class HttpModule {
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
-      const allow = this.allowed.of(pathOf(request.url));
+      const allow = this.allowed.methodsOf(pathOf(request.url));
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
       sendError(addressLimit.takeWithoutKey(request) ?? error, request, reply);
     });

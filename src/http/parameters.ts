@@ -3,11 +3,11 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsIn, IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
 import { INVALID_DATE } from './range.js';
 
-// Optional query parameters. They are strings; a parameter that is sent twice arrives as an array.
+// Optional query parameters. A parameter is a string, or an array if the client has sent it twice.
 
 const UP_TO = { 100: /^(?:[1-9]\d?|100)$/, 1000: /^(?:[1-9]\d{0,2}|1000)$/ } as const;
 
-/** The most items of a response: a whole number from 1 to `maximum`. */
+/** The maximum number of items in a response: a whole number from 1 to `maximum`. */
 export const IsLimit = (maximum: keyof typeof UP_TO, defaultValue: number): PropertyDecorator =>
   applyDecorators(
     IsOptional(),

@@ -5,7 +5,10 @@ import { EARLIEST, instantOf, LATEST, MS_PER_DAY } from '../events/instant.js';
 export interface Range {
   readonly from: number;
   readonly to: number;
-  /** Which dates were absent: `start` means that `from` is the earliest instant; `both` that `to` is also the latest. */
+  /**
+   * Which dates were absent. `start`: the start date, so `from` is the earliest instant. `both`: also the end date, so
+   * `to` is the latest instant.
+   */
   readonly open?: 'start' | 'both';
 }
 
@@ -16,8 +19,8 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\- ])(\d\d):(\d\d))?$/;
 
 /**
- * Returns the first and the last millisecond of an ISO 8601 string: of the day for a date, of the instant for a date-time.
- * Undefined if the string is neither.
+ * Returns the first and the last millisecond of an ISO 8601 date, or the instant of a date-time as both. Undefined if
+ * the string is neither a date nor a date-time.
  */
 const readSpan = (text: string): Range | undefined => {
   const date = DATE.exec(text);

@@ -3,7 +3,10 @@ import { Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { requestLine, throttled } from './request-line.js';
 
-/** The client closed the connection before the response. The status is nginx's, and appears only in logs and metrics. */
+/**
+ * The client closed the connection before the response. The status is the one that nginx uses, and appears only in logs
+ * and metrics.
+ */
 const CLIENT_CLOSED = 499;
 const TIMED_OUT = 408;
 

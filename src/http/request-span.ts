@@ -10,7 +10,10 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the traceparent of the request: of its span if this process traces it, otherwise of the caller. */
+/**
+ * Returns the traceparent of the request: that of its span if this process traces the request, otherwise the one that
+ * the caller sent.
+ */
 export const currentTraceparent = ({ span, headers }: Pick<FastifyRequest, 'span' | 'headers'>): string | undefined =>
   span?.traceparent ?? traceparentOf(headers['traceparent']);
 
@@ -54,8 +57,9 @@ export const endSpan = ({ span }: FastifyRequest, status: number): void => {
 };
 
 /**
- * Returns a handler that runs within the span of its request. Not a hook, because each hook slows down every request. The
- * body is read before, outside of the span, because the connection reads it without the context of the request.
+ * Returns a handler that runs within the span of its request. The span is not activated in a hook, because each hook
+ * slows down every request. The body is read before the handler runs and outside of the span, because the connection
+ * reads it without the context of the request.
  */
 export const withinSpan = (tracer: Tracing, handler: RouteHandlerMethod): RouteHandlerMethod =>
   function (request, reply) {

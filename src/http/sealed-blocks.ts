@@ -3,7 +3,10 @@ import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 /** The size of one block in bytes. */
 export const BLOCK_BYTES = 16;
 
-/** Base64 encodes 3 bytes as 4 characters. Blocks are padded to a multiple of 3 bytes, so that one call encodes all. */
+/**
+ * Base64 encodes 3 bytes as 4 characters. Blocks are padded to a multiple of 3 bytes, so that one call encodes all
+ * blocks.
+ */
 const PADDED_BYTES = 18;
 const PADDED_CHARACTERS = 24;
 const BLOCK_CHARACTERS = 22;

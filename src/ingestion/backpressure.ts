@@ -17,7 +17,7 @@ const MAX_FACTS_PER_APPEND = LIMITS.backlog;
 const POLL_INTERVAL_MS = 20;
 /** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
 const CHECKPOINT_TIMEOUT_MS = 300;
-/** Maximum number of requests held at the same time, because each keeps its body in memory. */
+/** Maximum number of requests held at the same time, because each held request keeps its body in memory. */
 const MAX_HELD_REQUESTS = 64;
 /** If the checkpoint has not moved for this long, the projector has stopped. Holding requests is then useless. */
 const PROJECTOR_STOPPED_MS = 2_000;
@@ -26,7 +26,7 @@ const MESSAGES = {
   counting: 'Too many events are waiting to be counted; retry after the number of seconds in Retry-After',
   storing: 'Too many events are being stored; retry after the number of seconds in Retry-After',
 };
-/** Maximum number of tracked appends. If there are more, the oldest are assumed to be counted. */
+/** Maximum number of tracked appends. If there are more, the oldest appends are assumed to be counted. */
 const MAX_UNCOUNTED = 20_000;
 
 /** Why a request is held: stored facts must be counted first, or other requests must be stored first. */
@@ -34,7 +34,7 @@ type HoldReason = keyof typeof MESSAGES;
 
 /** How much longer a request may be held, over all its appends, in ms. */
 export interface HoldBudget {
-  /** For the reason `counting`. A slow log does not use it up, as long as the projector keeps up. */
+  /** For the reason `counting`. A slow log does not use up this time, as long as the projector keeps up. */
   counting: number;
   /** For any reason, because a held body takes memory. */
   total: number;
@@ -43,7 +43,7 @@ export const newHoldBudget = (): HoldBudget => ({ counting: 2_000, total: 10_000
 
 /** An append whose events are stored but not counted yet. */
 interface UncountedAppend {
-  /** The position of its last event in the log. */
+  /** The position of the append's last event in the log. */
   readonly position: bigint;
   /** When the append finished, by the injected clock, in ms. */
   readonly since: number;
@@ -51,15 +51,15 @@ interface UncountedAppend {
 }
 
 /**
- * Backpressure: prevents the backfill of one organization from delaying the events of the others. The log stores events
- * faster than the projector counts them, and the projector counts them in order. If the backlog exceeds its limit,
- * requests of the organizations with the largest backlogs are held until it shrinks, or rejected with 429. The backlog is
- * measured in facts, because one event may count as up to fifty facts.
+ * Backpressure: prevents the backfill of one organization from delaying the events of other organizations. The log
+ * stores events faster than the projector counts them, and the projector counts them in order. If the backlog exceeds
+ * its limit, requests of the organizations with the largest backlogs are held until the backlog shrinks, or rejected
+ * with 429. The backlog is measured in facts, because one event may count as up to fifty facts.
  */
 @Injectable()
 export class IngestBackpressure {
   private appends: UncountedAppend[] = [];
-  /** The facts that are being stored, and those that are stored but not counted yet. */
+  /** The facts that are being stored, and the facts that are stored but not counted yet. */
   private readonly admitted = new FactCounts(LIMITS);
   /** The facts that are stored and wait only for the projector. */
   private readonly uncounted = new FactCounts(LIMITS);
@@ -74,7 +74,7 @@ export class IngestBackpressure {
     @Optional() private readonly clock: Clock = monotonic,
   ) {}
 
-  /** Returns the first entries, as many as fit into one append; at least one. */
+  /** Returns the first entries: as many as fit into one append, but at least one. */
   portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factBoundOf): readonly Entry[] {
     let facts = 0;
     const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_FACTS_PER_APPEND && index > 0);
@@ -82,8 +82,8 @@ export class IngestBackpressure {
   }
 
   /**
-   * Resolves when these facts may be stored. They then count as admitted until they are counted or released.
-   * @param budget is reduced by the time that the request was held
+   * Resolves when these facts may be stored. The facts then count as admitted until they are counted or released.
+   * @param budget reduced by the time for which the request was held
    * @throws TooManyRequests if the budget is used up or too many requests are held
    */
   async admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
@@ -98,9 +98,9 @@ export class IngestBackpressure {
           const before = this.clock.now();
           await this.clock.sleep(POLL_INTERVAL_MS);
           const next = await this.holdReasonFor(facts);
-          const held = this.clock.now() - before;
-          budget.total -= held;
-          if (holdReason === 'counting') budget.counting -= held;
+          const heldMs = this.clock.now() - before;
+          budget.total -= heldMs;
+          if (holdReason === 'counting') budget.counting -= heldMs;
           holdReason = next;
         }
       } finally {
@@ -111,7 +111,7 @@ export class IngestBackpressure {
   }
 
   /**
-   * Marks admitted facts as stored; they wait to be counted.
+   * Marks admitted facts as stored, so that they now wait to be counted.
    * @param position the position of their last event in the log
    */
   stored(facts: Facts, position: bigint): void {

@@ -9,7 +9,7 @@ export interface Weighable {
 export type Weigh = (entry: Weighable) => number;
 export const factBoundOf: Weigh = ({ event }) => maxFactsOf(event);
 
-/** An upper bound of these events' facts by organization. */
+/** Returns an upper bound of the number of facts of these events, by organization. */
 export const tally = (entries: readonly Weighable[], weigh: Weigh = factBoundOf): Map<string, number> => {
   const facts = new Map<string, number>();
   for (const entry of entries) {

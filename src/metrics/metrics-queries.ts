@@ -40,9 +40,9 @@ export class MetricsQueries {
   /**
    * Waits until the organization may run a query, checks the brand, then calls `answer`.
    * @param query waiting queries with the same class and parameters share one result
-   * @param answer runs a single statement, so that the result is from one snapshot. It gets the range and the current
-   *   time in ms
-   * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
+   * @param answer runs a single statement, so that the result is from one snapshot. `answer` gets the range and the
+   *   current time in ms
+   * @throws Forbidden if the organization may not see brands, NotFound if the organization has no such brand
    * @throws Unavailable if the database is unavailable, or the range takes too long to count
    * @throws TooManyRequests if too many queries of the organization are waiting
    */

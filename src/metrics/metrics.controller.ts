@@ -74,13 +74,13 @@ export class MetricsController {
   @ApiFailure(422, TOO_MANY_COUNTS)
   getTimeline(
     @Organization() organization: string,
-    @Query() asked: TimelineRequest,
+    @Query() request: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     void reply.header('vary', 'X-API-KEY, Accept');
     const isCsv = preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
-    return this.answerTimeline(organization, asked, isCsv, reply, minPosition);
+    return this.answerTimeline(organization, request, isCsv, reply, minPosition);
   }
 
   /** A separate operation, because generated clients support only one response type per operation. */
@@ -95,11 +95,11 @@ export class MetricsController {
   @ApiFailure(422, TOO_MANY_COUNTS)
   getTimelineTable(
     @Organization() organization: string,
-    @Query() asked: TimelineRequest,
+    @Query() request: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    return this.answerTimeline(organization, asked, true, reply, minPosition);
+    return this.answerTimeline(organization, request, true, reply, minPosition);
   }
 
   @Get('metrics/comparison')

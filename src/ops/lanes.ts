@@ -1,7 +1,10 @@
 /** How long a lane may go without a heartbeat before it counts as stuck. */
 const STUCK_AFTER_MS = 10_000;
 
-/** Whether this process holds each lane or stands by, and when the loop of the lane last sent a heartbeat. */
+/**
+ * A lane is a part of the background work that one process does at a time. That process holds the lease of the lane.
+ * Records for each lane whether this process works in it or stands by, and when its loop last sent a heartbeat.
+ */
 export class Lanes {
   private readonly states = new Map<string, { readonly isHeld: boolean; readonly at: number }>();
 

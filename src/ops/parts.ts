@@ -7,7 +7,7 @@ const DEGRADED_AFTER_SECONDS = 10;
 
 /** Adds the log and the read models to the health check of a process that needs both. */
 export const registerStores = (readiness: Readiness, log: EventLog, lags: ProjectionLags): void => {
-  readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.forFollowers.head()) } }));
+  readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.forSubscriptions.head()) } }));
   readiness.register('readModels', async () => {
     const projections = await lags.read();
     const isDegraded = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);

@@ -12,7 +12,7 @@ export interface ProjectionLag {
   readonly unit: 'events' | 'bytes';
   /** Every event acknowledged longer ago than this has been applied or parked. */
   readonly lagSeconds: number;
-  /** Number of events that it could not apply and that wait for an operator. */
+  /** Number of events that the projection could not apply and that wait for an operator. */
   readonly parked: number;
 }
 
@@ -26,7 +26,7 @@ export class ProjectionLags {
 
   async read(): Promise<ProjectionLag[]> {
     // The head is read first, but a projection may advance in between, so the lag is at least 0.
-    const head = Number(await this.log.forFollowers.head());
+    const head = Number(await this.log.forSubscriptions.head());
     const rows = await READ_PROJECTION_CHECKPOINTS.run(this.pool, {});
     return rows.map(({ projection, position, age, parked }) => ({
       projection,

@@ -16,7 +16,7 @@ export interface PartState {
   readonly detail?: unknown;
 }
 
-// These texts are public, so they contain no addresses and no messages of database drivers.
+// These messages are public, so they contain no addresses and no messages of database drivers.
 const FAILED = 'No response; see the log';
 const TIMED_OUT = `No response within ${PROBE_TIMEOUT_MS} ms`;
 

@@ -34,7 +34,10 @@ export class WorkerOps {
     this.readiness.register('tables', () =>
       this.hasBegun
         ? { state: 'ok' }
-        : { state: 'unavailable', detail: 'The tables are not at this version yet; see the log' },
+        : {
+            state: 'unavailable',
+            detail: 'The tables have not been migrated to this version of the service yet; see the log',
+          },
     );
     this.readiness.register('lanes', () => ({
       state: this.lanes.stuck().length > 0 ? 'degraded' : 'ok',
@@ -54,10 +57,11 @@ export class WorkerOps {
   }
 
   /**
-   * Adds the log and the read models to health and metrics, once the tables are at this version.
+   * Adds the log and the read models to health and metrics, once the tables have been migrated to this version of the
+   * service.
    * @param subject whose metrics are added
    */
-  begin(log: EventLog, pool: WatchPool, subject: 'projections' | 'webhooks'): void {
+  addStores(log: EventLog, pool: WatchPool, subject: 'projections' | 'webhooks'): void {
     const lags = new ProjectionLags(log, pool);
     registerStores(this.readiness, log, lags);
     const { registry, lanes } = this;

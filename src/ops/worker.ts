@@ -25,25 +25,26 @@ export interface WorkerResources {
 const PORTS = { PROJECTOR_OPS_PORT: 'projectorOpsPort', DELIVERIES_OPS_PORT: 'deliveriesOpsPort' } as const;
 
 interface Worker {
-  /** The `context` of its log lines. */
+  /** The `context` of the worker's log lines. */
   readonly context: string;
-  /** Its name at the beginning of a sentence. */
+  /** The name of the worker at the beginning of a sentence. */
   readonly name: string;
   /** The end of the log line "stopped before …", written if the process is asked to stop while it starts. */
   readonly task: string;
-  /** The setting with the port of its health and metrics; `OPS_PORT` is used if it is absent. */
-  readonly port: keyof typeof PORTS;
+  /** The setting that has the port for health and metrics. If the setting is absent, `OPS_PORT` is used. */
+  readonly portSetting: keyof typeof PORTS;
   /** Works until `stopSignal` aborts. */
   readonly work: (resources: WorkerResources, stopSignal: AbortSignal) => Promise<void>;
 }
 
-const run = async ({ context, port, work }: Worker, config: Config, stopSignal: AbortSignal): Promise<void> => {
+const run = async ({ context, portSetting, work }: Worker, config: Config, stopSignal: AbortSignal): Promise<void> => {
   const writeLog = logThrough(createLogger(config), context);
   await openTracing(config, `threat-protection-${context}`, writeLog);
   const ops = new WorkerOps(writeLog, stopSignal);
-  const own = config[PORTS[port]];
-  const number = own ?? config.opsPort;
-  if (number !== undefined) await ops.listen(config.opsHost, number, own === undefined ? 'OPS_PORT' : port);
+  const ownPort = config[PORTS[portSetting]];
+  const portNumber = ownPort ?? config.opsPort;
+  if (portNumber !== undefined)
+    await ops.listen(config.opsHost, portNumber, ownPort === undefined ? 'OPS_PORT' : portSetting);
   const database = await openDatabase(config, writeLog);
   try {
     const { url } = database;
@@ -59,7 +60,7 @@ const run = async ({ context, port, work }: Worker, config: Config, stopSignal: 
     }
   } finally {
     await Promise.all([database.release(), closeTracing()]);
-    // Closed last, so that the health check reports `stopping` until the end.
+    // The operator server is closed last, so that the health check reports `stopping` until the end.
     await ops.close();
   }
 };

@@ -25,8 +25,8 @@ export class RequestLimit {
 
 export class DailyQuotaDto {
   /**
-   * The quota per UTC day. It applies to the organization's own ingest keys and, for events, to changes of its groups
-   * and webhooks.
+   * The quota per UTC day. What the organization's own ingest keys send counts against it. Changes of the
+   * organization's groups and webhooks count against the quota of events only.
    * @example 10000000
    */
   perDay!: number;
@@ -67,7 +67,7 @@ export class OrganizationResponse {
 export class OwnBrandDto {
   /** The value for `brandSlug`. @example 'acme-wallet' */
   slug!: string;
-  /** The display name. Absent if the brand has none. @example 'Acme Wallet' */
+  /** The display name. Absent if the brand has no display name. @example 'Acme Wallet' */
   name?: string;
   /** Whether metrics are available for the brand, which requires the flag `brands-metrics`. @example true */
   metricsAvailable!: boolean;

@@ -13,14 +13,16 @@ export const databaseTime = async (pool: Pick<Pool, 'query'>): Promise<number> =
   (await READ_CLOCK.run(pool, {}, QUERY_TIMEOUT_MS))[0]!.now;
 
 /**
- * The database's clock without a query for each reading. Its offset from the monotonic clock of this process is measured
- * at the start and every 10 s, so that changes to the clock of this machine have no effect.
+ * The database's clock without a query for each reading. The offset of the database's clock from the monotonic clock of
+ * this process is measured at the start and every 10 s, so that changes to the clock of this machine have no effect.
  */
 export class DatabaseClock {
   private readonly stop = new AbortController();
   private offsetMs: number | undefined;
 
-  /** @param pool without a pool, and until the first measurement, the clock of this machine is used */
+  /**
+   * @param pool the database. The clock of this machine is used if there is no pool, and until the first measurement
+   */
   constructor(private readonly pool?: Pick<Pool, 'query'>) {}
 
   /** ms since 1970 */
@@ -29,7 +31,7 @@ export class DatabaseClock {
   }
 
   /**
-   * Measures the offset. If that fails, the last one stays in use.
+   * Measures the offset. If the measurement fails, the last offset stays in use.
    * @throws the database's error
    */
   async measure(): Promise<void> {

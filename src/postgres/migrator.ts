@@ -7,11 +7,14 @@ import { inTransaction, kyselyOver } from './transaction.js';
 
 /** A numbered migration of a schema. Processes of earlier versions ignore it, unless it names a minimal version. */
 export interface NumberedMigration extends Migration {
-  /** Set if the migration removes or changes something that earlier versions use: the oldest version that still works. */
+  /**
+   * The oldest version that still works after the migration. Set if the migration removes or changes something that
+   * earlier versions use.
+   */
   readonly minimalVersion?: {
     /** The migration that added the replacement. A process that does not know this migration must not start. */
     readonly knows: string;
-    /** The first version that knows it, for the error message. */
+    /** The first version that knows this migration, for the error message. */
     readonly version: string;
   };
 }
@@ -35,7 +38,7 @@ const LAST_IN_FIRST_TABLE: Readonly<Record<string, string>> = {
   read: '0012-members-and-reviews',
 };
 
-/** The advisory lock of Kysely's migrator, which those versions use. */
+/** The advisory lock of Kysely's migrator, which versions without `later_migrations` use. */
 const LOCK = '3853314791062309107';
 /** How often a process checks whether another process has finished migrating. */
 const POLL_INTERVAL_MS = 100;
@@ -43,7 +46,7 @@ const POLL_INTERVAL_MS = 100;
 const REPORT_AFTER_MS = 2_000;
 /** How long a migration may wait for the lock of a table. Later statements on the table wait behind it. */
 const TABLE_LOCK_TIMEOUT_MS = 4_000;
-/** In place of no timeout: the longest timer of Node, because `pg` replaces 0 by the timeout of the pool. */
+/** The longest timer of Node, used instead of no timeout, because `pg` replaces 0 by the timeout of the pool. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const createRecords = async (db: Kysely<Records>, schema: string): Promise<void> => {
@@ -88,7 +91,7 @@ const requireCompatible = (
 };
 
 /**
- * @returns the migrations that have not been applied yet, and those of newer versions that have, each in order
+ * @returns the migrations that have not been applied yet, and the applied migrations of newer versions, both in order
  * @throws ConfigError if a migration of a newer version removed something that this version uses
  */
 const readApplied = async (
@@ -168,8 +171,8 @@ export interface MigrateOptions {
 
 /**
  * Migrates the tables of one schema to this version. Every process calls this when it starts. A lock in the database
- * lets one process migrate at a time, and all migrations are one transaction, so a process that is killed leaves the
- * tables unchanged. The timeouts of the pool do not apply to the migrations. They do apply to each attempt to take the
+ * lets only one process migrate at a time, and all migrations are one transaction, so a process that is killed leaves
+ * the tables unchanged. The timeouts of the pool do not apply to the migrations. They apply to each attempt to take the
  * lock, so that a waiting process notices when the server is gone.
  * @returns the applied migrations of newer versions, which this version can ignore
  * @throws ConfigError if a newer version has removed something that this version uses; or the database's error

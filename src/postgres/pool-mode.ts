@@ -32,9 +32,9 @@ const compareClients = async (clients: readonly PoolClient[]): Promise<PoolMode>
       if (row.whose !== whose) throw new ConfigError(LOSES_STATEMENTS);
       seen[whose].add(row.pid);
     }
-  // In session mode each client has exactly one server connection, and the two differ.
-  const all = new Set(seen.flatMap((pids) => [...pids]));
-  return seen.every(({ size }) => size === 1) && all.size === seen.length ? 'session' : 'transaction';
+  // In session mode each client has exactly one server connection, and the two connections differ.
+  const processes = new Set(seen.flatMap((pids) => [...pids]));
+  return seen.every(({ size }) => size === 1) && processes.size === seen.length ? 'session' : 'transaction';
 };
 
 const detectMode = async (connectionString: string): Promise<PoolMode> => {
@@ -56,7 +56,7 @@ const detectMode = async (connectionString: string): Promise<PoolMode> => {
 const detected = new Map<string, Promise<PoolMode>>();
 
 /**
- * Detects the pool mode of a database URL, once per process and URL. If it fails, the next call tries again.
+ * Detects the pool mode of a database URL, once per process and URL. If the detection fails, the next call tries again.
  * @throws ConfigError if the pooler loses prepared statements; or the error of the connection
  */
 export const poolModeOf = (url: string): Promise<PoolMode> => {

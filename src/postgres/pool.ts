@@ -7,7 +7,10 @@ import { inTransaction } from './transaction.js';
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** Parses an int8 as a number. The values of this service all fit; a larger one throws instead of being rounded. */
+/**
+ * Parses an int8 as a number. The values of this service all fit; a larger value causes an error instead of being
+ * rounded.
+ */
 const safeInteger = (text: string): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`PostgreSQL sent ${text}, which a number cannot hold exactly`);
@@ -19,7 +22,7 @@ const types = new TypeOverrides();
 types.setTypeParser(INT8, safeInteger);
 types.setTypeParser(NUMERIC, safeInteger);
 
-/** Timeouts in ms. They are short, because every request must be answered within 5 s. */
+/** Timeouts in ms. The timeouts are short, because every request must be answered within 5 s. */
 const LIMITS = {
   connectionTimeoutMillis: 2_000,
   query_timeout: 4_500,
@@ -51,17 +54,19 @@ const openPool = (
     ...options,
   };
   const limits = { statement_timeout, lock_timeout, idle_in_transaction_session_timeout };
-  const all = {
+  const allSettings = {
     ...Object.fromEntries(Object.entries(limits).map(([name, ms]) => [name, String(ms)])),
     ...settings,
   };
   const prepare = async (client: PoolClient): Promise<void> => {
     const mode = await poolModeOf(connectionString);
-    if (mode === 'transaction') setInEachTransaction(pool, all);
-    const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : all));
+    if (mode === 'transaction') setInEachTransaction(pool, allSettings);
+    const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : allSettings));
     if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
-    const shown = `${client.host}:${client.port}`;
-    throw Object.assign(new Error(`${shown} does not accept writes: it is a standby, or read-only`), { code: '25006' });
+    const address = `${client.host}:${client.port}`;
+    throw Object.assign(new Error(`${address} does not accept writes: it is a standby, or read-only`), {
+      code: '25006',
+    });
   };
   const pool: Pool = new Pool({
     connectionString,
@@ -80,7 +85,8 @@ const openPool = (
   Object.assign(pool, { query: queryInTransaction });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', onConnectionLost);
-  // The same applies to a connection in use that is lost between two statements. The next statement reports the error.
+  // Without a listener, the loss of a connection in use between two statements would also end the process. The next
+  // statement reports the error.
   pool.on('connect', (client) => client.on('error', () => {}));
   return traceStatements(pool);
 };

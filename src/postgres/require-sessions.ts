@@ -32,8 +32,9 @@ const leadToSameDatabase = async (...urls: readonly [string, string]): Promise<b
 };
 
 /**
- * Checks that one of the two URLs gives a client one server connection throughout.
- * @throws ConfigError if none does, or if the URLs lead to different databases; or the error of a connection
+ * Checks that `databaseDirectUrl` or, if it is not set, `databaseUrl` gives a client one server connection throughout.
+ * @throws ConfigError if that URL leads to a pooler in transaction mode, or if the URLs lead to different databases; or
+ *   the error of a connection
  */
 export const requireSessions = async (
   databaseUrl: string,

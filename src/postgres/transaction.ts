@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { beginWith } from './settings.js';
+import { beginWithSettings } from './settings.js';
 import { isReadOnly, isQueryTimeout } from './transient-errors.js';
 
 /**
@@ -18,7 +18,7 @@ export const inTransaction = async <Result>(
   const connection = await pool.connect();
   let broken: unknown;
   try {
-    await connection.query({ text: beginWith(pool, begin), query_timeout: beginLimitMs } as QueryConfig);
+    await connection.query({ text: beginWithSettings(pool, begin), query_timeout: beginLimitMs } as QueryConfig);
     const result = await work(connection);
     await connection.query('commit');
     return result;

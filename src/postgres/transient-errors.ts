@@ -32,7 +32,7 @@ export const isStatementTimeout = (error: unknown): boolean => {
 /** Whether a failed statement may succeed if it is retried: the database was unavailable, restarting, full or busy. */
 export const isTransient = (error: unknown): boolean => {
   if (error instanceof Unavailable) return true;
-  // Not `instanceof Error`, because an error of a socket of Node may come from another realm.
+  // `instanceof Error` is not used, because an error of a socket of Node may come from another realm.
   if (!isNativeError(error)) return false;
   const { code, errors } = error as { code?: unknown; errors?: unknown };
   if (asConfigError(error) !== error) return false;
@@ -42,7 +42,7 @@ export const isTransient = (error: unknown): boolean => {
   return CONNECTION_MESSAGES.test(error.message);
 };
 
-/** Whether a statement exceeded `query_timeout`. Its connection still waits for the response. */
+/** Whether a statement exceeded `query_timeout`. The connection of the statement still waits for the response. */
 export const isQueryTimeout = (error: unknown): boolean =>
   isNativeError(error) && error.message === 'Query read timeout';
 

@@ -7,7 +7,7 @@ const STATEMENT_MODE =
 /** @returns what the operator has to do about the database error; undefined if waiting may fix it */
 const adviceFor = (code: unknown, message: string): string | undefined => {
   const cannotBeUsed = (remedy: string): string => `The database cannot be used: ${message}; ${remedy}`;
-  // PgBouncer uses the code 08P01 for all its errors, including temporary ones.
+  // PgBouncer uses the code 08P01 for all its errors, including temporary errors.
   const says = (words: string): boolean => code === '08P01' && message.includes(words);
   if (says('statement pooling mode')) return STATEMENT_MODE;
   if (code === '28P01' || code === '28000' || says('authentication failed'))
@@ -22,7 +22,10 @@ const adviceFor = (code: unknown, message: string): string | undefined => {
   return undefined;
 };
 
-/** Converts a database error at the start of a process: a `ConfigError` if only the operator can fix it, otherwise itself. */
+/**
+ * Converts a database error at the start of a process: returns a `ConfigError` if only the operator can fix the cause,
+ * otherwise the error itself.
+ */
 export const asConfigError = (error: unknown): unknown => {
   if (!isNativeError(error)) return error;
   const advice = adviceFor((error as { code?: unknown }).code, error.message);

@@ -20,13 +20,13 @@ export interface Amount {
 interface Usage {
   /** The total of all instances, as of the last flush. */
   known: Amount;
-  /** Charged by this instance since the last flush. A refund may make it negative. */
+  /** The amount charged by this instance since the last flush. A refund may make the amount negative. */
   pending: Amount;
   /** Settles once `known` has been read, or the read has failed. */
   readonly read: Promise<void>;
 }
 
-/** How long a charge may be unknown to other instances. A crash loses the charges of this interval. */
+/** The interval between flushes. Until the next flush, other instances do not know a charge, and a crash loses it. */
 const FLUSH_INTERVAL_MS = 1_000;
 /** How long the first request of a day waits for the total of all instances. */
 const READ_TIMEOUT_MS = 300;
@@ -68,8 +68,9 @@ export class DailyQuota implements BeforeApplicationShutdown {
       (error) => this.report.failed(error),
     );
     const registers = [registry];
-    const highest = (kind: keyof Amount): number => this.highest(kind);
-    // Organizations are unbounded and so cannot be a label; `organizations usage` names them.
+    const highestUsedRatio = (kind: keyof Amount): number => this.highestUsedRatio(kind);
+    // The number of organizations is unlimited, so the organization is not a label. The command `organizations usage`
+    // shows the usage of each one.
     this.refusals = new Counter({
       name: 'threat_protection_ingest_quota_refusals_total',
       help: 'Requests rejected because the organization had used up its daily quota',
@@ -83,7 +84,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
       labelNames: ['quota'],
       registers,
       collect() {
-        for (const quota of QUOTAS) this.set({ quota }, highest(quota));
+        for (const quota of QUOTAS) this.set({ quota }, highestUsedRatio(quota));
       },
     });
   }
@@ -92,7 +93,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
    * Charges an organization's quota.
    * @throws TooManyRequests if less than `amount` is left, in which case nothing is charged
    */
-  async take(organization: string, amount: Amount): Promise<void> {
+  async chargeWithinLimit(organization: string, amount: Amount): Promise<void> {
     const usage = await this.read(organization);
     if (usage === undefined) return;
     const after = sum(sum(usage.known, usage.pending), amount);
@@ -173,9 +174,9 @@ export class DailyQuota implements BeforeApplicationShutdown {
   /** Adds the pending amounts to the shared table. Calls must not overlap, or amounts would be added twice. */
   private async flush(): Promise<void> {
     const [day, usages] = [this.day, this.usages];
-    const sent = [...usages].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
-    if (sent.length === 0) return;
-    const amounts = new Map(sent.map(([organization, { pending }]) => [organization, pending]));
+    const changed = [...usages].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
+    if (changed.length === 0) return;
+    const amounts = new Map(changed.map(([organization, { pending }]) => [organization, pending]));
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
     // If the statement fails, the amounts stay pending. If only its response is lost, the amounts count twice, which is
     // acceptable for a quota.
@@ -186,7 +187,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     }
   }
 
-  private highest(kind: keyof Amount): number {
+  private highestUsedRatio(kind: keyof Amount): number {
     let highest = 0;
     if (dayOf(this.clock.now()) === this.day)
       for (const { known, pending } of this.usages.values()) highest = Math.max(highest, known[kind] + pending[kind]);

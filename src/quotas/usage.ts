@@ -6,8 +6,8 @@ import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from '../read-models/statem
 import type { Config } from '../runtime/config.js';
 
 /**
- * What an organization has used of its daily quota on a UTC day. It is stored, because it cannot be computed from the log:
- * the log does not contain the bytes of a request.
+ * What an organization has used of its daily quota on a UTC day. The usage is stored, because it cannot be computed
+ * from the log: the log does not contain the bytes of a request.
  */
 export interface IngestUsage {
   readonly organization: string;
@@ -42,7 +42,8 @@ export const readIngestUsage = (pool: Pool, day: number, organization?: string):
 };
 
 /**
- * Reads what is left of an organization's quotas; undefined if there are no limits. The last second may be missing.
+ * Reads what is left of an organization's quotas; undefined if there are no limits. The usage of the last second may
+ * not be counted yet.
  * @param today days since 1970
  */
 export const readQuotaLeft = async (

@@ -3,7 +3,7 @@ import { migrate, missingMigrations, type NumberedMigration } from '../postgres/
 import type { WriteLog } from '../runtime/log-line.js';
 import * as baseline from './migrations/0023-baseline.js';
 
-/** The migrations in order. A released migration is never changed; a new one is added instead. */
+/** The migrations in order. A released migration is never changed; a new migration is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
   '0023-baseline': baseline,
 };

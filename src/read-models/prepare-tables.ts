@@ -18,18 +18,22 @@ const awaitTables = async (pool: Pool, writeLog: WriteLog, stop?: AbortSignal): 
   while (!stop?.aborted) {
     const [first] = await missingReadModelMigrations(pool);
     if (first === undefined) {
-      if (hasWaited) writeLog('The tables are at this version');
+      if (hasWaited) writeLog('The tables have been migrated to this version of the service');
       return;
     }
     if (!hasWaited)
-      writeLog(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE_ON_START is false)`, 'warn');
+      writeLog(
+        `The tables lack the migration ${first}; waiting until \`migrate\` of this version of the service has run (MIGRATE_ON_START is false)`,
+        'warn',
+      );
     hasWaited = true;
     await pause(CHECK_INTERVAL_MS, stop);
   }
 };
 
 /**
- * Migrates the tables to this version, or waits until another process has. Retries while the database is unavailable.
+ * Migrates the tables to this version, or waits until another process has migrated them. Retries while the database is
+ * unavailable.
  * @param stop aborts the waiting, and leaves the tables unchanged
  * @throws ConfigError if the database or its tables cannot be used by this version
  */

@@ -10,11 +10,13 @@ export interface RejectedSample {
   readonly source: string;
   readonly type: string;
   readonly issues: readonly string[];
-  /** JSON, truncated; no longer valid JSON if it was cut. */
+  /** The data as JSON, truncated. Truncated data is not valid JSON. */
   readonly data: string | null;
 }
 
-/** How many events of one owner, UTC day, key, reason and type were rejected. The log does not contain them. */
+/**
+ * How many events of one owner, UTC day, key, reason and type were rejected. The log does not contain rejected events.
+ */
 export interface RejectedEvents {
   /** An organization, or the id of a key that belongs to no organization. */
   readonly owner: string;

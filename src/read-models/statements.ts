@@ -2,8 +2,8 @@ import { CLOCK } from '../postgres/statements.js';
 import { statement } from '../postgres/statement.js';
 
 /**
- * The checkpoint of each projection. Its rows include everything that was acknowledged before `asOf` (ms, by the
- * database's clock).
+ * The checkpoint of each projection. The rows that the projection has written include everything that was acknowledged
+ * before `asOf` (ms, by the database's clock).
  */
 export const READ_CHECKPOINTS = statement(
   'checkpoints-read',
@@ -12,7 +12,10 @@ export const READ_CHECKPOINTS = statement(
   'select projection, position, as_of as "asOf" from read.checkpoints',
 );
 
-/** Adds to the sums of a day and returns them. Adding zero only reads them. */
+/**
+ * Adds events and bytes to the usage of organizations on a day, and returns the new totals. Adding zero leaves the
+ * totals as they are.
+ */
 export const ADD_INGEST_USAGE = statement(
   'ingest-usage-add',
   { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
@@ -25,7 +28,7 @@ export const ADD_INGEST_USAGE = statement(
     returning organization, events, bytes`,
 );
 
-/** Deletes the sums of all days before yesterday. */
+/** Deletes the usage of all days before yesterday. */
 export const DELETE_OLD_INGEST_USAGE = statement(
   'ingest-usage-forget',
   {},
@@ -55,7 +58,7 @@ export const ADD_EVENT_USAGE = statement(
     on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
 );
 
-/** Deletes all days but the last `keptDays`, including today. */
+/** Keeps the last `keptDays` days, the last of which is today, and deletes the rows of all earlier days. */
 export const DELETE_OLD_EVENT_USAGE = statement(
   'event-usage-forget',
   { keptDays: 'integer' },

@@ -8,9 +8,9 @@ import type { RequestTables } from './tables/requests.js';
 import type { WebhookDeliveryTables, WebhookTables } from './tables/webhooks.js';
 
 /**
- * The columns of all tables. Tables without a schema prefix are in the schema `read`: projections write them, and they
- * can be rebuilt from the log. Tables in `service` contain data that the log does not: the progress of webhook
- * deliveries, and usage by requests.
+ * The columns of all tables. Tables without a schema prefix are in the schema `read`: projections write these tables,
+ * and the service can rebuild them from the log. Tables in `service` contain data that is not in the log: the progress
+ * of webhook deliveries, and usage by requests.
  */
 export interface Tables
   extends

@@ -26,7 +26,7 @@ const ApiTooManyRows = (): MethodDecorator =>
 
 /**
  * Documents a list of records.
- * @param description which records of the list the metrics count
+ * @param description a sentence that says which records of the list the metrics count
  */
 export const ApiRecordList = (kind: ListedKind, description: string): MethodDecorator =>
   applyDecorators(

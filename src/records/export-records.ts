@@ -118,8 +118,8 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
       // `yield` returns when the client has read enough of the text.
       if (text !== '') yield text;
       clearTimeout(timer);
-      if (page.end === undefined) return;
-      page = await readPage(selection, { after: page.end, upTo: null, limit: PAGE_SIZE }, send);
+      if (page.endKey === undefined) return;
+      page = await readPage(selection, { after: page.endKey, upTo: null, limit: PAGE_SIZE }, send);
     }
   }
 }

@@ -12,7 +12,7 @@ export class GetRecord extends Query<AsOf<string>> {
     readonly organization: string,
     readonly kind: ListedKind,
     readonly id: string,
-    /** The response must include the log up to this position. */
+    /** The response must reflect all events up to this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
@@ -38,8 +38,8 @@ export class GetRecordHandler implements IQueryHandler<GetRecord> {
     const read: AnswerFrom<AsOf<string>> = async (send) => {
       // PostgreSQL rejects U+0000 in text. No record has the empty id.
       const key = id.includes('\0') ? '' : id;
-      const found = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: key });
-      const [row] = await send<RowOf<typeof FIND_RECORD>>(found);
+      const query = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: key });
+      const [row] = await send<RowOf<typeof FIND_RECORD>>(query);
       if (row!.item === null) throw new NotFound(`${NAMES[kind]} not found`);
       return { result: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
     };

@@ -18,8 +18,8 @@ const PROGRESS_TTL_MS = 500;
 @Injectable()
 export class InitialBackfill {
   private isComplete = false;
-  /** When the tables were created, by the database's clock. ms */
-  private madeAt: number | undefined;
+  /** When the tables were created, in ms by the database's clock. */
+  private createdAt: number | undefined;
   private cached: { readonly progress: Promise<string | undefined>; readonly expiresAt: number } | undefined;
 
   constructor(
@@ -42,10 +42,10 @@ export class InitialBackfill {
 
   private async readProgress(): Promise<string | undefined> {
     try {
-      const head = Number(await this.log.forFollowers.head());
-      this.madeAt ??= (await READ_MIGRATION_TIME.run(this.pool, { migration: MIGRATION }))[0]!.madeAt;
+      const head = Number(await this.log.forSubscriptions.head());
+      this.createdAt ??= (await READ_MIGRATION_TIME.run(this.pool, { migration: MIGRATION }))[0]!.madeAt;
       const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('records') ?? {};
-      this.isComplete = asOf >= this.madeAt;
+      this.isComplete = asOf >= this.createdAt;
       if (this.isComplete) return undefined;
       return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log has been read`;
     } catch (error) {

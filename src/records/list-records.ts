@@ -25,7 +25,7 @@ export class ListRecords extends Query<AsOf<Page>> {
     readonly limit: number,
     /** The `nextCursor` of the previous page. */
     readonly cursor: string | undefined,
-    /** The response must include the log up to this position. */
+    /** The response must reflect all events up to this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
@@ -35,25 +35,25 @@ export class ListRecords extends Query<AsOf<Page>> {
 /** A page as it was read, with its last key if there are more pages. */
 interface ReadPage {
   readonly rows: readonly (ItemRow & { readonly newest: number })[];
-  readonly end: readonly [newest: number, id: string] | undefined;
+  readonly endKey: readonly [newest: number, id: string] | undefined;
   /** ms */
   readonly asOf: number;
   /** The position of the log that the rows include. */
   readonly position: number;
-  /** That position when the first page was read. */
+  /** The value of `position` when the first page was read. */
   readonly upTo: number;
 }
 
 /**
- * The content of a cursor: the last instant of the range and the position of the log when the first page was read, and
- * the negated instant and the id of the last key. Instants in ms.
+ * The content of a cursor: the last instant of the range and the position of the log when the first page was read, then
+ * the negated instant and the id of the last key. Instants are in ms.
  */
 type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string];
 const CURSOR_SHAPE: CursorPosition = [0, 0, 0, ''];
 
 const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
 
-/** Reads a page, which ends at its limit of rows, of bytes, or of examined keys. */
+/** Reads a page. The page ends when it reaches the limit of rows, of bytes or of examined keys. */
 export const readPage = async (
   selection: Selection,
   page: PageRequest,
@@ -69,8 +69,9 @@ export const readPage = async (
   const { asOf, upTo } = listed[0]!;
   const moment = { ...momentOf({ asOf, position: upTo }), upTo: page.upTo ?? upTo ?? 0 };
   const last = rows.at(-1);
-  const end = last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
-  return { rows, end, ...moment };
+  const endKey =
+    last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
+  return { rows, endKey, ...moment };
 };
 
 @QueryHandler(ListRecords)
@@ -98,8 +99,8 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       const selection = { ...requested, range };
       const [, knownUpTo, ...after] = cursorPosition ?? ([range.to, null, -range.to, ''] as const);
       const page = { after, upTo: knownUpTo, limit };
-      const { rows, end, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
-      const nextCursor = end && cursors.write(requested, [range.to, upTo, ...end]);
+      const { rows, endKey, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
+      const nextCursor = endKey && cursors.write(requested, [range.to, upTo, ...endKey]);
       return { result: { rows, nextCursor }, asOf, position };
     };
     return this.queries.run(organization, key, read, minPosition);

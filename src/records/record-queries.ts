@@ -15,12 +15,12 @@ export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promi
 export type AnswerFrom<Result> = (send: Send, connection: Connection, isReplica: boolean) => Promise<Result>;
 
 /**
- * @throws TooOld if the replica is behind what this client has already seen, so that the query is retried on the
- *   primary
+ * @throws TooOld if the replica is behind the position that this client has already seen; the query is then retried on
+ *   the primary
  */
 export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
   if (isReplica && (upTo ?? -1) < (seen ?? -1))
-    throw new TooOld('This replica is behind what the client has already seen');
+    throw new TooOld('The replica is behind the position that the client has already seen');
 };
 
 /** Runs the queries of lists and of the feed, with limits per organization. */
@@ -62,7 +62,7 @@ export class RecordQueries {
    * @param minPosition the position of the log that the result must include
    * @throws Unavailable if the database is unavailable, the initial backfill is not complete, or the query takes too
    *   long
-   * @throws TooManyRequests if too many of the organization's queries are waiting
+   * @throws TooManyRequests if too many queries of the organization are waiting
    */
   run<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
     return this.runIn(this.concurrency, organization, key, read, minPosition);

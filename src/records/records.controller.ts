@@ -26,7 +26,7 @@ const READS = ['records', 'brands-and-flags'] as const;
 interface Described {
   /** An example of an id. */
   readonly id: string;
-  /** Which records of the list the metrics count. */
+  /** A sentence that says which records of the list the metrics count. */
   readonly list: string;
   readonly one: string;
 }

@@ -9,7 +9,7 @@ import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../even
 /** The asset of a filter, parsed as in the asset check. */
 export interface RequestedAsset {
   readonly type: string;
-  /** The hash of its key. */
+  /** The hash of the asset's normalised key. */
   readonly hash: string;
 }
 
@@ -20,7 +20,7 @@ interface Criteria {
   readonly kind: number;
   /** Undefined: all records of the organization. */
   readonly brand: string | undefined;
-  /** Sorted. Undefined: all. */
+  /** Sorted. Undefined: records in all statuses. */
   readonly statuses: readonly string[] | undefined;
   readonly types: readonly string[] | undefined;
   readonly asset: RequestedAsset | undefined;
@@ -44,8 +44,9 @@ export interface Parameters {
   readonly content?: string;
 }
 
-/** Maximum number of values of a parameter, and of combinations of `status` and `assetType`. */
+/** Maximum number of values of one parameter. */
 const MAX_VALUES = 50;
+/** Maximum number of combinations of `status` and `assetType`. */
 const MAX_COMBINATIONS = 200;
 
 const parseNames = (parameter: string, text: string | undefined): readonly string[] | undefined => {

@@ -19,8 +19,8 @@ export interface ItemRow {
 }
 
 /**
- * Finds a record by key; `item` is null if there is none. The query selects the first row from the key on, because for
- * a plain equality the planner may use any index that begins with the organization.
+ * Finds a record by key; `item` is null if there is no such record. The query selects the first row from the key on,
+ * because for a plain equality the planner may use any index that begins with the organization.
  */
 export const FIND_RECORD = statement(
   'records-find',

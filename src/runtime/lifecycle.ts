@@ -4,7 +4,7 @@ const STOP_TIMEOUT_MS = 3_000;
 /**
  * Stops this process when the supervisor that started it is gone. Even `kill -9` closes the channel between the two.
  * Does nothing if no supervisor started this process.
- * @param stop what to do, as after SIGTERM
+ * @param stop stops the process in the same way as SIGTERM
  */
 const stopWithParent = (stop: () => void): void => {
   if (!process.connected) return;
@@ -17,9 +17,10 @@ const stopWithParent = (stop: () => void): void => {
 };
 
 /**
- * Returns a stop signal that aborts on the first SIGTERM or SIGINT, or when the supervisor is gone. Call it first, so
- * that a start can be interrupted too and still cleans up. A second signal ends the process at once.
- * @returns the abort reason says who asked the process to stop
+ * Returns a stop signal that aborts on the first SIGTERM or SIGINT, or when the supervisor is gone. Call this function
+ * first, so that a signal during the start also stops the process and lets it clean up. A second signal ends the
+ * process at once.
+ * @returns a signal whose abort reason says who asked the process to stop
  */
 export const shutdownSignal = (): AbortSignal => {
   const stop = new AbortController();

@@ -7,7 +7,7 @@ interface ListenAddress {
 
 export type PortSetting = 'PORT' | 'OPS_PORT' | 'PROJECTOR_OPS_PORT' | 'DELIVERIES_OPS_PORT';
 
-/** Another process listens on that port. It may stop, so a restart can help. */
+/** Another process listens on the port. That process may stop, so a restart can help. */
 export class AddressInUse extends Error {}
 
 /** Maps errors that the settings cause to errors that name the setting. */

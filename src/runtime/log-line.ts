@@ -11,7 +11,7 @@ export type WriteLog = (sentence: string, level?: Level) => void;
 const logLine = (level: Level, context: string, message: string): string =>
   printableJson(JSON.stringify({ time: new Date().toISOString(), level, context, message }));
 
-/** Logs to standard error, for a process that has no logger, or not yet. */
+/** Logs to standard error, for a process that has no logger or has not created it yet. */
 export const logToStderr =
   (context: string, format = logFormatOf()): WriteLog =>
   (sentence, level = 'info') =>

@@ -7,7 +7,7 @@ import { printableJson, printableLines } from './terminal.js';
 const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
 const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;
 
-/** The contexts in which Nest logs its own start, which is of no use to operators. */
+/** The contexts in which Nest logs its own start. Operators do not need these lines. */
 const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
 
 /** Nest calls `log` what LOG_LEVEL calls `info`. */

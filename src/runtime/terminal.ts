@@ -9,7 +9,10 @@ const INDENT = '    ';
 export const printable = (text: string): string =>
   text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16).toUpperCase()}}`);
 
-/** Escapes a text of several lines, such as a stack. All but the first line are indented, so that none can forge a log line. */
+/**
+ * Escapes a text of several lines, such as a stack. All lines except the first are indented, so that no line can look
+ * like a log line.
+ */
 export const printableLines = (text: string): string =>
   text
     .split(/\r?\n/)
@@ -35,7 +38,7 @@ export const print = (lines: readonly string[]): void => {
   for (const line of lines) process.stdout.write(`${printable(line)}\n`);
 };
 
-/** The most that may wait in the buffer of standard output for a slow reader. */
+/** Maximum number of bytes that wait in the buffer of standard output for a slow reader. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 
 /**

@@ -5,7 +5,7 @@ import { MAX_URL } from '../events/types/webhooks.js';
 import { readUrl } from '../runtime/read-url.js';
 
 const HTTPS_PORT = 443;
-/** Lower ports belong to other services. */
+/** The lowest port that needs no privileges. Lower ports belong to other services. */
 const FIRST_UNPRIVILEGED_PORT = 1_024;
 
 /** The `port` of a `URL` is empty if it is the default port of the scheme. */
@@ -26,7 +26,8 @@ export const readAddress = (
   if (url === undefined)
     return { issue: `url must be a URL of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
   const host = hostOf(url);
-  const isHttp = url.protocol === 'http:' && policy.allowsNetworks && (isIP(host) === 0 || policy.isAllowed(host));
+  const isHttp =
+    url.protocol === 'http:' && policy.allowsNetworks && (isIP(host) === 0 || policy.isAllowedByOperator(host));
   if (url.protocol !== 'https:' && !isHttp) return { issue: 'url must begin with https://' };
   if (url.username !== '' || url.password !== '') return { issue: 'url must not contain a user or password' };
   if (!hasAllowedPort(url))

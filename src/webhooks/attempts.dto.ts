@@ -53,7 +53,7 @@ export class AttemptDto {
    */
   @ApiProperty({ type: 'integer', minimum: 0 })
   ms!: number;
-  /** The record that was set aside after this attempt, because the endpoint rejected it too often. */
+  /** The record that was set aside after this attempt, because the endpoint had rejected the record too often. */
   @ApiPropertyOptional({ type: () => SetAsideDto })
   setAside?: SetAsideDto | undefined;
 }

@@ -16,7 +16,7 @@ export interface AnyWebhook {
   readonly lastSuccessAt: number | null;
   /** ms */
   readonly nextAttemptAt: number | null;
-  /** The ids of the master keys of its secrets: the current secret, and the previous one while it still signs. */
+  /** The ids of the master keys of the current secret and, while it still signs, of the previous secret. */
   readonly masterKeys: readonly string[];
 }
 

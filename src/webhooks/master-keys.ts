@@ -19,7 +19,7 @@ const masterKey = (key: Buffer): MasterKey => ({
   key,
 });
 
-/** Parses the keys of a file, oldest first: one per line in base64. New secrets use the last key. */
+/** Parses the keys of a file: one key per line in base64, oldest first. New secrets use the last key. */
 const parseKeys = (path: string, text: string): MasterKey[] => {
   const lines = text.split('\n').map((line) => line.trim());
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
@@ -32,26 +32,26 @@ const parseKeys = (path: string, text: string): MasterKey[] => {
   return keys.map((line) => masterKey(Buffer.from(line, 'base64')));
 };
 
-/** The path of the key file; undefined if none is set and the database is not the embedded one. */
+/** The path of the key file; undefined if no file is set and the database is not the embedded PostgreSQL. */
 export const masterKeyFile = ({ webhookMasterKeyFile, databaseUrl, dataDir }: Config): string | undefined =>
   webhookMasterKeyFile ?? (databaseUrl === undefined ? join(dataDir, 'webhook-master-key') : undefined);
 
 /**
- * Creates the file with a first key, readable only by its owner, unless the file exists. The file appears complete: if two
- * processes start at the same time, one of them creates the file and both use it.
+ * Creates the file with a first key, readable only by its owner, unless the file exists. The file is complete as soon
+ * as it exists. If two processes start at the same time, one process creates the file, and both use that file.
  */
 const createMasterKeyFile = (path: string): void => {
-  const part = `${path}.${randomBytes(6).toString('hex')}`;
-  const file = openSync(part, 'wx', 0o600);
+  const partialFile = `${path}.${randomBytes(6).toString('hex')}`;
+  const file = openSync(partialFile, 'wx', 0o600);
   try {
     writeSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
     fsyncSync(file);
-    linkSync(part, path);
+    linkSync(partialFile, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     closeSync(file);
-    unlinkSync(part);
+    unlinkSync(partialFile);
   }
 };
 
@@ -92,7 +92,7 @@ export class MasterKeys {
 }
 
 /**
- * Opens the keys of this installation. Creates them at the first start if the database is embedded.
+ * Opens the master keys of this installation. If the database is embedded, creates the key file at the first start.
  * @returns undefined if the settings name no file
  * @throws ConfigError if the file cannot be used
  */

@@ -3,7 +3,7 @@ import type { MasterKey, MasterKeys } from './master-keys.js';
 
 const SECRET_BYTES = 32;
 
-/** Identifies a secret: the generations of an endpoint's secrets count from 1. */
+/** Identifies a secret by its endpoint and its generation. The first secret of an endpoint has generation 1. */
 interface SecretName {
   readonly webhookId: string;
   readonly generation: number;
@@ -41,8 +41,8 @@ export const signingKeys = (keys: MasterKeys, names: SecretNames, now: number): 
   const signing = [signingKey(newest, { webhookId, generation })];
   if (previousGeneration != null && previousMasterKey != null && now < (previousUntil ?? 0)) {
     const previous = keys.find(previousMasterKey);
-    // If the previous master key is missing, receivers that still use the previous secret reject the delivery, and it is
-    // retried.
+    // If the previous master key is missing, receivers that still use the previous secret reject the delivery, and the
+    // delivery is retried.
     if (previous !== undefined) signing.push(signingKey(previous, { webhookId, generation: previousGeneration }));
   }
   return signing;

@@ -24,7 +24,10 @@ import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from
 
 const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
 
-/** Sorts names and removes duplicates, as they are stored; null or absent: no filter. */
+/**
+ * Sorts names and removes duplicates, because filters are stored in this form. Null and undefined mean that there is no
+ * filter.
+ */
 const namesOf = (names: readonly string[] | null | undefined): string[] | undefined =>
   names ? [...new Set(names)].sort() : undefined;
 const kindsOf = (types: NewWebhookDto['types']): Settings['types'] =>

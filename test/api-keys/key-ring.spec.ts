@@ -44,8 +44,8 @@ class KeyLog extends InMemoryEventLog {
 const open = (): { stream: KeyLog; ring: KeyRing; readiness: Readiness } => {
   const stream = new KeyLog();
   const readiness = new Readiness();
-  // The key ring must read through `forFollowers`; the log itself has no keys.
-  const log = Object.assign(new InMemoryEventLog(), { forFollowers: stream });
+  // The key ring must read through `forSubscriptions`; the log itself has no keys.
+  const log = Object.assign(new InMemoryEventLog(), { forSubscriptions: stream });
   return { stream, readiness, ring: new KeyRing(log, readiness, { add: () => {} } as never) };
 };
 

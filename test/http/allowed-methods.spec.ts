@@ -11,22 +11,22 @@ describe('The methods of a path', () => {
   allowed.add('/a.b', ['GET']);
 
   it('are all methods added for the path, once each and sorted', () => {
-    expect(allowed.of('/v2/groups')).toBe('GET, HEAD, POST');
+    expect(allowed.methodsOf('/v2/groups')).toBe('GET, HEAD, POST');
   });
 
   it('match a parameter with exactly one segment', () => {
-    expect(allowed.of('/v2/groups/17')).toBe('PATCH');
-    expect(allowed.of('/v2/groups/newest')).toBe('GET, PATCH');
-    expect(allowed.of('/v2/groups/')).toBeUndefined();
-    expect(allowed.of('/v2/groups/1/2')).toBeUndefined();
+    expect(allowed.methodsOf('/v2/groups/17')).toBe('PATCH');
+    expect(allowed.methodsOf('/v2/groups/newest')).toBe('GET, PATCH');
+    expect(allowed.methodsOf('/v2/groups/')).toBeUndefined();
+    expect(allowed.methodsOf('/v2/groups/1/2')).toBeUndefined();
   });
 
   it('match a wildcard with any number of segments', () => {
-    expect(allowed.of('/docs/a/b.css')).toBe('GET');
+    expect(allowed.methodsOf('/docs/a/b.css')).toBe('GET');
   });
 
   it('are undefined for an unknown path, whatever characters it contains', () => {
-    expect(allowed.of('/v2')).toBeUndefined();
-    expect(allowed.of('/a-b')).toBeUndefined();
+    expect(allowed.methodsOf('/v2')).toBeUndefined();
+    expect(allowed.methodsOf('/a-b')).toBeUndefined();
   });
 });

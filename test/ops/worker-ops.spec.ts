@@ -40,7 +40,7 @@ describe('WorkerOps', () => {
   });
 
   it('reports the lanes of the process and the progress of the projections', async () => {
-    worker.begin(log, database.pool, 'projections');
+    worker.addStores(log, database.pool, 'projections');
     worker.lanes.heartbeat('counts', true);
     worker.lanes.heartbeat('records', false);
     const [status, report] = await ask('/health/ready');

@@ -35,7 +35,7 @@ const instance = (events = '1000', bytes = '5000', pool = database.pool): DailyQ
   return quota;
 };
 const taking = (quota: DailyQuota, amount: Partial<Amount>, organization = 'acme'): Promise<unknown> =>
-  quota.take(organization, { events: 0, bytes: 0, ...amount }).then(
+  quota.chargeWithinLimit(organization, { events: 0, bytes: 0, ...amount }).then(
     () => 'taken',
     (error: unknown) => error,
   );

@@ -24,8 +24,8 @@ describe('With MIGRATE_ON_START=false', () => {
     expect(await operatorCall(env, 'migrate')).toMatchObject({ code: 0 });
     await waiting;
     expect(told).toEqual([
-      'The tables lack 0023-baseline; waiting for `migrate` of this version (MIGRATE_ON_START is false)',
-      'The tables are at this version',
+      'The tables lack the migration 0023-baseline; waiting until `migrate` of this version of the service has run (MIGRATE_ON_START is false)',
+      'The tables have been migrated to this version of the service',
     ]);
     expect(await operatorCall(env, 'keys', 'list')).toMatchObject({ code: 0 });
   });

@@ -345,9 +345,9 @@ describe('A page of a list', () => {
       return rows;
     };
     const first = await readPage(selection, { after: [-LATEST, ''], upTo: null, limit: 10 }, send);
-    expect(first).toMatchObject({ rows: [], end: [-2, 't-2'] });
-    const second = await readPage(selection, { after: first.end!, upTo: 20_001, limit: 10 }, send);
-    expect([second.rows.map(({ id }) => id), second.end]).toEqual([['t-1'], undefined]);
+    expect(first).toMatchObject({ rows: [], endKey: [-2, 't-2'] });
+    const second = await readPage(selection, { after: first.endKey!, upTo: 20_001, limit: 10 }, send);
+    expect([second.rows.map(({ id }) => id), second.endKey]).toEqual([['t-1'], undefined]);
   });
 
   it('reads only the rows that it shows, for the first page as for the last', async () => {

@@ -52,7 +52,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
     const report = (sentence: string, level: 'log' | 'warn'): void => this.logger[level](sentence);
     const { maxBytes } = sources.find(({ kind }) => kind === 'own') as OwnSettings;
-    const own = new OwnStatuses(pool, log.forFollowers, suffixes, maxBytes, report);
+    const own = new OwnStatuses(pool, log.forSubscriptions, suffixes, maxBytes, report);
     const lookups = new Counter({
       name: 'threat_protection_asset_check_lookups_total',
       help: 'Lookups over HTTP, by source and outcome',

@@ -3,7 +3,7 @@ import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { BEGINNING, EventLog, type NewEvent } from '../../event-log/event-log.js';
-import { reportedEvent } from '../../event-log/new-event.js';
+import { newUpstreamEvent } from '../../event-log/new-event.js';
 import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
 import { databaseTime } from '../../postgres/clock.js';
@@ -82,7 +82,7 @@ export class MembershipQueue {
   execute(request: MembershipRequest, origin: Origin = {}): Promise<AtPosition<readonly MembershipItem[]>> {
     return new Promise((resolve, reject) => {
       const waitingRequest: Waiting = { request, origin, since: performance.now(), resolve, reject };
-      const waiting = contentsOf(this.queues.behind(request.organization));
+      const waiting = contentsOf(this.queues.waitingItems(request.organization));
       if (waiting + request.contents.length > MAX_WAITING) reject(tooMany());
       else this.queues.add(request.organization, waitingRequest);
     });
@@ -106,7 +106,7 @@ export class MembershipQueue {
         return [];
       }
       for (const [hash, placement] of after) placements.set(hash, placement);
-      for (const event of events) entries.push(reportedEvent(SOURCE, event, now, waiting.origin));
+      for (const event of events) entries.push(newUpstreamEvent(SOURCE, event, now, waiting.origin));
       return [{ ...waiting, items }];
     });
     const last = await this.store(organization, entries);

@@ -2,13 +2,13 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './output.js';
 import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
-import { requireDescriptors } from '../../runtime/descriptors.js';
+import { requireFileDescriptors } from '../../runtime/file-descriptors.js';
 import { logToStderr } from '../../runtime/log-line.js';
 
 /** The commands. The module of a command is imported only when the command is called. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   start: async () => {
-    requireDescriptors();
+    requireFileDescriptors();
     const { start } = await import('../start.js');
     return (program) =>
       program
@@ -29,7 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   organizations: async () => (await import('../organizations.js')).addOrganizationCommands,
   rejected: async () => (await import('../rejected.js')).addRejectedCommands,
   demo: async () => {
-    requireDescriptors();
+    requireFileDescriptors();
     return (await import('../demo/demo.js')).addDemoCommand;
   },
   log: async () => (await import('../log.js')).addLogCommands,

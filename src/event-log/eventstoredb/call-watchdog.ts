@@ -6,7 +6,7 @@ const MAX_SILENCE_MS = 5_000;
 /** A connection without any response for this long while calls are pending is dropped. */
 const DEAD_AFTER_MS = 3_000;
 const WATCH_MS = 25;
-/** While fewer calls than this are pending, each of them may be retried, because they are no load. */
+/** While fewer calls than this are pending, each call may be retried, because so few calls do not burden the store. */
 const FEW_CALLS = 32;
 
 export type Kind = 'append' | 'read';
@@ -16,16 +16,17 @@ export interface Limits {
   /** Time without a response after which the outcome counts as unknown. */
   readonly timeoutMs: number;
   /**
-   * Without a response, the call is repeated after this time, and again after twice this time, if a later call has been
-   * answered or few calls are pending. If many are pending, only one is repeated at a time: a slow store must not get
-   * more work, and a store that dropped all of them, such as a leader that resigned, reports that to a single call.
+   * If the call gets no response within this time, the call is repeated, and repeated again at growing intervals,
+   * provided that a later call has been answered or that fewer than `FEW_CALLS` calls are pending. Otherwise only one
+   * of the pending calls is repeated within this time: a slow store must not get more work, and one repeated call is
+   * enough to find out that the store has dropped all calls, such as a leader that has resigned.
    */
   readonly retryAfterMs: number;
 }
 
 type Watched = BagMember & Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'retryAt' | 'limits' | 'make' | 'fail'>;
 
-/** One call, which may be made several times. The first response counts. */
+/** One call, which may be sent several times. The first response counts. */
 class Call<T = unknown> {
   readonly startedAt = performance.now();
   heardAt = this.startedAt;
@@ -72,7 +73,7 @@ export class CallWatchdog {
   private readonly answeredAt = { append: 0, read: 0 };
   /** The latest start time of an answered call. */
   private readonly latestAnsweredStart = { append: 0, read: 0 };
-  /** When a call was last repeated while many were pending. */
+  /** When a call was last repeated while many calls were pending. */
   private readonly retriedAt = { append: 0, read: 0 };
   /** Since when calls of a kind have been pending without a response. Reads may work while appends do not. */
   private readonly silentSince: { append?: number | undefined; read?: number | undefined } = {};

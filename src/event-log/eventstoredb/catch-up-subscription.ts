@@ -18,11 +18,14 @@ const PROBE_BEHIND_MS = 500;
 const MAX_PROBE_MS = 20;
 /** Maximum delay of a batch to collect more events. */
 const MAX_GATHERING_MS = 150;
-/** If the log has newer events and none arrives for this long, the subscription is replaced. */
+/** If the log has newer events but no event arrives for this long, the subscription is replaced. */
 const STALLED_MS = 3_000;
 const MIN_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 2_000;
-/** If the log ends before the delivered position for this long, it is an older copy and not a node that lags. */
+/**
+ * If the log has ended before the delivered position for this long, the store was replaced or restored from an older
+ * copy. A node that only lags catches up sooner.
+ */
 const GONE_BACK_MS = 15_000;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -31,8 +34,9 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
  * Delivers the log to one receiver. If the subscription breaks, with or without an error, it continues after the last
  * received event, so batches have no gaps and no repetitions.
  *
- * The server skips events of other applications and reports its position every 2,048 of them. If the head is closer
- * than that, a read checks whether this service has events before the head.
+ * The server skips events of other applications and reports its position after every 2,048 skipped events. The server
+ * does not report fewer skipped events before the head, so a read checks whether this service has an event between the
+ * last known position and the head.
  */
 export class CatchUpSubscription {
   private subscription: Subscription | undefined;
@@ -40,15 +44,15 @@ export class CatchUpSubscription {
   /** The position up to which every event of this service has arrived. */
   private fetched: bigint;
   private delivered: bigint;
-  /** The time that the receiver took for the last batch. */
+  /** How long the receiver took to process the last batch, in ms. */
   private tookMs = 0;
   private heardAt = performance.now();
   private isPaused = false;
   /** Whether the subscription has caught up with the store. */
   private isLive = false;
   private failures = 0;
-  private readonly ends: EndOfLog;
-  private lostSince: number | undefined;
+  private readonly endOfLog: EndOfLog;
+  private positionInvalidSince: number | undefined;
   private failure: Error | undefined;
   private wake = (): void => {};
 
@@ -64,7 +68,7 @@ export class CatchUpSubscription {
   ) {
     this.fetched = after;
     this.delivered = after;
-    this.ends = new EndOfLog(after);
+    this.endOfLog = new EndOfLog(after);
   }
 
   async run(): Promise<void> {
@@ -85,13 +89,14 @@ export class CatchUpSubscription {
   }
 
   private async deliver(): Promise<void> {
-    let beat = performance.now();
+    let lastBatchAt = performance.now();
     while (!this.signal.aborted) {
-      if (this.arrived.length === 0) await this.wakeOr(beat + HEARTBEAT_MS - performance.now());
+      if (this.arrived.length === 0) await this.wakeOr(lastBatchAt + HEARTBEAT_MS - performance.now());
       if (this.signal.aborted) return;
       if (this.failure !== undefined) throw this.failure;
-      if (this.arrived.length === 0 && performance.now() - beat < HEARTBEAT_MS) continue;
-      // The `asOf` of a batch is the time of its delivery instead of the last probe, unless the probe is slow.
+      if (this.arrived.length === 0 && performance.now() - lastBatchAt < HEARTBEAT_MS) continue;
+      // Probe first, so that the batch has a current `asOf`. If the probe takes longer than MAX_PROBE_MS, the batch is
+      // delivered with the result of an earlier probe.
       if (this.isLive) await finishesWithin(this.probe(), MAX_PROBE_MS);
       await this.fillBatch();
       const events = this.arrived.splice(0, PAGE);
@@ -101,24 +106,24 @@ export class CatchUpSubscription {
         this.subscription?.resume();
       }
       this.delivered = this.arrived.length === 0 ? this.fetched : events.at(-1)!.position;
-      const asOf = this.ends.deliveredUntil(this.delivered);
+      const asOf = this.endOfLog.deliveredUntil(this.delivered);
       const deliveredAt = performance.now();
       await this.onBatch({ events, position: this.delivered, asOf });
-      beat = performance.now();
-      this.tookMs = beat - deliveredAt;
+      lastBatchAt = performance.now();
+      this.tookMs = lastBatchAt - deliveredAt;
     }
   }
 
   /**
-   * Waits for more events while the receiver is slow, because a full batch costs it little more than a small one. For a
-   * fast receiver, waiting would only make garbage collection more expensive.
+   * Waits for more events while the receiver is slow, because a full batch costs the receiver little more than a small
+   * batch. For a fast receiver, waiting would only make garbage collection more expensive.
    */
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
-    while (this.arrived.length < PAGE && this.fetched < this.ends.last && !this.signal.aborted) {
-      const left = until - performance.now();
-      if (left <= 0) return;
-      await this.wakeOr(left);
+    while (this.arrived.length < PAGE && this.fetched < this.endOfLog.last && !this.signal.aborted) {
+      const leftMs = until - performance.now();
+      if (leftMs <= 0) return;
+      await this.wakeOr(leftMs);
     }
   }
 
@@ -166,12 +171,12 @@ export class CatchUpSubscription {
   }
 
   private receive(event: RecordedEvent): void {
-    // After a failover, a node may begin before the requested position.
+    // After a failover, a node may send events again that are at or before the requested position.
     const isNew = event.position > this.fetched;
     this.advance(event.position);
-    const ours = isNew ? this.streams.pick(event) : undefined;
-    if (ours === undefined) return;
-    this.arrived.push(ours);
+    const ownEvent = isNew ? this.streams.pick(event) : undefined;
+    if (ownEvent === undefined) return;
+    this.arrived.push(ownEvent);
     if (this.arrived.length >= PAGE && !this.isPaused) {
       this.isPaused = true;
       this.subscription?.pause();
@@ -182,7 +187,7 @@ export class CatchUpSubscription {
   private advance(position: bigint): void {
     this.heardAt = performance.now();
     this.failures = 0;
-    this.lostSince = undefined;
+    this.positionInvalidSince = undefined;
     if (position > this.fetched) this.fetched = position;
   }
 
@@ -199,14 +204,14 @@ export class CatchUpSubscription {
     // The clock is read first, so every event acknowledged before this time is at or before the head.
     const at = await this.clock().catch(() => undefined);
     const { connections } = this.connection;
-    const asked = { at, now: performance.now(), connections };
+    const request = { at, now: performance.now(), connections };
     try {
       const end = await this.readHead();
-      this.ends.observe(end, asked);
+      this.endOfLog.observe(end, request);
       if (this.isLive && this.arrived.length === 0 && end > this.fetched) await this.skipForeign(end, connections);
       this.checkProgress(end);
     } catch (error) {
-      // `asOf` does not advance.
+      // The store is unavailable, so the head is unknown: `asOf` stays as it is, and the next probe tries again.
       if (error instanceof Unavailable) return;
       this.fail(error as Error);
     }
@@ -229,20 +234,25 @@ export class CatchUpSubscription {
         this.connect();
       }
     }
-    if (this.ends.isBefore(this.delivered, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before`);
+    if (this.endOfLog.isBefore(this.delivered, GONE_BACK_MS))
+      this.failReplaced(`ends at position ${end}, before position ${this.delivered}`);
   }
 
-  /** If no event begins at the position for 15 s, the log was replaced and the node is not just recovering. */
+  /**
+   * If the server has reported for more than 15 s that no event begins at the position of the subscription, the log was
+   * replaced. A node that is recovering reports this for a shorter time.
+   */
   private checkPosition(reason: string): void {
     if (!/invalid ?position/i.test(reason)) return;
-    this.lostSince ??= performance.now();
-    if (performance.now() - this.lostSince > GONE_BACK_MS) this.failReplaced('has no event at position');
+    this.positionInvalidSince ??= performance.now();
+    if (performance.now() - this.positionInvalidSince > GONE_BACK_MS)
+      this.failReplaced(`has no event at position ${this.fetched}`);
   }
 
   private failReplaced(what: string): void {
     this.fail(
       new Error(
-        `The event store ${what} ${this.delivered} that was read from it: the event store was replaced or restored from an older backup. Drop the read models, or restore a log that is not older than the read models.`,
+        `The event store ${what}, up to which it has already been read: the event store was replaced or restored from an older backup. Drop the read models, or restore a log that is not older than the read models.`,
       ),
     );
   }

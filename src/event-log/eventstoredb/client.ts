@@ -18,13 +18,16 @@ import { connectBy } from './connection-string.js';
 import './decoded-once.js';
 import { reasonOf } from './failures.js';
 
-/** Translates between the client package and the types of the log. Only `decoded-once.ts` also imports the package. */
+/**
+ * Translates between the client package and the types of the log. The only other file that imports the package is
+ * `decoded-once.ts`.
+ */
 
-/** Events that are buffered while the receiver is paused. */
+/** Maximum number of events that are buffered while the receiver is paused. */
 const MAX_BUFFERED_EVENTS = 256;
 /**
  * The number of events of other applications that the server skips before it reports its position. The default of 32
- * makes skipping a million of them many times more expensive.
+ * makes skipping a million events many times more expensive.
  */
 const SEARCH_WINDOW = 2_048;
 const DISCARD_MS = 500;
@@ -81,8 +84,8 @@ const recorded = (event: AllStreamRecordedEvent | undefined): RecordedEvent | un
 
 /**
  * Collects the events of a read. The client cancels all open reads when it reconnects, and ends a cancelled read
- * without an error. Only the status of the gRPC stream says whether the server sent everything. The client pipes the
- * gRPC stream into the stream that it returns, and the status arrives before the end of the latter.
+ * without an error. Only the status of the gRPC stream shows whether the server sent everything. The client pipes the
+ * gRPC stream into the stream that it returns, and the status arrives before the returned stream ends.
  */
 const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent: () => void): Reading => {
   const found: RecordedEvent[] = [];
@@ -113,7 +116,7 @@ interface Channel {
   close(): void;
 }
 
-/** The client of one store. Its calls have no timeout and reject with the errors of the client package. */
+/** The client of one store. The calls have no timeout and reject with the errors of the client package. */
 export class StoreClient {
   private readonly client: EventStoreDBClient;
   private readonly channels: Channel[] = [];
@@ -161,7 +164,7 @@ export class StoreClient {
     );
   }
 
-  /** Reads the event at a position. Fails if no event begins there, or returns a later event. */
+  /** Reads the event at a position. If no event begins at the position, the read fails or returns a later event. */
   readAt(position: bigint, onEvent: () => void): Reading {
     return reading(
       this.client.readAll({ fromPosition: positionAt(position), direction: FORWARDS, maxCount: 1, ...AT_LEADER }),
@@ -169,7 +172,7 @@ export class StoreClient {
     );
   }
 
-  /** Reads the last event of the store, of any application; none if the store is empty. */
+  /** Reads the last event of the store, of any application. Returns no event if the store is empty. */
   readLast(onEvent: () => void): Reading {
     return reading(
       this.client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1, ...AT_LEADER }),

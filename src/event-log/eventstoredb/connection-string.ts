@@ -1,11 +1,11 @@
 import { ConfigError } from '../../runtime/config.js';
 
-/** Interval of pings, and timeout of each: a silent server is detected after the sum of both. */
+/** Interval of pings, and timeout of each ping: a silent server is detected after the sum of the two. */
 const KEEP_ALIVE_MS = 1_000;
 /**
- * The client sends this deadline with each append as a time that the server compares with its own clock. It is so long
- * that the server does not reject every append if the clocks differ by hours. The server gives up after two seconds
- * anyway.
+ * The client sends this deadline with each append as a time that the server compares with its own clock. The deadline
+ * is so long that the server does not reject every append if the clocks differ by hours. The server gives up after two
+ * seconds anyway.
  */
 const DEADLINE_MS = 86_400_000;
 /** Timeout for asking one node for the leader. The client's default of 5 s is too long if a node is frozen. */
@@ -16,8 +16,8 @@ const DEFAULTS = { defaultDeadline: DEADLINE_MS, gossipTimeout: GOSSIP_SECONDS }
 const hasOption = (url: string, name: string): boolean => new RegExp(`[?&]${name}=`, 'i').test(url);
 
 /**
- * Suppresses Node's warning about an IP address as a TLS server name. The operator cannot avoid it, because gRPC always
- * sends the name. The certificate is still checked against the address.
+ * Suppresses Node's warning about an IP address as a TLS server name. The operator cannot avoid the warning, because
+ * gRPC always sends the name. The certificate is still checked against the address.
  */
 const withoutAddressWarning = (): void => {
   const emitWarning = process.emitWarning.bind(process);
@@ -29,7 +29,7 @@ let isWithoutAddressWarning = false;
 
 /**
  * Creates a client from a connection string, with the settings of this service added. The client's own warnings are
- * suppressed because some contain the password; warnings about settings become errors.
+ * suppressed, because some of them contain the password. Warnings about settings become errors.
  * @throws ConfigError if the connection string is unusable
  */
 export const connectBy = <Client>(url: string, connect: (url: string) => Client): Client => {
@@ -58,9 +58,9 @@ export const connectBy = <Client>(url: string, connect: (url: string) => Client)
     if (error instanceof ConfigError) throw error;
     const { message } = error as Error;
     // The part of the string that the client quotes may contain the password.
-    const place = /at position \d+, expected .*$/s.exec(message)?.[0];
+    const expectation = /at position \d+, expected .*$/s.exec(message)?.[0];
     throw new ConfigError(
-      `EVENTSTORE_URL cannot be used: ${place ? `something else ${place}` : message} (esdb://[USER:PASSWORD@]HOST:PORT[?tls=false])`,
+      `EVENTSTORE_URL cannot be used: ${expectation ? `something else ${expectation}` : message} (esdb://[USER:PASSWORD@]HOST:PORT[?tls=false])`,
     );
   } finally {
     console.warn = warn;

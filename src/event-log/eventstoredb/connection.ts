@@ -22,15 +22,15 @@ const MAX_READS = 32;
 const MAX_APPENDS = 256;
 
 /**
- * One connection to the store. Every call has a timeout, and every read fails with `Unavailable`; the errors of appends
- * are classified by `appendFailure`.
+ * One connection to the store. Every call has a timeout. A failed read throws `Unavailable`; the errors of appends are
+ * classified by `appendFailure`.
  */
 export class EventStoreConnection {
   private static readonly open = new Map<string, EventStoreConnection>();
 
   private client: StoreClient;
   private users = 0;
-  /** Number of connections made so far; each may be to another node. */
+  /** Number of connections made so far. Each connection may be to another node. */
   connections = 0;
   /** Limits concurrent appends. */
   readonly appends = new Semaphore(MAX_APPENDS);
@@ -56,7 +56,7 @@ export class EventStoreConnection {
     return connection;
   }
 
-  /** Closes the connection after its last user has called this, once no call is pending. */
+  /** Closes the connection once its last user has called this method and no call is pending. */
   async close(): Promise<void> {
     if (--this.users > 0) return;
     EventStoreConnection.open.delete(this.url);
@@ -76,7 +76,9 @@ export class EventStoreConnection {
     return this.calls.make('append', () => this.client.append(stream, expected, events), limits);
   }
 
-  /** Reads a stream in either direction, including the event at `from`; none if the stream does not exist. */
+  /**
+   * Reads a stream in either direction, including the event at `from`. Returns no events if the stream does not exist.
+   */
   readStream(
     stream: string,
     from: bigint | 'end',
@@ -86,7 +88,7 @@ export class EventStoreConnection {
     return this.read((client, onResponse) => client.readStream(stream, from, limit, direction, onResponse));
   }
 
-  /** Reads the event at exactly this position, of any application; undefined if there is none. */
+  /** Reads the event at exactly this position, of any application; undefined if no event is there. */
   async readAt(position: bigint): Promise<RecordedEvent | undefined> {
     const [event] = await this.read((client, onResponse) => {
       const reading = client.readAt(position, onResponse);
@@ -106,8 +108,8 @@ export class EventStoreConnection {
   }
 
   /**
-   * Reads the events after a position in streams whose names have one of the prefixes; fewer than `limit` means that
-   * the store has no more. It uses a subscription, because reads cannot filter.
+   * Reads the events after a position in streams whose names have one of the prefixes; if it returns fewer than
+   * `limit`, the store has no more such events. Uses a subscription, because reads cannot filter.
    */
   readAll(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
     return this.read((client, onResponse) => {
@@ -200,10 +202,10 @@ export class EventStoreConnection {
   }
 
   /**
-   * Replaces a client that gets no response. The client does not recover from a frozen server or a vanished host: it
-   * connects to it again as long as the cluster names it as the leader, and waits without a timeout. It also caches
-   * some failures for ever, such as a failed query of the server's features. All pending calls fail; appends are then
-   * retried.
+   * Replaces a client that gets no response. The client does not recover from a frozen server or a vanished host: as
+   * long as the cluster names that server as the leader, the client connects to it again and waits without a timeout.
+   * The client also caches some failures for ever, such as a failed query of the server's features. All pending calls
+   * fail; appends are then retried.
    */
   private replaceClient(): void {
     if (this.replacement !== undefined) return;

@@ -1,11 +1,13 @@
-const MAX_ENDS = 64;
+const MAX_RECORDS = 64;
 /**
  * How long the responses of a node are not trusted after a new connection or a pause. A node that was frozen during an
- * election still behaves as the leader until it is notified, which took up to 3 s. The first node of the process is
- * trusted at once.
+ * election still behaves as the leader until it learns the result, which took up to 3 s. The first node of the process
+ * is trusted at once.
  */
 const PROBATION_MS = 5_000;
-/** A leader that responds within this time has not been replaced: the shortest freeze with an election took 3.7 s. */
+/**
+ * A leader that responds within this time has not been replaced: freezes that led to an election took 3.7 s or more.
+ */
 const MAX_PAUSE_MS = 2_000;
 
 /** The time and the connection of a request for the end of the log. */
@@ -19,12 +21,12 @@ interface HeadRequest {
 }
 
 /**
- * Records the end of the log together with the time at which it was read. From these records and the delivered position
- * follows the time up to which all acknowledged events have been delivered.
+ * Records the end of the log together with the time at which it was read. These records and the delivered position
+ * determine the time up to which all acknowledged events have been delivered.
  */
 export class EndOfLog {
   /** Every event acknowledged before `at` is at or before `position`. */
-  private ends: { readonly at: number; readonly position: bigint }[] = [];
+  private records: { readonly at: number; readonly position: bigint }[] = [];
   private asOf: number | undefined;
   private connections: number | undefined;
   private answeredAt = 0;
@@ -44,20 +46,20 @@ export class EndOfLog {
     this.connections = connections;
     this.answeredAt = answered;
     if (now < this.trustedFrom || at === undefined) return;
-    if (this.ends.length >= MAX_ENDS) this.ends.splice(MAX_ENDS / 2, 1);
-    this.ends.push({ at, position });
+    if (this.records.length >= MAX_RECORDS) this.records.splice(MAX_RECORDS / 2, 1);
+    this.records.push({ at, position });
   }
 
   /**
    * Uses the last record at or before the delivered position, even if an earlier record has a later time, because the
    * clock may have been set back.
-   * @returns the time (ms) before which every acknowledged event has been delivered; undefined if it is not known
+   * @returns the time (ms) before which every acknowledged event has been delivered; undefined if no such time is known
    */
   deliveredUntil(delivered: bigint): number | undefined {
-    const newest = this.ends.findLastIndex(({ position }) => position <= delivered);
+    const newest = this.records.findLastIndex(({ position }) => position <= delivered);
     if (newest === -1) return this.asOf;
-    this.asOf = this.ends[newest]!.at;
-    this.ends = this.ends.slice(newest + 1);
+    this.asOf = this.records[newest]!.at;
+    this.records = this.records.slice(newest + 1);
     return this.asOf;
   }
 

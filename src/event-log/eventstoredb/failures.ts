@@ -4,7 +4,7 @@ import { type ExpectedRevision, WrongExpectedRevision } from '../event-log.js';
 /** The store denied access, so the call is not retried. */
 export class DeniedByStore extends Error {}
 
-/** An error of the client package. Some kinds have a type and no code, others a code and no type. */
+/** An error of the client package. Some errors have a type and no code, other errors a code and no type. */
 interface FailedCall {
   readonly type?: string;
   readonly code?: number;
@@ -18,7 +18,7 @@ const PERMISSION_DENIED = 7;
 const UNAUTHENTICATED = 16;
 
 /** Messages of the server about its state, which the client reports as "Could not recognize …", and their meaning. */
-const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
+const STATES: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/Server Is Not Ready/i, 'EventStoreDB is not ready: it is starting, or its cluster has no leader'],
   [/Server Is (Too )?Busy/i, 'EventStoreDB is too busy to take more'],
   [/No leader info available/i, 'This node of EventStoreDB is not the leader, and does not know it yet'],
@@ -31,8 +31,8 @@ const GRPC_PREFIX = /^\d+ [A-Z_]+: /;
 
 export const reasonOf = (error: unknown): string => {
   const { details, message, type } = error as FailedCall;
-  const said = (details || message || type || 'no reason given').replace(/\s+/g, ' ').replace(GRPC_PREFIX, '');
-  return STATES.find(([pattern]) => pattern.test(said))?.[1] ?? said;
+  const text = (details || message || type || 'no reason given').replace(/\s+/g, ' ').replace(GRPC_PREFIX, '');
+  return STATES.find(([pattern]) => pattern.test(text))?.[1] ?? text;
 };
 
 const isAccessDenied = (error: unknown): boolean => {
@@ -72,7 +72,10 @@ export const unavailable = (error: unknown): Unavailable =>
         },
       );
 
-/** Translates an error of an append: a wrong call into its own error, every other error into `Unavailable`. */
+/**
+ * Converts an error of an append: to an error that says what is wrong with the call, or to `Unavailable` if the call
+ * was not wrong.
+ */
 export const appendFailure = (stream: string, expected: ExpectedRevision, error: unknown): Error => {
   const { type, actualVersion } = error as FailedCall;
   switch (type) {
@@ -92,8 +95,9 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
 };
 
 /**
- * Returns whether an unhandled rejection is one of the client's. The client does not await some promises and settles
- * the pending calls in another way, and it may receive responses to calls that it has already given up.
+ * Returns whether an unhandled rejection comes from the client. The client does not await some promises, because it
+ * settles the pending calls in another way. The client may also receive responses to calls that it has already given
+ * up.
  */
 const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;

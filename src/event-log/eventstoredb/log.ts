@@ -72,16 +72,16 @@ export class EventStoreDbLog extends EventLog {
     return events.map((event) => ({ ...event, stream }));
   }
 
-  async find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
+  async find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     const found = new Map<string, FoundEvent>();
-    const wanted = new Set(places.map(({ id }) => id));
-    const streams = new Set(places.map(({ stream }) => stream)).values();
+    const wanted = new Set(keys.map(({ id }) => id));
+    const streams = new Set(keys.map(({ stream }) => stream)).values();
     const searchNext = async (): Promise<void> => {
       for (const stream of streams)
         for (const event of await this.readEnd(stream)) if (wanted.has(event.id)) found.set(event.id, event);
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT_SEARCHES }, searchNext));
-    return places.map(({ id }) => found.get(id));
+    return keys.map(({ id }) => found.get(id));
   }
 
   async eventAt(position: bigint): Promise<RecordedEvent | undefined> {
@@ -92,14 +92,14 @@ export class EventStoreDbLog extends EventLog {
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     for (let from = after; ;) {
-      const asked = limit - events.length;
-      const page = await this.connection.readAll(from, this.streams.prefixes, asked);
+      const wanted = limit - events.length;
+      const page = await this.connection.readAll(from, this.streams.prefixes, wanted);
       for (const event of page) {
-        const ours = this.streams.pick(event);
-        if (ours !== undefined) events.push(ours);
+        const ownEvent = this.streams.pick(event);
+        if (ownEvent !== undefined) events.push(ownEvent);
       }
       // The server also returns streams of other applications whose names have the same prefixes.
-      if (events.length === limit || page.length < asked) return events;
+      if (events.length === limit || page.length < wanted) return events;
       from = page.at(-1)!.position;
     }
   }
@@ -117,9 +117,10 @@ export class EventStoreDbLog extends EventLog {
   }
 
   /**
-   * The head does not go back while the store holds the furthest event that this process has seen: a node that was the
-   * leader may lag. If the store has no event there, its log was replaced or restored from an older copy.
-   * @throws Unavailable also if the store names an earlier head although it holds that event
+   * Reads the head. A node that was the leader may lag, so an earlier head is rejected while the store still has the
+   * furthest event that this process has seen. If the store no longer has that event, its log was replaced or restored
+   * from an older copy, and the earlier head is returned.
+   * @throws Unavailable also if the store reports an earlier head although it still has that event
    */
   async head(): Promise<bigint> {
     const known = this.furthest;
@@ -154,7 +155,7 @@ export class EventStoreDbLog extends EventLog {
 
   /** Writes the log's first event if it is missing. */
   async begin(): Promise<void> {
-    // Fails now if the user may not read `$all`. Otherwise the projector would never advance.
+    // Fails now if the user may not read `$all`. Without that permission, the projector would never advance.
     await this.head();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
@@ -178,7 +179,7 @@ export class EventStoreDbLog extends EventLog {
 
 /**
  * Opens the log in an EventStoreDB and writes its first event if it is missing.
- * @param url a connection string, scheme `esdb`; the option `streamPrefix` keeps several logs apart in one store
+ * @param url a connection string, scheme `esdb`; the option `streamPrefix` separates several logs in one store
  * @param clock the clock that `asOf` of subscriptions is based on
  * @throws ConfigError if the string is unusable, or the store denies access
  * @throws Unavailable if no store responds within 20 s

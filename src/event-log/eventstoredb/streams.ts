@@ -10,7 +10,10 @@ const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
  * prefix if several logs share the store.
  */
 export class OurStreams {
-  /** Prefixes for the server's filter. They also match names such as `operations-of-others`, which `pick` removes. */
+  /**
+   * Prefixes for the server's filter. The prefixes also match names such as `operations-of-others`, which `pick`
+   * removes.
+   */
   readonly prefixes: readonly string[];
 
   constructor(private readonly prefix: string) {
@@ -39,7 +42,7 @@ export class OurStreams {
 
 /**
  * Removes the option `streamPrefix`, which the client does not know, from a connection string.
- * @throws ConfigError if it is not 1 to 32 of A-Z a-z 0-9 . _
+ * @throws ConfigError if the prefix is not 1 to 32 characters of A-Z a-z 0-9 . _
  */
 export const readStreamPrefix = (url: string): { url: string; prefix: string } => {
   const found = PREFIX_OPTION.exec(url);

@@ -10,18 +10,21 @@ import { requireWritable } from './require-writable.js';
 /** An append is retried while it can still be answered within two seconds. */
 const TIMEOUT_MS = 1_800;
 const RETRY_MS = 60;
-/** Events whose positions are remembered. */
+/** Maximum number of events whose positions are remembered. */
 const MAX_STORED = 10_000;
 
 /**
  * Appends events. The store recognises a repeated append by its expected revision, or by its event ids for a while, and
- * then returns the first result again without saying so. An append is reported as a duplicate if it was stored through
- * this object recently and the store returns the same position again.
+ * then returns the first result again without reporting the repetition. An append is reported as a duplicate if it was
+ * stored through this object recently and the store returns the same position again.
  */
 export class Writer {
   /** The position of the last event of recent appends, by its id. */
   private readonly stored = new LRUCache<string, bigint>({ max: MAX_STORED });
-  /** Pending appends by the id of their first event. A repeated append waits, because the store would not answer it. */
+  /**
+   * Pending appends by the id of their first event. A repeated append waits for the pending append, because the store
+   * would not answer the repetition.
+   */
   private readonly pending = new Map<string, Promise<Appended>>();
 
   constructor(
@@ -59,7 +62,8 @@ export class Writer {
           }
         }
     };
-    // There are no more senders than appends that can be in flight: each waiting sender is long-lived garbage.
+    // More senders than appends that can be in flight would only wait, and each waiting sender becomes long-lived
+    // garbage.
     const senders = Math.min(indexesByStream.size, this.connection.appends.max);
     const outcomes = await Promise.allSettled(Array.from({ length: senders }, sendNext));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');

@@ -21,7 +21,7 @@ import { type EventRow, FIND, HEAD, READ_ALL, READ_AT, READ_NEXT, READ_STREAM } 
 import { PostgresWriter } from './writer.js';
 import { Backoff, pause } from '../../flow/retry.js';
 
-/** Events per batch. */
+/** Maximum events per batch. */
 const PAGE = 3_000;
 /** Polling interval. */
 const POLL_MS = 20;
@@ -45,17 +45,17 @@ const recorded = (row: EventRow): RecordedEvent => ({
  */
 export class PostgresLog extends EventLog {
   readonly positionUnit = 'events';
-  override readonly forFollowers: EventLog;
+  override readonly forSubscriptions: EventLog;
   private readonly writer: PostgresWriter;
   private logId: string | undefined;
 
   constructor(
     private readonly pool: Pool,
     /** The connections of subscriptions and monitoring. */
-    private readonly followers = pool,
+    private readonly subscriptionPool = pool,
   ) {
     super();
-    this.forFollowers = followers === pool ? this : new PostgresLog(followers);
+    this.forSubscriptions = subscriptionPool === pool ? this : new PostgresLog(subscriptionPool);
     this.writer = new PostgresWriter(pool);
   }
 
@@ -87,27 +87,27 @@ export class PostgresLog extends EventLog {
   }
 
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
-    return (await available(READ_STREAM.run(this.pool, { stream, from, limit }))).map(recorded);
+    return (await orThrowUnavailable(READ_STREAM.run(this.pool, { stream, from, limit }))).map(recorded);
   }
 
-  async find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
-    if (places.length === 0) return [];
-    const rows = await available(FIND.run(this.pool, { ids: places.map(({ id }) => id) }));
+  async find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
+    if (keys.length === 0) return [];
+    const rows = await orThrowUnavailable(FIND.run(this.pool, { ids: keys.map(({ id }) => id) }));
     const found = new Map(
       rows.map(({ event_id, position, metadata, recorded_at }) => [
         event_id,
         { position: BigInt(position), metadata, recordedAt: recorded_at },
       ]),
     );
-    return places.map(({ id }) => found.get(id));
+    return keys.map(({ id }) => found.get(id));
   }
 
   async eventAt(position: bigint): Promise<RecordedEvent | undefined> {
-    return (await available(READ_AT.run(this.pool, { position }))).map(recorded)[0];
+    return (await orThrowUnavailable(READ_AT.run(this.pool, { position }))).map(recorded)[0];
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
-    return (await available(READ_ALL.run(this.pool, { after, limit }))).map(recorded);
+    return (await orThrowUnavailable(READ_ALL.run(this.pool, { after, limit }))).map(recorded);
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -136,7 +136,7 @@ export class PostgresLog extends EventLog {
   }
 
   async head(): Promise<bigint> {
-    const [row] = await available(HEAD.run(this.pool, {}));
+    const [row] = await orThrowUnavailable(HEAD.run(this.pool, {}));
     return row?.position == null ? BEGINNING : BigInt(row.position);
   }
 
@@ -151,22 +151,22 @@ export class PostgresLog extends EventLog {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...new Set([this.pool, this.followers])].map((pool) => pool.end()));
+    await Promise.all([...new Set([this.pool, this.subscriptionPool])].map((pool) => pool.end()));
   }
 
   private async readBatch(after: bigint): Promise<Batch> {
-    const rows = await available(READ_NEXT.run(this.pool, { after, limit: PAGE }));
+    const rows = await orThrowUnavailable(READ_NEXT.run(this.pool, { after, limit: PAGE }));
     const events = rows.flatMap((row) => (row.position === null ? [] : [recorded(row as EventRow)]));
     const last = events.at(-1);
-    // A page that is not full ends at the end of the log in the statement's snapshot. Events after a full page were
-    // recorded later than its last event.
+    // If the page is not full, it contains all events of the statement's snapshot after the position, so everything
+    // acknowledged before `as_of` has been read. If the page is full, later events were recorded after its last event.
     const asOf = last && events.length === PAGE ? last.recordedAt : rows[0]!.as_of;
     return { events, position: last?.position ?? after, asOf };
   }
 }
 
 /** @throws Unavailable instead of the driver's error if the database is unavailable */
-const available = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
+const orThrowUnavailable = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
   try {
     return await rows;
   } catch (error) {
@@ -177,18 +177,20 @@ const available = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
 /**
  * Opens the log in a database and creates its schema and first event if they are missing.
  * @param pool the pool for requests; `close` ends it
- * @param followers a pool for subscriptions, so that requests do not delay them
+ * @param subscriptionPool a pool for subscriptions, so that requests do not delay them
  * @param migrates whether to create or change the tables if necessary
  * @throws ConfigError if `migrates` is false and a migration is missing
  */
-export const createPostgresLog = async (pool: Pool, followers = pool, migrates = true): Promise<EventLog> => {
+export const createPostgresLog = async (pool: Pool, subscriptionPool = pool, migrates = true): Promise<EventLog> => {
   if (migrates) await migrate(pool, 'log', LOG_MIGRATIONS);
   else {
     const [first] = await missingMigrations(pool, 'log', LOG_MIGRATIONS);
     if (first !== undefined)
-      throw new ConfigError(`The log lacks ${first}: run \`migrate\`, or set MIGRATE_ON_START to true`);
+      throw new ConfigError(
+        `The tables of the log lack the migration ${first}: run \`migrate\`, or set MIGRATE_ON_START to true`,
+      );
   }
-  const log = new PostgresLog(pool, followers);
+  const log = new PostgresLog(pool, subscriptionPool);
   if ((await log.head()) === BEGINNING) await appendLogOpened(log);
   await log.id();
   return log;

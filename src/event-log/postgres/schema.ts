@@ -1,13 +1,14 @@
 import { sql, type Kysely, type Migration } from 'kysely';
 
 /**
- * The schema of the log. It is separate from the schema of the read models, which may be dropped.
+ * The schema of the log. This schema is separate from that of the read models, because an operator may drop the read
+ * models.
  *
  * `log.append` takes the lock first, so each of its later statements sees every event that was committed under the
  * lock. Therefore the order of positions is the order of commits, and a reader that asks for "position > last" misses
- * no event. A conditional request conflicts unless all its events are already in the stream, or none of them is in the
- * log and the stream ends at the expected revision. Plans are generic and always use indexes, because plans that depend
- * on statistics could change when the log grows.
+ * no event. A request with an expected revision succeeds in two cases: all its events are already in the stream, or
+ * none of its events is in the log and the stream ends at the expected revision. Otherwise the outcome is a conflict.
+ * Plans are generic and always use indexes, because plans that depend on statistics could change when the log grows.
  */
 const firstTables: Migration = {
   up: async (db: Kysely<unknown>): Promise<void> => {

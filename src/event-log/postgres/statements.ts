@@ -94,7 +94,7 @@ export const APPEND = statement(
     position: nullable('bigint'),
     /** Null if the outcome is `conflict`. */
     revision: nullable('bigint'),
-    /** The stream's last revision before the append; -1 if it did not exist. */
+    /** The stream's last revision before the append; -1 if the stream did not exist. */
     stream_revision: 'bigint',
   },
   'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',

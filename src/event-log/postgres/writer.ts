@@ -34,7 +34,7 @@ export class PostgresWriter {
 
   constructor(
     private readonly pool: Pool,
-    /** After this time the outcome of an append counts as unknown. */
+    /** After this time, in ms, the outcome of an append counts as unknown. */
     private readonly timeoutMs = 4_000,
   ) {}
 
@@ -49,7 +49,7 @@ export class PostgresWriter {
   private async write(): Promise<void> {
     this.writing = true;
     while (this.waiting.length > 0) {
-      // Callers of the same turn of the event loop, and those whose append just ended, join the batch.
+      // Callers of the same turn of the event loop, and callers whose previous append has just ended, join the batch.
       await nextTurn();
       const batch = this.takeBatch();
       try {
@@ -85,7 +85,8 @@ export class PostgresWriter {
       results = await withSpansOf(batch, () => this.execute(batch.map(({ request }) => request)));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
-      // One request cannot be stored. The others are stored one by one, so that they do not fail with it.
+      // At least one request cannot be stored. The requests are stored one by one, so that the other requests do not
+      // fail too.
       for (const one of batch)
         await this.store([one]).catch((error: unknown) => {
           one.reject(error);

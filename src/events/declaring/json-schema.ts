@@ -9,7 +9,7 @@ export const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
  */
 export const schemaPath = (name: string): string => `/schemas/${name}.json`;
 
-/** Schemas with a name, so that generated clients have one type for each of them. */
+/** Schemas with a name, so that generated clients have one type for each schema. */
 export const SHARED_SCHEMAS: Readonly<Record<NonNullable<Field['shared']>, JsonSchema>> = {
   Asset: { title: 'Asset', ...ASSET_SCHEMA },
   BrandReview: { title: 'BrandReview', ...REVIEW_SCHEMA },
@@ -25,7 +25,7 @@ const withReferences = ({ schema, shared }: Field, refTo: (name: string) => Json
 /**
  * Returns the JSON Schema of the data of an event. The schema cannot express three rules: an instant is not too far in
  * the future, its offset does not move it before 1970, and strings in ignored fields have no U+0000 or lone surrogates.
- * @param refTo returns the reference to a named schema; absent: named schemas are inlined
+ * @param refTo returns the reference to a named schema; if absent, named schemas are inlined
  */
 export const dataSchema = (
   { type, description, fields, example }: UpstreamDeclaration,

@@ -3,7 +3,10 @@ export const isLongerThan = (text: string, characters: number): boolean =>
   // Counting code points is expensive. The number of UTF-16 units, at most two per code point, often decides first.
   text.length > 2 * characters || (text.length > characters && [...text].length > characters);
 
-/** Whether PostgreSQL or other readers of the log cannot store the string. */
+/**
+ * Whether the string contains U+0000 or a lone surrogate, which PostgreSQL, or a program that reads the log, cannot
+ * store.
+ */
 export const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed();
 
 /** JSON Schema pattern for storable strings. In a pattern, a surrogate range matches only lone surrogates. */

@@ -10,7 +10,7 @@ const fields = {
 };
 
 export const brandRegistered = upstreamEvent('BrandRegistered', {
-  description: 'A brand of an organization was registered or renamed. The event has its full state.',
+  description: 'A brand of an organization was registered or renamed. The event contains the full state of the brand.',
   fields,
   example: { organization: 'acme', brand: 'metamask', name: 'MetaMask', updatedAt: '2026-02-01T10:00:00.000Z' },
 });

@@ -3,7 +3,7 @@ import { id, instant, slug } from '../declaring/fields.js';
 import { orEmpty, slugs } from '../declaring/list-fields.js';
 
 export const reportFiled = upstreamEvent('ReportFiled', {
-  description: 'A report was filed or changed. The event has its full state.',
+  description: 'A report was filed or changed. The event contains the full state of the report.',
   fields: {
     organization: slug('The organization that filed the report.'),
     reportId: id('Identifies the report within the organization.'),

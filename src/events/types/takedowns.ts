@@ -11,7 +11,7 @@ const STATUSES = [
   'RETRACTED',
 ] as const;
 
-/** The full state of a takedown. Both event types are counted in the same way. */
+/** The full state of a takedown. `TakedownFiled` and `TakedownStatusChanged` are counted in the same way. */
 const fields = {
   organization: slug('The organization that filed the takedown.'),
   takedownId: id('Identifies the takedown within the organization.'),
@@ -37,13 +37,14 @@ const example = {
 };
 
 export const takedownFiled = upstreamEvent('TakedownFiled', {
-  description: 'A takedown was filed. The event has its full state.',
+  description: 'A takedown was filed. The event contains the full state of the takedown.',
   fields,
   example,
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
-  description: 'The status of a takedown changed. The event has its full state, as in `TakedownFiled`.',
+  description:
+    'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
   fields,
   example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });

@@ -4,7 +4,7 @@ import { asset, id, instant, slug, upperCaseName } from '../declaring/fields.js'
 const STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED'] as const;
 
 export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
-  description: 'A threat was found, or its status changed. The event has its full state.',
+  description: 'A threat was found, or its status changed. The event contains the full state of the threat.',
   fields: {
     organization: slug('The organization that the threat targets.'),
     threatId: id('Identifies the threat within the organization.'),

@@ -18,7 +18,7 @@ const counterOf = (registry: Registry, name: string, help: string): Counter<'tas
   new Counter({ name, help, labelNames: ['task'], registers: [registry] });
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-/** For failures that can only be defects. */
+/** Returns the stack of an error, for failures that can only be defects. */
 export const stackOf = (error: unknown): string => (error instanceof Error ? error.stack! : String(error));
 
 /**

@@ -1,8 +1,8 @@
 const INTERVAL_MS = 1_000;
 
 /**
- * Passes on at most one item per `intervalMs`, with the number of items since the previous one. The number of items that
- * clients cause is unlimited.
+ * Passes on at most one item per `intervalMs`, with the number of items since the last item that was passed on. Clients
+ * can cause any number of items.
  */
 export const throttle = <Item>(
   pass: (item: Item, count: number) => void,

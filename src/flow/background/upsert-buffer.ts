@@ -10,7 +10,7 @@ interface UpsertBufferOptions<Row> {
   /** Rejects if the rows were not written, or may not all have been written. */
   readonly write: (rows: readonly Row[]) => Promise<void>;
   readonly report: FailureReport;
-  /** How many rows the buffer holds. If the buffer is full, rows with new keys are dropped and counted. */
+  /** The maximum number of rows in the buffer. If the buffer is full, rows with new keys are dropped and counted. */
   readonly maxRows: number;
   readonly flushIntervalMs: number;
 }

@@ -38,9 +38,9 @@ declare module 'fastify' {
     access?: Requirement;
   }
   interface FastifyRequest {
-    /** The requirements of the route. Set, like `caller`, once they have been checked. */
+    /** The requirements of the route. The field is set, like `caller`, once the requirements have been checked. */
     access: Requirement | null;
-    /** The response of Node. Set together with `access`. */
+    /** The response of Node. The field is set together with `access`. */
     rawResponse: ServerResponse | null;
     /** The position that the `Consistency-Token` of the request names. */
     minPosition: bigint | null;

@@ -17,7 +17,7 @@ export interface Caller {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on routes with `@Access` before the body is read. */
+    /** The caller is set on routes with `@Access` before the body is read. */
     caller: Caller | null;
   }
 }

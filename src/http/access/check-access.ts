@@ -20,7 +20,7 @@ export const checkAccess = (
   const { scope, organization = true } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
     if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
-    // Set before a possible rejection, because the access log names the key.
+    // The caller is set before a possible rejection, because the access log names the key.
     request.caller = caller;
     const allowance = limit.take(caller.keyId);
     if (allowance !== undefined) {

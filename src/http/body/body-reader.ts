@@ -45,11 +45,12 @@ export class BodyReader {
   constructor(private readonly slices: TimeSlices) {}
 
   /**
-   * Reads a body and decompresses it if necessary. A client that waits for `100 Continue` gets it here, after all checks
-   * that do not need the body.
+   * Reads a body and decompresses it if necessary. A client that waits for `100 Continue` gets that response here,
+   * after all checks that do not need the body.
    * @param take called with each chunk; reading ends if `take` throws
    * @param done called once, with the error if the body is rejected
-   * @throws UnsupportedMediaTypeException, FST_ERR_CTP_BODY_TOO_LARGE, TooManyRequests, Unavailable before anything is read
+   * @throws UnsupportedMediaTypeException, FST_ERR_CTP_BODY_TOO_LARGE, TooManyRequests, Unavailable before anything is
+   *   read
    */
   read(request: FastifyRequest, take: (chunk: Buffer) => void, done: (error: Error | null) => void): void {
     const { raw } = request;

@@ -61,7 +61,10 @@ const readText = (
   });
 };
 
-/** Registers parsers that read bodies as JSON in strict UTF-8, or as bytes on routes with `rawBody`. Other types are a 415. */
+/**
+ * Registers parsers that read bodies as JSON in strict UTF-8, or as bytes on routes with `rawBody`. Bodies of other
+ * types are rejected with 415.
+ */
 export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): void => {
   const reader = new BodyReader(slices);
   instance.removeAllContentTypeParsers();

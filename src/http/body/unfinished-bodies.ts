@@ -12,7 +12,7 @@ export interface UnfinishedBody extends BagMember {
   readonly reject: (error: RequestTimeout) => void;
 }
 
-/** Keeps track of bodies that are still arriving, and rejects slow ones while memory is low. */
+/** Keeps track of bodies that are still arriving, and rejects slow bodies while memory is low. */
 export class UnfinishedBodies {
   private readonly bodies = new Bag<UnfinishedBody>();
   private sweeping: NodeJS.Timeout | undefined;

@@ -16,7 +16,7 @@ export const MAX_PIPELINED = 16;
 export const limitPipelining = (server: Server, onClosed: () => void, max = MAX_PIPELINED): void => {
   const waiting = new WeakMap<Socket, number>();
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    // Node assigns the socket to the response of the current request; a waiting response has none.
+    // Node assigns the socket to the response of the current request; a waiting response has no socket.
     if (response.socket !== null) return;
     const count = (waiting.get(socket) ?? 0) + 1;
     waiting.set(socket, count);

@@ -14,7 +14,10 @@ export const LOW_MEMORY_RATE: ReadingRate = { windowMs: 5_000, bytesPerSecond: 6
 
 const SWEEP_INTERVAL_MS = 1_000;
 
-/** The handle that Node measures progress with for socket timeouts. `writableLength` changes only after a whole response. */
+/**
+ * The handle with which Node measures the progress of a socket for timeouts. `writableLength` changes only after a
+ * whole response.
+ */
 interface Handle {
   /** Bytes given to the operating system, including the `writeQueueSize` bytes that it has not accepted yet. */
   readonly bytesWritten: number;

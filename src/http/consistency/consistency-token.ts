@@ -61,11 +61,11 @@ export class ConsistencyTokens {
    */
   async add(reply: FastifyReply, position: bigint | number): Promise<void> {
     this.codec ??= new Codec(await this.log.id());
-    const own = BigInt(position);
+    const ownPosition = BigInt(position);
     const { minPosition } = reply.request;
     void reply.header(
       CONSISTENCY_TOKEN,
-      this.codec.write(minPosition !== null && minPosition > own ? minPosition : own),
+      this.codec.write(minPosition !== null && minPosition > ownPosition ? minPosition : ownPosition),
     );
   }
 

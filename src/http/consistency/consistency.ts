@@ -63,7 +63,7 @@ export class Consistency {
     const preferred = preferredWaitSeconds(request.headers['prefer']);
     if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
     if (reads.length > 0 && hasReached(await this.checkpoints.current(), reads, position)) return;
-    if (position > (await this.log.forFollowers.head())) throw gone();
+    if (position > (await this.log.forSubscriptions.head())) throw gone();
     if (reads.length === 0) return;
     const closed = new AbortController();
     const onClose = (): void => closed.abort();

@@ -6,7 +6,7 @@ import { BODY_LIMIT } from '../byte-limits.js';
 /** How many bytes of a rejected body are read and discarded: twice the largest body of any route. */
 const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
 
-/** By connection: the request whose response was sent before its body had arrived. */
+/** By connection: the request whose response was sent before the body of the request had arrived. */
 const respondedEarly = new WeakMap<object, IncomingMessage>();
 /** Connections whose last response has been sent. */
 const closing = new WeakSet();

@@ -99,7 +99,7 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   if (isFastifyError(error) && error.statusCode < 500)
     return { status: error.statusCode, message: FASTIFY_MESSAGES[error.code] };
   if (error instanceof HttpException && error.getStatus() < 500)
-    // Only Nest's own 404 gets here. Its message would repeat the URL.
+    // Only Nest's own 404 gets here. The message of that error would repeat the URL.
     return { status: error.getStatus(), message: error.getStatus() === 404 ? ROUTE_NOT_FOUND : error.message };
   return { status: 500 };
 };
@@ -116,7 +116,7 @@ const SUCCESS_HEADERS = [
 
 const logger = new Logger('http');
 
-/** Throttled, because thousands of requests per second fail while the database is unavailable. */
+/** Log lines are throttled, because thousands of requests per second fail while the database is unavailable. */
 const warn = throttled((line) => logger.warn(line));
 
 const log = (status: number, error: unknown, request: FastifyRequest): void => {

@@ -11,7 +11,7 @@ import { Readiness, type Report } from '../../ops/readiness.js';
 /** Sets the status code of a report, so that a load balancer does not need the body. */
 const withStatusCode = (report: Report, reply: FastifyReply): Report => {
   if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
-  // The hook of every request has not set it if the stop signal arrived after the request.
+  // The hook of every request has not set this header if the stop signal arrived after the request.
   if (report.status === 'stopping') void reply.header('connection', 'close');
   return report;
 };

@@ -4,7 +4,10 @@ import type { FastifyInstance } from 'fastify';
 import { type StaticResponse, createStaticResponse, memoizeAsync, sendStaticResponse } from './static-response.js';
 import { pageHeaders } from './page-headers.js';
 
-/** Own files only, no inline script, no framing. Swagger UI sets styles and draws icons from `data:`. */
+/**
+ * The page loads only files of this service, has no inline script and cannot be framed. Swagger UI sets styles and
+ * draws icons from `data:`.
+ */
 const HEADERS = pageHeaders(
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -28,7 +31,10 @@ const page = (folder: string): string => `<!doctype html>
 </html>
 `;
 
-/** A file of its own, because the page may have no inline script. Its URLs also work under a proxy's path. */
+/**
+ * A separate file, because the page may have no inline script. The URLs in the script also work if a proxy adds a path
+ * prefix.
+ */
 const START = `SwaggerUIBundle({
   url: new URL('../openapi.json', document.currentScript.src).href,
   dom_id: '#swagger-ui',

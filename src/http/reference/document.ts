@@ -21,8 +21,11 @@ const BAD_REQUEST: Response = {
   content: { 'application/json': { schema: { $ref: ERROR_BODY } } },
 };
 
-/** A header that a controller both describes and takes appears twice; the described one stays. */
-const onceEach = (parameters: readonly Parameter[]): Parameter[] => {
+/**
+ * Removes duplicate parameters. A header that a controller both describes and reads appears twice; the parameter with
+ * the description is kept.
+ */
+const withoutDuplicates = (parameters: readonly Parameter[]): Parameter[] => {
   const described = new Map<string, Parameter>();
   for (const parameter of parameters) {
     const key = '$ref' in parameter ? parameter.$ref : `${parameter.in} ${parameter.name.toLowerCase()}`;
@@ -42,7 +45,7 @@ type Schemas = Readonly<Record<string, JsonSchema>>;
 
 const errorExample = (status: string, message: string): object => ({ code: ERROR_CODES[Number(status)], message });
 
-/** Adds to each body the example that its schema declares, unless the route itself has one. */
+/** Adds to each body the example that its schema declares, unless the route itself declares an example. */
 const addExamples = ({ requestBody, responses }: Operation, schemas: Schemas): void => {
   const add = ({ content = {} }: Pick<Response, 'content'>, error?: object): void => {
     for (const media of Object.values(content)) {
@@ -57,11 +60,11 @@ const addExamples = ({ requestBody, responses }: Operation, schemas: Schemas): v
     add(response, errorExample(status, response.description));
 };
 
-/** Adds what every operation shares, so that controllers need not repeat it. */
+/** Adds the parts that all operations share, so that controllers need not repeat them. */
 const completeOperation = (method: string, operation: Operation, schemas: Schemas): void => {
   const { responses } = operation;
   operation.security ??= [];
-  if (operation.parameters) operation.parameters = onceEach(operation.parameters);
+  if (operation.parameters) operation.parameters = withoutDuplicates(operation.parameters);
   responses['400'] ??= structuredClone(BAD_REQUEST);
   if (method === 'get') for (const status of ['413', '415']) delete responses[status];
   for (const [status, response] of Object.entries(responses)) declareHeaders(status, response as Response, operation);
@@ -81,7 +84,7 @@ const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   return shared;
 };
 
-/** In the order of the tags. */
+/** Sorts the paths in the order of the tags. */
 const arrange = (paths: OpenAPIObject['paths']): OpenAPIObject['paths'] => {
   const order = (item: OpenAPIObject['paths'][string]): number => {
     const [operation] = METHODS.flatMap((method) => item[method] ?? []);
@@ -90,22 +93,22 @@ const arrange = (paths: OpenAPIObject['paths']): OpenAPIObject['paths'] => {
   return Object.fromEntries(Object.entries(paths).sort(([, one], [, other]) => order(one) - order(other)));
 };
 
-/** The whole reference as OpenAPI 3.1. An application in preview mode is enough; nothing has to run. */
+/** Returns the whole reference as OpenAPI 3.1. The application may be in preview mode, in which nothing runs. */
 export const createDocument = (app: INestApplication): OpenAPIObject => {
   const settings = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Threat protection')
     .setDescription(DESCRIPTION)
     .setVersion('2.0.0')
-    // Not /v2: generators know one server, and health is outside of it.
+    // Not `/v2`, because generators support only one server, and the health checks are outside `/v2`.
     .addServer('/')
     .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Issued by the operator.' }, 'key')
     .build();
-  const made = SwaggerModule.createDocument(app, settings, {
+  const created = SwaggerModule.createDocument(app, settings, {
     operationIdFactory: (_controller, method) => method,
     autoTagControllers: false,
   });
-  const document = withPlainSchemas(made);
+  const document = withPlainSchemas(created);
   const schemas = {
     ...document.components!.schemas,
     ...feedSchemas(),

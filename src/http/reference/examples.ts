@@ -5,14 +5,14 @@ type Schemas = Readonly<Record<string, JsonSchema>>;
 const REFERENCE = '#/components/schemas/';
 
 /**
- * Returns the example that a schema declares: its own, or one composed of the examples of its parts. An optional
- * property is part of the example if the property has an example of its own.
+ * Returns the example that a schema declares: its own example, or an example composed of the examples of its parts. An
+ * optional property is included if it has an example of its own.
  * @param schemas the schemas that references name
  */
 export const exampleOf = (schema: JsonSchema, schemas: Schemas): unknown => {
-  const { examples, const: only, enum: values, $ref: reference, properties, required = [], items, anyOf } = schema;
+  const { examples, const: constant, enum: values, $ref: reference, properties, required = [], items, anyOf } = schema;
   if (Array.isArray(examples)) return examples[0];
-  if (only !== undefined) return only;
+  if (constant !== undefined) return constant;
   if (Array.isArray(values)) return values[0];
   if (typeof reference === 'string') return exampleOf(schemas[reference.slice(REFERENCE.length)]!, schemas);
   if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as JsonSchema, schemas);

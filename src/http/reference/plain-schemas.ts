@@ -4,17 +4,20 @@ type Node = Record<string, unknown>;
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null;
 
-/** A single reference with a description, in the notation that 3.1 has and 3.0 lacked. */
+/**
+ * Replaces an `allOf` with a single reference by the reference: OpenAPI 3.1, unlike 3.0, allows a description next to a
+ * `$ref`.
+ */
 const withoutLoneAllOf = ({ allOf, ...rest }: Node): Node =>
   Array.isArray(allOf) && allOf.length === 1 && !('properties' in rest) ? { ...rest, ...allOf[0] } : { allOf, ...rest };
 
-/** A number is a count, unless its property has a format or a bound. */
+/** Declares a number as a count (an integer of at least 0), unless its property has a format or a bound. */
 const asCount = (schema: Node): Node =>
   schema['type'] === 'number' && !('format' in schema || 'minimum' in schema || 'maximum' in schema)
     ? { ...schema, type: 'integer', minimum: 0 }
     : schema;
 
-/** JSON Schema has `examples`; OpenAPI's own `example` is deprecated. */
+/** Replaces `example` of OpenAPI, which is deprecated, with `examples` of JSON Schema. */
 const withExamples = ({ example, ...rest }: Node): Node =>
   example === undefined ? rest : { ...rest, examples: [example] };
 
@@ -48,10 +51,10 @@ const withoutSuffix = (name: string): string => name.replace(/Dto$/, '');
 /** @returns the document with every schema in 3.1 notation, under its public name */
 export const withPlainSchemas = (document: OpenAPIObject): OpenAPIObject => {
   const schemas = Object.entries(document.components?.schemas ?? {});
-  const twice = schemas.find(
+  const duplicate = schemas.find(
     ([name]) => schemas.filter(([other]) => withoutSuffix(other) === withoutSuffix(name)).length > 1,
   );
-  if (twice) throw new Error(`Two schemas would be called ${withoutSuffix(twice[0])}`);
+  if (duplicate) throw new Error(`Two schemas would be called ${withoutSuffix(duplicate[0])}`);
   plainSchemas(document.paths);
   const components = {
     ...document.components,

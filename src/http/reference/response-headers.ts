@@ -48,14 +48,14 @@ export const SHARED_HEADERS: Headers = {
 };
 
 const isLimited = (status: string, { security = [], parameters = [], responses }: Operation): boolean => {
-  // Rejected before the key has been verified, so there is no limit to report.
+  // A response with these statuses is sent before the key has been verified, so there is no limit to report.
   if (security.length === 0 || status === '401' || status === '414') return false;
   // A route's input is read after the key is checked. A route without input can only fail as an HTTP request.
   const readsQuery = parameters.some((parameter) => '$ref' in parameter || parameter.in === 'query');
   return status !== '400' || readsQuery || '415' in responses;
 };
 
-/** Every route with a key names the state of its successful responses. */
+/** The successful responses of all routes that require a key have a `Consistency-Token`. */
 const hasToken = (status: string, { security = [] }: Operation): boolean =>
   security.length > 0 && (status.startsWith('2') || status === '304');
 
@@ -67,7 +67,7 @@ const namesOf = (status: string, operation: Operation): string[] => [
   ...(status === '401' ? ['WWW-Authenticate'] : []),
 ];
 
-/** Declares the headers of a response, besides those of its own route. */
+/** Declares the headers of a response, in addition to the headers that its route declares. */
 export const declareHeaders = (status: string, response: Response, operation: Operation): void => {
   const shared = namesOf(status, operation).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
   response.headers = { ...response.headers, ...Object.fromEntries(shared) };

@@ -33,9 +33,10 @@ export class UnreadResponses {
    */
   charge(request: FastifyRequest, { raw }: FastifyReply, payload: unknown, isShared = false): unknown {
     const { socket } = request.raw;
-    const sent = typeof payload === 'string' && payload.length >= MIN_CHARGED_BYTES ? Buffer.from(payload) : payload;
-    const bytes = isStream(sent) ? STREAM_BYTES : Buffer.isBuffer(sent) ? sent.length : 0;
-    if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return sent;
+    const outgoing =
+      typeof payload === 'string' && payload.length >= MIN_CHARGED_BYTES ? Buffer.from(payload) : payload;
+    const bytes = isStream(outgoing) ? STREAM_BYTES : Buffer.isBuffer(outgoing) ? outgoing.length : 0;
+    if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return outgoing;
     const charge = new Charge(this.budget, request.caller === null ? clientOf(request.ip) : ownerOf(request.caller));
     charge.add(bytes);
     const charges = this.chargesOf(socket).add(charge);
@@ -43,7 +44,7 @@ export class UnreadResponses {
       charges.delete(charge);
       charge.release();
     });
-    return sent;
+    return outgoing;
   }
 
   /** Releases all charges of a connection when it closes, because Node does not close queued responses then. */

@@ -7,7 +7,7 @@ import { arrayJson } from '../../http/json/array-json.js';
 import { columnsOf } from '../../postgres/columns.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { READ_RECORD_STATES } from '../record-states-sql.js';
-import type { ReadingEvents } from '../receive/content-mode.js';
+import type { LazyEvents } from '../receive/content-mode.js';
 import { decide, type Decision, requireAccepted, type SentEvents } from '../receive/decide-events.js';
 import type { RecordedEvents } from '../receive/record-events.js';
 import { triedEvents, wouldCount } from './would-count.js';
@@ -15,7 +15,7 @@ import { triedEvents, wouldCount } from './would-count.js';
 /** Returns the response that `RecordEvents` would give now, and what each event would count as. Nothing is stored. */
 export class TryEvents extends Query<string> implements SentEvents {
   constructor(
-    readonly events: ReadingEvents,
+    readonly events: LazyEvents,
     readonly latest: number,
     readonly organization: string | undefined,
     readonly origin: Origin = {},

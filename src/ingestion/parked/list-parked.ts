@@ -10,7 +10,10 @@ import type { ParkedEventDto, ParkedPageDto } from './parked.dto.js';
 import { parkedReason } from './parked-reason.js';
 import { LIST_PARKED, type ParkedRow } from './statements.js';
 
-/** Lists a page of the parked events of an organization, or of those that a key without an organization has sent. */
+/**
+ * Lists a page of the parked events of an organization, or of the parked events that a key without an organization has
+ * sent.
+ */
 export class ListParked extends Query<ParkedPageDto> {
   constructor(
     readonly caller: Caller,

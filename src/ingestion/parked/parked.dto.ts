@@ -2,10 +2,16 @@ import { ApiProperty } from '@nestjs/swagger';
 
 /** An event that is stored and that a projection could not apply. */
 export class ParkedEventDto {
-  /** The `source` of the event, as sent. Null if the log does not have it. @example "https://upstream.example" */
+  /**
+   * The `source` of the event, as sent. Null if the stored metadata of the event has no `source`, or is larger than 16
+   * KiB. @example "https://upstream.example"
+   */
   @ApiProperty({ type: String, nullable: true })
   source!: string | null;
-  /** The `id` of the event, as sent. Null if the log does not have it. @example "threat-5512:approved" */
+  /**
+   * The `id` of the event, as sent. Null if the stored metadata of the event has no `id`, or is larger than 16 KiB.
+   * @example "threat-5512:approved"
+   */
   @ApiProperty({ type: String, nullable: true })
   id!: string | null;
   /** @example "ThreatStatusChanged" */

@@ -28,7 +28,7 @@ export interface CloudEvent {
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** Whether any string or property name of a JSON value cannot be stored by PostgreSQL or other readers of the log. */
+/** Whether a string or property name of a JSON value contains U+0000 or a lone surrogate (see `isUnstorable`). */
 export const holdsUnstorable = (value: unknown): boolean => {
   // Iterative, because the sender controls the nesting depth.
   const open: unknown[] = [value];
@@ -58,14 +58,14 @@ const requireId = (name: string, value: unknown, issues: string[]): string => {
   return issue === undefined ? id : '';
 };
 
-const requireTime = (value: unknown, latest: number, issues: string[]): number => {
+const requireTime = (value: unknown, latestTimeMs: number, issues: string[]): number => {
   if (value === undefined) {
     issues.push('time is required');
     return 0;
   }
   const time = typeof value === 'string' ? parseInstant(value) : undefined;
   if (time === undefined || time < 0) issues.push(`time ${INSTANT_RULE}`);
-  else if (time > latest) issues.push(`time ${tooFarAhead(time, latest)}`);
+  else if (time > latestTimeMs) issues.push(`time ${tooFarAhead(time, latestTimeMs)}`);
   return time ?? 0;
 };
 
@@ -88,14 +88,14 @@ const readBase64 = (text: unknown, issues: string[]): unknown => {
 };
 
 /**
- * Parses one event's attributes strictly: a missing id or time is not generated, because it would differ with each
- * retry. Attributes that this service does not use are ignored.
+ * Parses one event's attributes strictly: a missing id or time is not generated, because a generated value would differ
+ * with each retry. Attributes that this service does not use are ignored.
  * @param value the event in its JSON form
- * @param latest later times are rejected, in ms
- * @param suspicious whether the source text has escapes that may be U+0000 or a lone surrogate; only then is `data`
- *   searched for them
+ * @param latestTimeMs the latest time that an event may have, in ms; an event with a later time has an issue
+ * @param suspicious whether the source text has escapes that may be U+0000 or a lone surrogate; `data` is searched for
+ *   these characters only then
  */
-export const readCloudEvent = (value: unknown, latest: number, suspicious: boolean): CloudEvent => {
+export const readCloudEvent = (value: unknown, latestTimeMs: number, suspicious: boolean): CloudEvent => {
   const issues: string[] = [];
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return unreadable('the event must be a JSON object');
@@ -109,7 +109,7 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   if (source !== '' && !isUriReference(source))
     issues.push('source must be a URI reference (RFC 3986), such as https://upstream.example/threats');
   const type = requireText('type', attribute('type'), issues);
-  const time = requireTime(attribute('time'), latest, issues);
+  const time = requireTime(attribute('time'), latestTimeMs, issues);
   const isInline = 'data' in attributes;
   if (base64 !== undefined && isInline) issues.push('data and data_base64 must not both be present');
   else if (base64 === undefined && !isInline) issues.push('data is required');

@@ -37,10 +37,12 @@ const decodeHeader = (value: string): string | undefined => {
   }
 };
 
-const readBinary = (headers: Headers, json: unknown, latest: number): CloudEvent => {
+const readBinary = (headers: Headers, json: unknown, latestTimeMs: number): CloudEvent => {
   const attributes: Record<string, unknown> = { data: json };
   const issues: string[] = [];
-  // Unused headers cannot make an event invalid, such as a subject in raw UTF-8. Content-Type describes the data.
+  // Only these attributes are read, so that a header that is not used, such as `ce-subject` in raw UTF-8, cannot make
+  // an event invalid. In binary mode, Content-Type takes the place of the attribute `datacontenttype`, so that
+  // attribute is not read.
   for (const name of READ_ATTRIBUTES) {
     const header = `${ATTRIBUTE_HEADER}${name}`;
     const values = headers[header];
@@ -50,16 +52,16 @@ const readBinary = (headers: Headers, json: unknown, latest: number): CloudEvent
     if (values.length > 1) issues.push(`${header} is present ${values.length} times`);
     else if (value === undefined) issues.push(`${header} must be percent-encoded UTF-8`);
   }
-  // An extension, which cannot make an event invalid either.
+  // `traceparent` is an extension attribute: an invalid value is ignored and does not make the event invalid.
   attributes['traceparent'] = headers[`${ATTRIBUTE_HEADER}traceparent`]?.[0];
-  const event = readCloudEvent(attributes, latest, true);
+  const event = readCloudEvent(attributes, latestTimeMs, true);
   return issues.length > 0 ? { ...event, issues: [...issues, ...event.issues] } : event;
 };
 
 /** Events parsed lazily; undefined at points where parsing may pause. */
-export type ReadingEvents = Iterable<CloudEvent | undefined>;
+export type LazyEvents = Iterable<CloudEvent | undefined>;
 
-function* readBody(mediaType: string, headers: Headers, body: Buffer, latest: number): ReadingEvents {
+function* readBody(mediaType: string, headers: Headers, body: Buffer, latestTimeMs: number): LazyEvents {
   const parse = parserOf(body);
   const isBatch = mediaType === BATCH;
   const first = firstCharacter(body);
@@ -74,18 +76,21 @@ function* readBody(mediaType: string, headers: Headers, body: Buffer, latest: nu
       continue;
     }
     const { json, suspicious } = parse(slice);
-    yield mediaType === BINARY ? readBinary(headers, json, latest) : readCloudEvent(json, latest, suspicious);
+    yield mediaType === BINARY
+      ? readBinary(headers, json, latestTimeMs)
+      : readCloudEvent(json, latestTimeMs, suspicious);
   }
 }
 
 /**
  * A request's events in any of the three modes of the CloudEvents HTTP binding, in order, each with its issues. The
  * body is parsed lazily, so that only one event is in memory at a time.
- * @param latest later times are rejected, in ms
+ * @param latestTimeMs the latest time that an event may have, in ms; an event with a later time has an issue
  * @throws UnsupportedMediaTypeException, PayloadTooLargeException or Invalid if the body cannot be parsed as events;
- *   while iterating, Invalid or PayloadTooLargeException, and then no event counts
+ *   iterating may also throw Invalid or PayloadTooLargeException, and the caller must then discard the events that it
+ *   has already got
  */
-export const readEvents = (headers: Headers, body: Buffer, latest: number): ReadingEvents => {
+export const readEvents = (headers: Headers, body: Buffer, latestTimeMs: number): LazyEvents => {
   const mediaType = mediaTypeOf(headers['content-type']?.[0] ?? '');
   if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
     throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
@@ -94,5 +99,5 @@ export const readEvents = (headers: Headers, body: Buffer, latest: number): Read
     throw new Invalid(
       `${BINARY} without ce- headers is not an event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
     );
-  return readBody(mediaType, headers, body, latest);
+  return readBody(mediaType, headers, body, latestTimeMs);
 };

@@ -7,17 +7,20 @@ import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
-import type { ReadingEvents } from './content-mode.js';
+import type { LazyEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
 import { warningsOf } from './warnings.js';
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {
-  /** Parsed with the same `latest`; iterated once. */
-  readonly events: ReadingEvents;
-  /** Later times are rejected, in ms. */
+  /** The events, parsed with the same `latest`. `decide` iterates them once. */
+  readonly events: LazyEvents;
+  /** The latest time that an event may have, in ms. */
   readonly latest: number;
-  /** The key's organization: restricts events to its own, and to some types. Absent: unrestricted. */
+  /**
+   * The organization of the key, which may send only some types of events, and only events of this organization.
+   * Undefined: the key may send all events of upstream.
+   */
   readonly organization: string | undefined;
   readonly origin: Origin;
 }
@@ -60,11 +63,11 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
   const groups = new RejectionGroups();
   const repeated: string[] = [];
   let index = -1;
-  for (const sent of events) {
+  for (const sentEvent of events) {
     yield;
-    if (sent === undefined) continue;
+    if (sentEvent === undefined) continue;
     index += 1;
-    const { id, source, type, time, data, issues } = sent;
+    const { id, source, type, time, data, issues } = sentEvent;
     const describe = (messages: readonly string[]): Rejection => ({
       index,
       id: id && truncate(id, MAX_ID_LENGTH),
@@ -72,7 +75,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     });
     const reject = (reason: RejectReason, messages: readonly string[]): void => {
       rejected.push(describe(messages));
-      groups.add(reason, isUpstreamType(type) ? type : 'other', sent, messages);
+      groups.add(reason, isUpstreamType(type) ? type : 'other', sentEvent, messages);
     };
     if (!isUpstreamType(type)) {
       if (type === '') reject('attributes', issues);
@@ -100,7 +103,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     }
     seen.add(eventId);
     // Link the stored event to the trace of the request, or else to the trace in which the event was produced.
-    const traceparent = origin.traceparent ?? sent.traceparent;
+    const traceparent = origin.traceparent ?? sentEvent.traceparent;
     const metadata = {
       source,
       id,

@@ -60,8 +60,8 @@ export class EventsController {
   }
 
   /**
-   * The handshake with which a sender requests permission to deliver. It requires the same key as a delivery, so any origin
-   * is allowed.
+   * The handshake with which a sender requests permission to deliver. The handshake requires the same key as a
+   * delivery, so any origin is allowed.
    */
   @Options()
   @HttpCode(200)

@@ -33,7 +33,7 @@ export class RecordedEventsDto {
   duplicates!: number;
   /** Rejected events. The other events of the batch are stored. @example [] */
   rejected!: RejectionDto[];
-  /** Accepted events and duplicates that look like a mistake. Absent if there are none. */
+  /** Accepted events and duplicates that look like a mistake. Absent if there are no such events. */
   warnings?: EventWarningDto[];
   /** Present only with `dryRun=true`: each event that would be accepted, in order. */
   events?: TriedEventDto[];

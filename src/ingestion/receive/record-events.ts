@@ -12,7 +12,7 @@ import { tally, type Weigh } from '../fact-counts.js';
 import { IngestMetrics } from '../ingest-metrics.js';
 import { RejectionLog } from '../rejections/rejection-log.js';
 import { UsageLog } from '../usage/usage-log.js';
-import type { ReadingEvents } from './content-mode.js';
+import type { LazyEvents } from './content-mode.js';
 import { decide, type Entry, requireAccepted, type SentEvents } from './decide-events.js';
 
 /** `accepted`, `duplicates` and `rejected` add up to the number of events sent. */
@@ -20,14 +20,14 @@ export interface RecordedEvents {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly Rejection[];
-  /** Warnings about accepted events and duplicates; absent if there are none. */
+  /** Warnings about accepted events and duplicates; absent if there are no warnings. */
   readonly warnings?: readonly Rejection[];
 }
 
 /** Records events reported by upstream. */
 export class RecordEvents extends Command<AtPosition<RecordedEvents>> implements SentEvents {
   constructor(
-    readonly events: ReadingEvents,
+    readonly events: LazyEvents,
     readonly latest: number,
     readonly organization: string | undefined,
     /** The size of the request body, in bytes. */
@@ -51,7 +51,10 @@ const lastOf = (appended: readonly AppendedEvent[]): bigint | undefined =>
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
-  /** Ids of events whose request was rejected after they were stored. A retry of the request skips them in backpressure. */
+  /**
+   * Ids of events that were stored before their request was rejected. If the request is retried, backpressure does not
+   * count these events again.
+   */
   private readonly partlyStored = new LRUCache<string, true>({ max: MAX_PARTLY_STORED });
 
   constructor(
@@ -71,14 +74,15 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   async execute(command: RecordEvents): Promise<AtPosition<RecordedEvents>> {
     const { organization, bytes, origin } = command;
     const owner = organization ?? origin.keyId ?? '';
-    if (organization !== undefined) await this.quota.take(organization, { events: 0, bytes });
+    if (organization !== undefined) await this.quota.chargeWithinLimit(organization, { events: 0, bytes });
     const decision = await this.slices.run(owner, decide(command));
     const { entries, repeated, rejected, warnings, groups } = decision;
     this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, groups);
     this.rejections.add(owner, origin.keyId ?? '', groups);
     for (const { type, count } of groups) this.usage.add(owner, 'rejected', type, count);
     requireAccepted(decision);
-    if (organization !== undefined) await this.quota.take(organization, { events: entries.length, bytes: 0 });
+    if (organization !== undefined)
+      await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
     const appended: AppendedEvent[] = [];
     let unusedBytes = bytes;
     try {

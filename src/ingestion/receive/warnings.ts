@@ -2,8 +2,8 @@ import { readAccount } from '../../assets/accounts/account.js';
 import type { UpstreamEvent } from '../../events/event.js';
 
 /**
- * Returns what is probably a mistake of the sender. The event is accepted unchanged, because a record with a mistake is more
- * useful than a missing record.
+ * Returns a warning for each probable mistake of the sender. The event is accepted unchanged, because a record with a
+ * mistake is more useful than a missing record.
  */
 export const warningsOf = ({ data }: UpstreamEvent): string[] => {
   const warnings: string[] = [];

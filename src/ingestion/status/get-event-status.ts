@@ -33,7 +33,7 @@ const PROJECTIONS: Readonly<Partial<Record<RecordKind, string>>> = {
 
 type State = RowOf<typeof READ_EVENT_STATES>;
 
-/** @param state read before the log, so that every event it includes was found in the log */
+/** @param state read before the log, so that every event that the state includes was found in the log */
 const statusOf = (eventId: string, found: FoundEvent, state: State): EventStatusDto => {
   const storedAt = formatInstant(found.recordedAt);
   const { parkedBy, parkedAt, parkedReason: reason, countedUpTo, version, recordEventId, facts } = state;

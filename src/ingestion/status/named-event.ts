@@ -52,7 +52,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /**
  * Reads the identity of an event from `{ source, id, type, data }` or `{ source, id, type, record }`.
- * @param organization the organization of the key; a key without one may look up events of all organizations
+ * @param organization the organization of the key; a key without an organization may look up events of all
+ *   organizations
  * @returns the event, or all problems of the item
  */
 export const readNamedEvent = (item: unknown, organization: string | undefined): NamedEvent | readonly string[] => {

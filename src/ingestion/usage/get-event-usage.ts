@@ -12,7 +12,10 @@ import { readDay } from '../utc-day.js';
 import { READ_EVENT_USAGE } from './statements.js';
 import type { EventUsageDto } from './usage.dto.js';
 
-/** Counts the events that an organization's keys have sent, or one key without an organization, by day and outcome. */
+/**
+ * Counts, by day, type and outcome, the events that the keys of an organization have sent, or one key without an
+ * organization.
+ */
 export class GetEventUsage extends Query<EventUsageDto> {
   constructor(
     readonly caller: Caller,
@@ -38,11 +41,12 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the database is unavailable
    */
-  execute({ caller, from: asked, to: end }: GetEventUsage): Promise<EventUsageDto> {
+  execute({ caller, from: firstDay, to: lastDay }: GetEventUsage): Promise<EventUsageDto> {
     const today = dayOf(this.clock.now());
-    const to = Math.min(today, end === undefined ? today : readDay('to', end));
-    const from = Math.max(today - KEPT_DAYS + 1, asked === undefined ? -Infinity : readDay('from', asked));
-    if (asked !== undefined && readDay('from', asked) > to) throw new Invalid('from must not be after to, or today');
+    const to = Math.min(today, lastDay === undefined ? today : readDay('to', lastDay));
+    const from = Math.max(today - KEPT_DAYS + 1, firstDay === undefined ? -Infinity : readDay('from', firstDay));
+    if (firstDay !== undefined && readDay('from', firstDay) > to)
+      throw new Invalid('from must not be after to, or today');
     const owner = ownerOf(caller);
     return this.concurrency.run(owner, JSON.stringify(['usage', from, to]), async () => {
       const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);

@@ -1,7 +1,10 @@
 import { statement, textOf } from '../../postgres/statement.js';
 import type { Outcome } from '../../read-models/event-usage.js';
 
-/** The outcomes of an owner's events on these days, ordered by day. */
+/**
+ * Reads how many events of an owner were received from day `from` to day `to`, by day, type and outcome, ordered by
+ * day.
+ */
 export const READ_EVENT_USAGE = statement(
   'event-usage-of',
   { owner: 'text', from: 'integer', to: 'integer' },

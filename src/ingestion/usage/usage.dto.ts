@@ -46,7 +46,7 @@ export class QuotaAmountDto {
   left!: number;
 }
 
-/** The organization's quota for one UTC day. Changes of the organization's groups also count against it. */
+/** The organization's quota for one UTC day. Changes of the organization's groups also count against the quota. */
 export class EventQuotaDto {
   /** The number of events that may be stored. Absent if there is no limit. */
   events?: QuotaAmountDto;

@@ -11,8 +11,8 @@ const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join('
 
 /** Returns SQL for the totals of a range by measure and kind. @param first the number of the first of six parameters */
 const sums = (first: number): string => {
-  const between = (at: string, type: string, pair: number): string =>
-    `${at} between $${first + pair}::${type} and $${first + pair + 1}::${type}`;
+  const between = (at: string, type: string, offset: number): string =>
+    `${at} between $${first + offset}::${type} and $${first + offset + 1}::${type}`;
   return `
       (select json_agg(json_build_array(measure, kind, n)) from (
         select measure, kind, sum(n)::bigint as n from (

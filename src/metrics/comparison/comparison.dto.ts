@@ -8,7 +8,8 @@ import { Window } from '../timeline/timeline.dto.js';
 
 export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   /**
-   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+   * The first instant counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is in
+   * UTC if it has no offset.
    * @example '2026-01-01'
    */
   @IsDefined({ message: 'startDate is required' })

@@ -22,7 +22,7 @@ const isLeapDay = (instant: number): boolean => {
 
 /**
  * Returns the same dates a year earlier. If the window ends on 29 February, the earlier window includes all of 28
- * February. Otherwise it could end before it starts.
+ * February. Otherwise the earlier window could end before it starts.
  */
 const sameDates = ({ from, to }: Range): Range => {
   const end = yearBefore(to);

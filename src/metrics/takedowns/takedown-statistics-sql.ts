@@ -17,9 +17,9 @@ const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
   position: nullable('bigint'),
-  /** Filed and completed takedowns; null if there are none. */
+  /** Filed and completed takedowns; null if there are no such takedowns. */
   measures: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
-  /** Canceled and retracted takedowns; null if there are none. */
+  /** Canceled and retracted takedowns; null if there are no such takedowns. */
   withdrawn: nullable(json<readonly (readonly [outcome: number, n: number])[]>()),
   /** Durations by type; the type is null for all types together. */
   times: json<readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY>(),
@@ -74,7 +74,7 @@ const statistics = (name: string, owned: string, dated: string) => {
   );
 };
 
-// $2 is '' here; it is used only because PostgreSQL must infer its type.
+// $2 is '' here. The condition uses $2 only because PostgreSQL must infer the type of the parameter.
 export const OF_ORGANIZATION = statistics('takedown-statistics', `organization = $1 and $2 = ''`, 'created_at');
 export const OF_BRAND = statistics(
   'takedown-statistics-of-brand',

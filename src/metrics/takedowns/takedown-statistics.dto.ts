@@ -1,11 +1,11 @@
 export class TakedownTimes {
   /** Takedowns completed in the window, regardless of when they were filed. @example 98 */
   count!: number;
-  /** Half of them took at most this long, in ms. Null if there are no takedowns. @example 172800000 */
+  /** Half of the takedowns took at most this long, in ms. Null if there are no takedowns. @example 172800000 */
   median!: number | null;
-  /** Nine in ten took at most this long, in ms. Null if there are no takedowns. @example 518400000 */
+  /** Nine in ten takedowns took at most this long, in ms. Null if there are no takedowns. @example 518400000 */
   p90!: number | null;
-  /** 99 in 100 took at most this long, in ms. Null if there are no takedowns. @example 1209600000 */
+  /** 99 in 100 takedowns took at most this long, in ms. Null if there are no takedowns. @example 1209600000 */
   p99!: number | null;
   /** The longest duration, in ms. Null if there are no takedowns. @example 1814400000 */
   longest!: number | null;
@@ -22,9 +22,9 @@ export class TimeToTakedown extends TakedownTimes {
 }
 
 /**
- * Takedowns are counted as in the metrics: deleted takedowns are excluded, and each takedown counts in its current state.
- * The takedowns of an organization are dated by creation, and those of a brand by last change. Durations are dated by
- * completion, so that a window shows how fast takedowns were completed in it.
+ * Takedowns are counted as in the metrics: deleted takedowns are excluded, and each takedown counts in its current
+ * state. The takedowns of an organization are dated by creation, and the takedowns of a brand by last change. Durations
+ * are dated by completion, so that they cover the takedowns that were completed in the window.
  */
 export class TakedownStatistics {
   /** Takedowns filed in the window, or, for a brand, last changed in the window. The sum of the next four fields. @example 112 */

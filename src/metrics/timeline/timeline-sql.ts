@@ -132,7 +132,8 @@ const timeline = (name: string, isByDay: boolean) =>
  * Counts a window by interval in one statement, so that all points are from one snapshot. Whole days are read from
  * `days` and `type_days`. Partial days at the ends, which belong to the first and last point, are read from `facts`. A
  * window without a start begins with the interval of the first fact. A window without an end lasts until now, or until
- * the last fact if that is later. If there are more than `MAX_CELLS` counts, the statement returns `TOO_MANY` instead.
+ * the last fact if the last fact is later. If there are more than `MAX_CELLS` counts, the statement returns `TOO_MANY`
+ * instead.
  *
  * Parameters: $1 to $8 as in `COUNT`; $9 interval; $10 length of the interval; $11 first and $12 last day of the
  * window, null without a start or end; $13 today.

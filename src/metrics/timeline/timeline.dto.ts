@@ -52,6 +52,6 @@ export class Timeline {
   /** @example 'week' */
   @ApiProperty({ enum: INTERVALS })
   interval!: Interval;
-  /** Every interval of the window in order, including empty ones. */
+  /** Every interval of the window in order, including intervals without records. */
   points!: TimelinePoint[];
 }

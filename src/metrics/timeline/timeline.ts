@@ -68,23 +68,26 @@ export function* toTimeline(counted: CountedTimeline, range: Range, interval: In
   ];
   const threats = [
     ...(types ?? []),
-    ...edges.flatMap(([place, fact]) => (isThreat(fact) ? [[fact[1], `{${place}}`, `{${fact[2]}}`] as const] : [])),
+    ...edges.flatMap(([pointNumber, fact]) =>
+      isThreat(fact) ? [[fact[1], `{${pointNumber}}`, `{${fact[2]}}`] as const] : [],
+    ),
   ].sort(byKey);
   yield;
-  for (const [type, places, counts] of threats) {
-    const ns = numbers(counts);
-    for (const [index, place] of numbers(places).entries()) {
-      const point = points[place - 1]!;
-      point.byType[type] = (point.byType[type] ?? 0) + ns[index]!;
-      point.newThreats += ns[index]!;
+  for (const [type, pointNumbers, counts] of threats) {
+    const parsedCounts = numbers(counts);
+    for (const [index, pointNumber] of numbers(pointNumbers).entries()) {
+      const point = points[pointNumber - 1]!;
+      point.byType[type] = (point.byType[type] ?? 0) + parsedCounts[index]!;
+      point.newThreats += parsedCounts[index]!;
     }
     yield;
   }
-  for (const [measure, places, counts] of counted.measures ?? []) {
-    const ns = numbers(counts);
-    for (const [index, place] of numbers(places).entries()) points[place - 1]![FIELDS[measure]!] += ns[index]!;
+  for (const [measure, pointNumbers, counts] of counted.measures ?? []) {
+    const parsedCounts = numbers(counts);
+    for (const [index, pointNumber] of numbers(pointNumbers).entries())
+      points[pointNumber - 1]![FIELDS[measure]!] += parsedCounts[index]!;
   }
-  for (const [place, fact] of edges) if (!isThreat(fact)) points[place - 1]![FIELDS[fact[0]]!] += fact[2];
+  for (const [pointNumber, fact] of edges) if (!isThreat(fact)) points[pointNumber - 1]![FIELDS[fact[0]]!] += fact[2];
   return {
     window: { startDate: formatInstant(window.from), endDate: formatInstant(window.to) },
     interval,

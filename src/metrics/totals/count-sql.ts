@@ -44,7 +44,7 @@ export const COUNTED_RANGE = {
 /**
  * Counts a range in one statement, so that all numbers are from one snapshot. Whole days are read from `days` and
  * `type_days` (threats by type), partial days at the ends of the range from `facts`; `get-metrics.ts` adds the parts.
- * At most `MAX_DAYS` + 1 days are read, so that too many are detected.
+ * At most `MAX_DAYS` + 1 days are read, so that a range with too many days is detected.
  *
  * Parameters: $1 organization; $2 brand; $3 and $4 first and last whole day; $5 and $6 first and last instant (ms)
  * before the whole days; $7 and $8 first and last instant (ms) after the whole days.
@@ -63,9 +63,9 @@ export const COUNT = statement(
     counts: nullable(json<readonly number[]>()),
     /** Threats on whole days, by type. */
     types: nullable(json<readonly (readonly [type: string, n: number])[] | typeof TOO_MANY>()),
-    /** Counts of the first day, if the range begins during the day; the range may end on the same day. */
+    /** Counts of the first day, if the range begins during that day. The range may end on the same day. */
     firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
-    /** Counts of the last day, if the range ends during the day. */
+    /** Counts of the last day, if the range ends during that day. */
     lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
   },
   `

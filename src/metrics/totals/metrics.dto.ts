@@ -10,16 +10,16 @@ export class MetricsRequest {
   brandSlug?: string;
 
   /**
-   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
-   * Default: the beginning of time.
+   * The first instant counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is in
+   * UTC if it has no offset. Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
   @IsDateText()
   startDate?: string;
 
   /**
-   * The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
-   * Default: now if `startDate` is given; otherwise everything is counted.
+   * The last instant counted: an ISO 8601 date, which means its last millisecond in UTC, or a date-time, which is in
+   * UTC if it has no offset. Default: now if `startDate` is given; otherwise everything is counted.
    * @example '2026-01-31'
    */
   @IsDateText()
@@ -30,7 +30,8 @@ export class Totals {
   /** Reports filed. @example 57 */
   reports!: number;
   /**
-   * Threats blocked; always equal to the sum of the four fields by type, of `blockedByType` and of `blockedByDay`.
+   * Threats blocked. The four fields by type, the counts in `blockedByType` and the counts in `blockedByDay` each add
+   * up to this number.
    * @example 1204
    */
   newThreats!: number;

@@ -79,7 +79,7 @@ const programs = (root: string): Binaries => {
   return { initdb: program('initdb'), postgres: program('postgres'), pgCtl: program('pg_ctl') };
 };
 
-/** @returns why `postgres` cannot run as that user; undefined if it can */
+/** @returns why `postgres` cannot run as the user `owner`; undefined if it can run */
 const startErrorOf = ({ postgres }: Binaries, owner: Owner | undefined): string | undefined => {
   const { error, status, stderr } = spawnSync(postgres, ['--version'], { ...owner, cwd: '/', encoding: 'utf8' });
   return status === 0 ? undefined : (error?.message ?? stderr.trim());

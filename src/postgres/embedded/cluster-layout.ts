@@ -9,7 +9,7 @@ import { canEnter, type Owner, serverOwner } from './os-user.js';
 const SHARED_DIRECTORY = '/var/lib';
 
 /** The contents of `DATA_DIR/postgres/place.json`. */
-interface State {
+interface Place {
   /** Relative to `home`; absolute if the server's user cannot enter `home`. */
   readonly cluster: string;
   readonly port?: number;
@@ -17,10 +17,11 @@ interface State {
 
 /** Where one embedded PostgreSQL keeps its files. */
 export interface ClusterLayout {
-  /** `DATA_DIR/postgres`: passwords, log, and the cluster if the server's user can enter. */
+  /** `DATA_DIR/postgres`: the passwords, the log and, if the server's user can enter this directory, the cluster. */
   readonly home: string;
   /** The directory of the cluster. The server's user can enter its parent. */
   readonly cluster: string;
+  /** The user that the server runs as; undefined if that is the current user. */
   readonly owner: Owner | undefined;
   /** The other user who needs search permission on the data directory. */
   readonly serverUser: Owner | undefined;
@@ -31,20 +32,23 @@ export interface ClusterLayout {
   readonly log: string;
 }
 
-const stateFileOf = (home: string): string => join(home, 'place.json');
+const placeFileOf = (home: string): string => join(home, 'place.json');
 
-export const readState = (home: string): State | undefined =>
-  existsSync(stateFileOf(home)) ? (JSON.parse(readFileSync(stateFileOf(home), 'utf8')) as State) : undefined;
+export const readPlace = (home: string): Place | undefined =>
+  existsSync(placeFileOf(home)) ? (JSON.parse(readFileSync(placeFileOf(home), 'utf8')) as Place) : undefined;
 
-export const saveState = async (home: string, change: Partial<State>): Promise<void> => {
+export const savePlace = async (home: string, change: Partial<Place>): Promise<void> => {
   // The name contains the process id, because two processes may start at once.
-  const partial = `${stateFileOf(home)}.${process.pid}.partial`;
-  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...readState(home), ...change }), { mode: 0o600 });
-  await rename(partial, stateFileOf(home));
+  const partial = `${placeFileOf(home)}.${process.pid}.partial`;
+  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...readPlace(home), ...change }), { mode: 0o600 });
+  await rename(partial, placeFileOf(home));
 };
 
-/** A directory owned by root that every user can enter, inside one that only root can have created. */
-const openDirectory = async (hash: string): Promise<string> => {
+/**
+ * Creates `/var/lib/threat-protection/<hash>`, which every user can enter, and throws if root does not own both of
+ * these directories.
+ */
+const createEnterableDirectory = async (hash: string): Promise<string> => {
   let directory = SHARED_DIRECTORY;
   for (const name of ['threat-protection', hash]) {
     directory = join(directory, name);
@@ -57,14 +61,16 @@ const openDirectory = async (hash: string): Promise<string> => {
 };
 
 /**
- * Finds or chooses the layout of a data directory. The cluster is inside it, unless we are root and the server's user
- * cannot enter; then it is in a directory named after a hash of the data directory's path, which is recorded.
+ * Finds or chooses the layout of a data directory. The cluster is inside the data directory. If this process is root
+ * and the server's user cannot enter the data directory, the cluster is in a directory under `/var/lib` that is named
+ * after a hash of the data directory's path. `place.json` records the choice.
  */
 export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout> => {
   const home = join(dataDir, 'postgres');
-  const made: string[] = [];
+  const createdDirectories: string[] = [];
   try {
-    for (const directory of [dataDir, home]) if (await mkdir(directory, { recursive: true })) made.push(directory);
+    for (const directory of [dataDir, home])
+      if (await mkdir(directory, { recursive: true })) createdDirectories.push(directory);
     await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new Error(
@@ -73,14 +79,15 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
       { cause },
     );
   }
-  let known = readState(home)?.cluster;
+  let known = readPlace(home)?.cluster;
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
-  // Restrict access before anything is written; search permission is added when the cluster's location is known.
-  for (const directory of made) await closeDirectory(directory, owner);
+  // Restrict new directories before anything is written in them: other users get no access, except that the server's
+  // user may enter. `closeDataDir` removes that permission if the cluster is elsewhere.
+  for (const directory of createdDirectories) await closeDirectory(directory, owner);
   if (known === undefined) {
     const hash = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16);
-    known = canEnter(owner, home) ? 'cluster' : join(await openDirectory(hash), 'cluster');
-    await saveState(home, { cluster: known });
+    known = canEnter(owner, home) ? 'cluster' : join(await createEnterableDirectory(hash), 'cluster');
+    await savePlace(home, { cluster: known });
   }
   return {
     home,

@@ -15,9 +15,9 @@ export const SUPERUSER = 'postgres';
 /** Characters that a shell interprets even between double quotes. initdb passes paths to a shell. */
 const SHELL_CHARACTERS = /["$`]/;
 
-/** @throws Error if the cluster has disappeared: an empty one in its place would look like data loss */
+/** @throws Error if the cluster has disappeared: a new, empty cluster would look like data loss */
 const refuseToReplace = ({ home, cluster, rolePasswordFile }: ClusterLayout): void => {
-  // This file is written only once a cluster exists.
+  // The password file of the role is written only once a cluster exists.
   if (!existsSync(rolePasswordFile)) return;
   throw new Error(
     `The database in ${cluster} is missing. Restore it, or delete ${home} to start with an empty database.`,
@@ -73,7 +73,7 @@ export const createCluster = async (layout: ClusterLayout, { initdb }: Binaries)
     await rename(partial, cluster);
   } catch (cause) {
     const { stdout = '', stderr = '', message } = cause as Error & { stdout?: string; stderr?: string };
-    // If the cluster exists now, another process created it first and deleted the other partial ones.
+    // If the cluster exists now, another process created it first and deleted all other partial clusters.
     if (!existsSync(cluster))
       throw new Error(`initdb failed to create a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
         cause,

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { Owner } from './os-user.js';
 
 /** The names that the service uses in `DATA_DIR`, and the folder that a file system has at its root. */
-const OURS: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
+const OWN_NAMES: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
 
-/** @param serverUser the only other user who gets search permission; undefined if there is none */
+/** @param serverUser the only other user who gets search permission; undefined if no other user gets it */
 export const closeDirectory = async (directory: string, serverUser: Owner | undefined): Promise<void> => {
   const { mode, uid, gid } = await stat(directory);
   if (serverUser && gid !== serverUser.gid) await chown(directory, uid, serverUser.gid);
@@ -29,12 +29,13 @@ const closeFiles = async (directory: string): Promise<void> => {
 
 /** Files in `directory` that the service did not create; empty if no other user can access the directory. */
 const foreignFilesIn = async (directory: string): Promise<readonly string[]> =>
-  ((await stat(directory)).mode & 0o066) === 0 ? [] : (await readdir(directory)).filter((name) => !OURS.has(name));
+  ((await stat(directory)).mode & 0o066) === 0 ? [] : (await readdir(directory)).filter((name) => !OWN_NAMES.has(name));
 
 /**
- * Restricts `DATA_DIR` to its owner, whatever permissions it and its files were created with: it holds passwords and
- * everything ever reported. A directory with other files keeps its permissions; our own files there do not.
- * @param serverUser the server's user, if that is another user and the cluster is inside `DATA_DIR`
+ * Restricts `DATA_DIR` to its owner, whatever permissions the directory and its files were created with, because the
+ * directory holds passwords and everything ever reported. If `DATA_DIR` also contains other files, its own permissions
+ * are left unchanged, and only the directories of this service in it are restricted.
+ * @param serverUser the server's user, if the server runs as another user and the cluster is inside `DATA_DIR`
  * @param log called for files that stay accessible to others
  */
 export const closeDataDir = async (
@@ -58,13 +59,13 @@ export const closeDataDir = async (
       `DATA_DIR ${dataDir} contains other files, such as ${JSON.stringify(foreignFiles[0])}; its permissions are left unchanged`,
     );
   });
-  for (const [name, through] of [
+  for (const [name, permittedUser] of [
     ['postgres', serverUser],
     ['lists', undefined],
   ] as const) {
     const directory = join(dataDir, name);
     await attempt(directory, async () => {
-      await closeDirectory(directory, through);
+      await closeDirectory(directory, permittedUser);
       await closeFiles(directory);
     });
   }

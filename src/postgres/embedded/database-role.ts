@@ -7,7 +7,10 @@ import { choosePassword } from './passwords.js';
 /** The role the service connects as: not a superuser, so that a flaw in the service does not give access to the machine. */
 export const SERVICE_ROLE = 'threat_protection';
 
-/** Reassigns everything in clusters that earlier versions created as superuser. Two processes may do it at once. */
+/**
+ * Creates the role. In clusters of earlier versions, which created everything as superuser, also makes the role the
+ * owner of everything. Two processes may run these statements at the same time.
+ */
 const statementsFor = (password: string): string => `
 begin;
 select pg_advisory_xact_lock(20261125);

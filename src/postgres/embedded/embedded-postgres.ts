@@ -15,9 +15,9 @@ import { BEGIN_USE, END_USE, LOCK_EXCLUSIVELY } from './statements.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
-  /** Contains the password; never log it. Stays valid when the embedded server restarts. */
+  /** The URL contains the password and must never be logged. The URL stays valid when the embedded server restarts. */
   readonly url: string;
-  /** Ends this use. The last process that uses the embedded server stops it. */
+  /** Called when this process no longer uses the database. The last process that uses the embedded server stops it. */
   release(): Promise<void>;
 }
 
@@ -56,7 +56,10 @@ const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promi
   }
 };
 
-/** Whether no other process uses the server. It is then locked against new users until the connection ends. */
+/**
+ * Whether no other process uses the server. In that case, the server is locked against new users until the connection
+ * ends.
+ */
 const isLastUse = async ({ client }: Use): Promise<boolean> => {
   try {
     await END_USE.run(client, {});
@@ -68,10 +71,10 @@ const isLastUse = async ({ client }: Use): Promise<boolean> => {
 };
 
 /**
- * Returns the configured database. If none is configured, uses the embedded PostgreSQL in the data directory: creates it
- * if needed, starts it, or connects to the running one. If the server exits while it is used, it is started again; the
- * last process that uses it stops it.
- * @param log called with messages for the operator, such as what the start waits for
+ * Returns the configured database. If no database is configured, uses the embedded PostgreSQL in the data directory:
+ * creates the cluster if needed, and starts the server or connects to the running server. If the server exits while it
+ * is used, it is started again. The last process that uses the server stops it.
+ * @param log called with messages for the operator, such as how long the start has been waiting for PostgreSQL
  * @throws Error with the path and the last lines of the server's log if the server does not start
  * @throws ConfigError if the path of the binaries prevents the creation of a database
  */
@@ -81,7 +84,8 @@ export const openDatabase = async (
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
 ): Promise<Database> => {
   if (databaseUrl !== undefined) {
-    // If an embedded server keeps its files there, its user may need access, which the process that starts it grants.
+    // If an embedded server keeps its files in `dataDir`, the server's user may need access. The process that starts
+    // the server grants that access.
     if (!existsSync(join(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
     return { url: databaseUrl, release: async () => {} };
   }
@@ -99,7 +103,7 @@ export const openDatabase = async (
   let restarting: Promise<void> | undefined;
   let released: Promise<void> | undefined;
   const restart = async (): Promise<void> => {
-    // If the data is deleted while in use, no new, empty database replaces it.
+    // If the data is deleted while it is in use, no new, empty database replaces the data.
     while (!released && existsSync(layout.cluster))
       try {
         if ((await findPostmaster(layout.cluster)) === undefined) log('PostgreSQL exited; restarting it');

@@ -4,7 +4,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClusterLayout, readState, saveState } from './cluster-layout.js';
+import { type ClusterLayout, readPlace, savePlace } from './cluster-layout.js';
 import { changeOwner } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
@@ -15,9 +15,9 @@ export type Transport = 'socket' | 'loopback';
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
-  /** Empty if it has no socket. */
+  /** Empty if the server has no socket. */
   readonly socketDirectory: string;
-  /** Whether it accepts connections; false while it starts or stops. */
+  /** Whether the server accepts connections; false while it starts or stops. */
   readonly isReady: boolean;
 }
 
@@ -26,9 +26,10 @@ const LOOPBACK = '127.0.0.1';
 const SOCKET_PORT = 5432;
 
 /**
- * Creates a directory that only the server's user and root can enter. It is not in the data directory, because the path
- * of a socket is limited to 103 bytes. Its name is derived from the password, so that it is the same at every start,
- * which keeps the URL of running clients valid, and so that no other user can create it beforehand.
+ * Creates a directory that only the server's user and root can enter. The directory is not in the data directory,
+ * because the path of a socket is limited to 103 bytes. The name of the directory is derived from the password, for two
+ * reasons: the name is the same at every start, so the URL of running clients stays valid, and no other user can create
+ * the directory beforehand.
  */
 const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<string> => {
   const hash = createHash('sha256').update(await choosePassword(passwordFile));
@@ -61,10 +62,10 @@ const tryPort = (port: number): Promise<number | undefined> =>
   });
 
 const freePort = async ({ home }: ClusterLayout): Promise<number> => {
-  const known = readState(home)?.port;
+  const known = readPlace(home)?.port;
   const port = (known && (await tryPort(known))) || (await tryPort(0));
   if (port === undefined) throw new Error(`No port is free on ${LOOPBACK}`);
-  await saveState(home, { port });
+  await savePlace(home, { port });
   return port;
 };
 
@@ -74,7 +75,7 @@ export const listenSettings = async (layout: ClusterLayout, transport: Transport
     ? ['listen_addresses=', `port=${SOCKET_PORT}`, `unix_socket_directories=${await socketDirectory(layout)}`]
     : [`listen_addresses=${LOOPBACK}`, `port=${await freePort(layout)}`, 'unix_socket_directories='];
 
-/** A URL that `pg`, `psql` and `new URL` all read; with a socket, `host` in the query overrides the host name. */
+/** A URL that `pg`, `psql` and `new URL` can all parse; with a socket, `host` in the query overrides the host name. */
 export const urlOf = (postmaster: Postmaster, role: string, password: string): string =>
   postmaster.socketDirectory === ''
     ? `postgres://${role}:${password}@${LOOPBACK}:${postmaster.port}/postgres`

@@ -21,7 +21,7 @@ const idOf = (user: string): Owner | undefined => {
 
 /**
  * The user that the server runs as. An existing cluster keeps its owner.
- * @returns undefined if that is the current user
+ * @returns undefined if the server runs as the current user
  */
 export const serverOwner = (cluster: string): Owner | undefined => {
   if (process.getuid?.() !== 0) return undefined;
@@ -32,7 +32,10 @@ export const serverOwner = (cluster: string): Owner | undefined => {
   return idOf('postgres') ?? idOf('nobody') ?? { uid: 65_534, gid: 65_534 };
 };
 
-/** Whether the user can enter the directory. Tested by trying, because modes, ACLs and mount options all matter. */
+/**
+ * Whether the user can enter the directory. The test enters the directory, because modes, ACLs and mount options all
+ * matter.
+ */
 export const canEnter = (owner: Owner | undefined, directory: string): boolean =>
   owner === undefined ||
   spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], { ...owner, cwd: '/', stdio: 'ignore' }).status === 0;

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 
-/** Reads the password from a file, after writing a random one if there is none. Concurrent processes get the same one. */
+/**
+ * Reads the password from a file. If the file does not exist, creates it with a random password. Concurrent processes
+ * get the same password.
+ */
 export const choosePassword = async (file: string): Promise<string> => {
   if (!existsSync(file)) {
     const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;

@@ -9,11 +9,15 @@ import { findBinaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
 import { listenSettings, type Postmaster, type Transport } from './endpoint.js';
 
-/** For a machine with two cores. Acknowledged events must be on disk, so no setting may weaken durability. */
+/**
+ * The settings of the server, for a machine with two cores. Acknowledged events must be on disk, so no setting may
+ * weaken durability.
+ */
 const SETTINGS = [
   'fsync=on synchronous_commit=on full_page_writes=on',
   'shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB max_connections=200',
-  // Ends the statements of killed clients. If the server is killed too, the next server would wait for them.
+  // Ends the statements of killed clients. Otherwise, if the server is killed too, the next server would wait for these
+  // statements.
   process.platform === 'win32' ? '' : 'client_connection_check_interval=500ms',
   'max_wal_size=2GB checkpoint_timeout=15min random_page_cost=1.1 jit=off timezone=UTC',
   // Statement errors go to the client; this log is about the server.
@@ -29,7 +33,10 @@ const TEMPORARY_ERROR = /pre-existing shared memory|lock file|could not bind|in 
 const TEMPORARY_ERROR_TIMEOUT_MS = 30_000;
 const OTHER_ERROR_TIMEOUT_MS = 1_000;
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
-/** Modes of pg_ctl with their timeouts in s. A fast shutdown writes dirty pages; an immediate one recovers at the next start. */
+/**
+ * Modes of pg_ctl with their timeouts in s. A fast shutdown writes dirty pages; after an immediate shutdown, the server
+ * recovers at the next start.
+ */
 const SHUTDOWN_MODES = [
   ['fast', 3],
   ['immediate', 2],
@@ -81,10 +88,12 @@ const spawnServer = async (layout: ClusterLayout, transport: Transport): Promise
     const server = spawn(postgres, ['-D', layout.cluster, ...settings.flatMap((setting) => ['-c', setting])], {
       ...layout.owner,
       cwd: '/',
-      // Detached from the terminal: Ctrl-C must reach only the processes that use the server. The last of them stops it.
+      // Detached from the terminal: Ctrl-C must reach only the processes that use the server. The last of these
+      // processes stops the server.
       detached: true,
       windowsHide: true,
-      // PostgreSQL treats a lock file with this pid as stale. After a crash it may be the pid of an unrelated process.
+      // PostgreSQL treats a lock file with this pid as stale. After a crash, the pid may be that of an unrelated
+      // process.
       env: { LC_ALL: 'C', PG_GRANDPARENT_PID: stalePid },
       stdio: ['ignore', log.fd, log.fd],
     });
@@ -111,12 +120,12 @@ export const startServer = async (
   transport: Transport,
   log: (line: string) => void,
 ): Promise<Postmaster & { readonly isStartedHere: boolean }> => {
-  const begin = performance.now();
+  const startedAt = performance.now();
   let server: ChildProcess | undefined;
   for (let loggedMs = 0; ; await sleep(POLL_INTERVAL_MS)) {
     const postmaster = await findPostmaster(layout.cluster);
     if (postmaster?.isReady) return { ...postmaster, isStartedHere: postmaster.pid === server?.pid };
-    const waitedMs = performance.now() - begin;
+    const waitedMs = performance.now() - startedAt;
     if (waitedMs > START_TIMEOUT_MS)
       throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${START_TIMEOUT_MS / 1_000} s`);
     if (waitedMs > loggedMs + 5_000) log(`Waiting for PostgreSQL for ${(loggedMs += 5_000) / 1_000} s`);

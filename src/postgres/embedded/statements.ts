@@ -17,7 +17,10 @@ export const END_USE = statement(
   { ended: 'boolean' },
   `select pg_advisory_unlock_shared(${LOCK}) as ended`,
 );
-/** Returns whether no other process uses the server. If so, it keeps new users out until the connection ends. */
+/**
+ * Returns whether no other process uses the server. In that case, the lock keeps new users out until the connection
+ * ends.
+ */
 export const LOCK_EXCLUSIVELY = statement(
   'embedded-lock-out',
   {},

@@ -2,8 +2,8 @@ import { CLOCK } from '../../postgres/statements.js';
 import { statement } from '../../postgres/statement.js';
 
 /**
- * The checkpoint of each projection and its number of parked events. `age` is the age of the rows in milliseconds by
- * the database's clock: they include everything that was acknowledged longer ago.
+ * The checkpoint of each projection and its number of parked events. `age` is the age of the projection's rows in
+ * milliseconds by the database's clock: the rows include everything that was acknowledged longer ago.
  */
 export const READ_PROJECTION_CHECKPOINTS = statement(
   'projection-checkpoints',

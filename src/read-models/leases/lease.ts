@@ -16,8 +16,8 @@ type LeaseState = RowOf<typeof ACQUIRE_LEASE>;
 export class HeldLanes {
   private readonly held = new Set<string>();
 
-  /** @param all in order of preference */
-  constructor(private readonly all: readonly string[]) {}
+  /** @param lanesByPreference all lanes of this process, the preferred lanes first */
+  constructor(private readonly lanesByPreference: readonly string[]) {}
 
   set(lane: string, isHeld: boolean): void {
     if (isHeld) this.held.add(lane);
@@ -28,16 +28,16 @@ export class HeldLanes {
     return this.held.size > (this.held.has(lane) ? 1 : 0);
   }
 
-  /** Whether this process holds the lane, and also holds one that it prefers. */
+  /** Whether this process holds the lane, and also holds a lane that it prefers. */
   isSpare(lane: string): boolean {
-    return this.held.has(lane) && this.all.find((each) => this.held.has(each)) !== lane;
+    return this.held.has(lane) && this.lanesByPreference.find((each) => this.held.has(each)) !== lane;
   }
 }
 
 /**
  * Elects the process that works in a lane, and shares the lanes between idle and busy processes. The lease is an
- * optimisation and not a lock: a holder that does not notice in time that it lost the lease cannot write, because every
- * write compares and sets the checkpoint or the epoch.
+ * optimisation and not a lock. A process that does not notice in time that it has lost the lease cannot write, because
+ * every write compares and sets the checkpoint or the epoch.
  */
 export class Lease {
   private readonly owner = `${hostname()}:${process.pid}:${randomUUID()}`;
@@ -48,7 +48,7 @@ export class Lease {
     private readonly lane: string,
     /** Called when the database is unavailable. */
     private readonly onError: (sentence: string) => void,
-    /** The lanes that this process holds. All its leases share one object. */
+    /** The lanes that this process holds. All leases of a process share one object. */
     private readonly lanes = new HeldLanes([lane]),
     /** Called when the database is available again. */
     private readonly onRecovery: (sentence: string) => void = () => {},
@@ -67,7 +67,8 @@ export class Lease {
       onAttempt();
       if (state?.isHeld === true) {
         if (!signal.aborted) return state.epoch;
-        // The lease was acquired after the abort. Without a release, others would wait until it expires.
+        // The lease was acquired after the abort. Without a release, other processes would wait until the lease
+        // expires.
         await this.release().catch(() => {});
         return undefined;
       }

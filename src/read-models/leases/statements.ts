@@ -1,7 +1,7 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { statement } from '../../postgres/statement.js';
 
-/** How long a projector that already holds a lane waits before it takes a second one that another projector wants. */
+/** How long a projector that already holds a lane waits before it takes a second lane that another projector wants. */
 const SECOND_LANE_DELAY_MS = 1_500;
 
 /**
@@ -21,7 +21,7 @@ export const ACQUIRE_LEASE = statement(
     isHeld: 'boolean',
     /** Incremented when another owner acquires the lease. */
     epoch: 'bigint',
-    /** Whether a projector without a lane waits for this one. */
+    /** Whether a projector without a lane waits for this lane. */
     isWanted: 'boolean',
   },
   `

@@ -18,11 +18,11 @@ const TOO_OLD =
   'rebuilt from the log';
 
 /**
- * Creates all tables, or converts those of version 2.0.0.
+ * Creates all tables, or converts the tables of version 2.0.0.
  *
- * An operator can drop the schema `read` at any time, and it is rebuilt from the log. The schema `service` then
- * remains, because it cannot be rebuilt. This migration therefore accepts each schema in any state, and a later
- * migration that changes `service` must be repeatable (`add column if not exists`).
+ * An operator can drop the schema `read` at any time, and the service rebuilds it from the log. The schema `service`,
+ * which cannot be rebuilt, then remains. This migration therefore accepts each of the two schemas in any state, and a
+ * later migration that changes `service` must be repeatable (`add column if not exists`).
  * @throws ConfigError if the tables are of a version before 2.0.0
  */
 export const up = async (db: Kysely<unknown>): Promise<void> => {
@@ -37,7 +37,8 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
   const { has_read, applied, has_schema, progress } = rows[0]!;
   if (has_read && !applied.includes(LAST_OF_2_0_0)) throw new ConfigError(TOO_OLD);
   const isMoved = !has_read || applied.includes(LAST_BEFORE);
-  // PostgreSQL rejects `create schema if not exists` if the role may not create schemas, even if it owns this one.
+  // PostgreSQL rejects `create schema if not exists` if the role may not create schemas, even if the role owns this
+  // schema.
   const schema = has_schema ? [] : ['create schema service'];
   const moved = isMoved ? [] : MOVE_SERVICE;
   const read = has_read ? CONVERT_READ_MODELS : [...ENGINE, ...METRICS, ...RECORDS, ...ASSETS, ...ORGANIZATIONS];

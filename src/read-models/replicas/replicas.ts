@@ -17,7 +17,7 @@ const PRIMARY_POLL_INTERVAL_MS = 200;
 /** After this many failed polls of the primary in a row, replicas are used regardless of their lag. */
 const MAX_FAILED_POLLS = 5;
 
-/** The rows of a replica are older than this read allows, so the primary must answer it. */
+/** The rows of a replica are older than this read allows, so the primary must answer the read. */
 export class TooOld extends Error {}
 
 const positionsOf = (rows: CheckpointRows): number[] => [...rows.values()].map(({ position }) => position);
@@ -31,7 +31,10 @@ const highestOf = (positions: readonly number[]): number => Math.max(-1, ...posi
 export class Replicas {
   private readonly stop = new AbortController();
   private readonly polling: Promise<void>;
-  /** Highest positions of the primary, oldest first. A replica must have reached the oldest position. */
+  /**
+   * The highest checkpoint of the primary at each poll, oldest first. A replica must have reached the oldest of these
+   * positions.
+   */
   private readonly primaryPositions: { readonly at: number; readonly highest: number }[] = [];
   private failedPolls = 0;
   /** Reads go to the primary until this instant. */
@@ -54,7 +57,7 @@ export class Replicas {
   /**
    * @param query called a second time, on the primary, if it fails on a replica
    * @param minPosition the position of the log that the rows must include
-   * @throws the error of `query` on the primary; on a replica, only an error that is not from the database
+   * @throws the error of `query` on the primary, or an error of `query` on a replica that is not from the database
    */
   async read<Result>(
     kind: keyof ReplicaPools,
@@ -103,7 +106,7 @@ export class Replicas {
 
   /** @returns Infinity until the first poll of the primary has succeeded */
   private requiredPosition(): number {
-    // While the primary is unavailable, old rows are better than none.
+    // While the primary is unavailable, old rows are better than no rows.
     if (this.failedPolls >= MAX_FAILED_POLLS) return -1;
     return this.primaryPositions[0]?.highest ?? Infinity;
   }
@@ -120,7 +123,7 @@ export class Replicas {
     }
   }
 
-  /** Keeps the newest position that is older than `maxLagMs`, and all later ones. */
+  /** Keeps the newest position that is older than `maxLagMs`, and all later positions. */
   private recordPosition(highest: number): void {
     const now = this.clock.now();
     this.primaryPositions.push({ at: now, highest });

@@ -16,7 +16,7 @@ export interface AssetGroupTables {
   asset_groups: {
     organization: string;
     group_id: number;
-    /** Null: deleted. */
+    /** Null: the group is deleted. */
     name: string | null;
     revision: number;
   };
@@ -36,11 +36,14 @@ export interface AssetGroupTables {
     organization: string;
     /** The hash of the asset's normalised key. */
     asset: string;
-    /** Null: in no group. */
+    /** Null: the asset is in no group. */
     group_id: number | null;
     version: number;
     event_id: string;
-    /** As reported. Null: in no group, or stored by a version without these columns. */
+    /**
+     * The asset type as reported. Null: the asset is in no group, or the row was stored by a version without this
+     * column and the next.
+     */
     type: string | null;
     content: string | null;
   };

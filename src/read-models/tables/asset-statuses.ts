@@ -1,4 +1,4 @@
-/** The statuses of assets, and the entries of the status history that determine them. */
+/** The statuses of assets, and the entries of the status history that determine the statuses. */
 export interface AssetStatusTables {
   /** The status history: each entry in its newest state, including deleted entries. */
   asset_status_entries: {
@@ -6,13 +6,19 @@ export interface AssetStatusTables {
     asset_hash: string;
     /** The normalised key. */
     asset: string;
-    /** As reported. Null: written before this column existed; a rebuild fills it. */
+    /**
+     * The content of the asset as reported. Null: the row was written before this column existed; a rebuild fills the
+     * column.
+     */
     content: string | null;
-    /** Null: deleted. */
+    /** Null: the entry is deleted. */
     status: string | null;
     version: number;
     event_id: string;
-    /** `organization:brand` of each review. Null: deleted, or written before this column existed. */
+    /**
+     * `organization:brand` of each review. Null: the entry is deleted, or the row was written before this column
+     * existed.
+     */
     reviews: string[] | null;
   };
   /**
@@ -23,11 +29,12 @@ export interface AssetStatusTables {
     /** The normalised key. */
     asset: string;
     /**
-     * As reported by the entry that determines the status. Null: there is none, or written before this column existed.
+     * The content of the asset as reported by the entry that determines the status. Null: there is no such entry, or
+     * the row was written before this column existed.
      */
     content: string | null;
     status: string;
-    /** When the entry that determines the status was created (ms). Null: there is none. */
+    /** When the entry that determines the status was created (ms). Null: there is no such entry. */
     created_at: number | null;
     /** Position in the log of the last event about the asset. */
     position: number;

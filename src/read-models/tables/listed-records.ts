@@ -1,8 +1,8 @@
 /** The records that lists and the feed show. */
 export interface ListedRecordTables {
   /**
-   * One row per record and organization that it concerns, including deleted records. Reports, threats and takedowns are
-   * last-writer-wins rows; verdicts are derived from `reviewed_entries`.
+   * One row for each record and each organization that the record concerns, including deleted records. Reports, threats
+   * and takedowns are last-writer-wins rows; verdicts are derived from `reviewed_entries`.
    */
   listed_records: {
     organization: string;
@@ -25,7 +25,7 @@ export interface ListedRecordTables {
     /** The item of lists and the feed as JSON, as declared in `kinds.ts`. */
     item: string | null;
   };
-  /** The listed records of each brand, without deleted ones, with the columns for filters. */
+  /** The listed records of each brand, without deleted records, with the columns for filters. */
   brand_records: {
     organization: string;
     kind: number;
@@ -45,7 +45,7 @@ export interface ListedRecordTables {
     change_id: string;
     version: number;
     event_id: string;
-    /** All organizations that have or had a verdict by this entry. */
+    /** All organizations that have or had a verdict from this entry. */
     organizations: string[];
   };
 }

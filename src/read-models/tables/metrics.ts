@@ -7,7 +7,7 @@ export interface MetricsTables {
     id: string;
     version: number;
     event_id: string;
-    /** The facts that the newest state counts as. Empty: it is not counted. */
+    /** The facts that the newest state counts as. Empty: the state is not counted. */
     counts: unknown;
   };
   /** One row per counted fact. `brand` is '' for the organization as a whole. */
@@ -45,7 +45,7 @@ export interface MetricsTables {
     /** '': the takedown has no brand. */
     brand: string;
     type: string;
-    /** As in `takedown-outcome.ts`. Null: deleted. */
+    /** As in `takedown-outcome.ts`. Null: the takedown is deleted. */
     outcome: number | null;
     /** ms */
     created_at: number | null;

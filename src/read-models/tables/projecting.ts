@@ -32,20 +32,26 @@ export interface ProjectingTables {
     attempts: Generated<number>;
     /** ms */
     parked_at: number;
-    /** When the log stored the event (ms). Null: parked by a version that did not store this. */
+    /** When the log stored the event (ms). Null: the event was parked by a version that did not store this time. */
     recorded_at: number | null;
-    /** The organization of the record. Null: unknown, or more than one organization. */
+    /**
+     * The organization of the record. Null: the organization is unknown, or the record concerns more than one
+     * organization.
+     */
     organization: string | null;
-    /** The key that sent the event. Null: unknown. */
+    /** The key that sent the event. Null: the key is unknown. */
     key_id: string | null;
     /**
-     * Whether the event is invalid, so that its sender may see the reason. Null: parked by a version that did not store
-     * this.
+     * Whether the event is invalid, so that its sender may see the reason. Null: the event was parked by a version that
+     * did not store this.
      */
     unreadable: boolean | null;
     /** The entry of the asset status history that the event is about. Null: the event is about something else. */
     change_id: string | null;
-    /** The organizations in the reviews of that entry. Null: unknown, or the event is about something else. */
+    /**
+     * The organizations in the reviews of that entry. Null: the organizations are unknown, or the event is about
+     * something else.
+     */
     organizations: string[] | null;
   };
   /** The projector that works in each lane. */
@@ -55,7 +61,7 @@ export interface ProjectingTables {
     epoch: number;
     /** ms, by the database's clock */
     expires_at: number;
-    /** Until this instant, another projector without a lane waits for this one. ms, by the database's clock */
+    /** Until this instant, another projector without a lane waits for this lane. ms, by the database's clock */
     wanted_until: Generated<number>;
   };
 }

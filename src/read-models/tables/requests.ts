@@ -1,4 +1,4 @@
-/** Usage and rejections of requests. The log does not contain them. */
+/** Usage by requests, and rejected events. The log contains neither of the two. */
 export interface RequestTables {
   /** Events and bytes that organizations have sent with their own ingest keys, per UTC day. */
   'service.ingest_usage': {
@@ -14,7 +14,7 @@ export interface RequestTables {
     /** ms */
     last_used_at: number;
   };
-  /** Number of events per owner (an organization, or a key without one), UTC day, type and outcome. */
+  /** Number of events per owner (an organization, or a key without an organization), UTC day, type and outcome. */
   'service.event_usage': {
     owner: string;
     /** Days since 1970. */
@@ -24,7 +24,10 @@ export interface RequestTables {
     outcome: string;
     events: number;
   };
-  /** Number of rejected events per owner (an organization, or a key without one), UTC day, key, reason and type. */
+  /**
+   * Number of rejected events per owner (an organization, or a key without an organization), UTC day, key, reason and
+   * type.
+   */
   'service.rejections': {
     owner: string;
     /** Days since 1970. */

@@ -1,6 +1,6 @@
 /** Webhook endpoints, written by the projection `webhooks`. */
 export interface WebhookTables {
-  /** One row per webhook endpoint, including deleted ones, in its newest revision. */
+  /** One row per webhook endpoint, including deleted endpoints, in its newest revision. */
   webhook_endpoints: {
     organization: string;
     id: string;
@@ -8,7 +8,10 @@ export interface WebhookTables {
     state: string;
     /** ms */
     created_at: number;
-    /** Hash of the `Idempotency-Key` of the request that created the endpoint, if it had one. */
+    /**
+     * Hash of the `Idempotency-Key` of the request that created the endpoint. Null: the request had no
+     * `Idempotency-Key`.
+     */
     request_key_hash: string | null;
     /** Revision in the stream `webhooks-{organization}`. */
     revision: number;
@@ -17,7 +20,7 @@ export interface WebhookTables {
   };
 }
 
-/** The state of the delivery process. The log does not contain it. */
+/** The state of the delivery process, which the log does not contain. */
 export interface WebhookDeliveryTables {
   /** The progress of deliveries to each endpoint that is not deleted. */
   'service.webhook_progress': {

@@ -1,7 +1,7 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { nullable, statement } from '../../postgres/statement.js';
 
-/** The lane whose lease the delivery process holds. */
+/** The lane of the webhook deliveries. A delivery process holds its lease while it delivers. */
 export const WEBHOOKS_LANE = 'webhooks';
 /** Older attempts of an endpoint are deleted. */
 export const MAX_KEPT_ATTEMPTS = 100;
@@ -9,8 +9,8 @@ export const MAX_KEPT_ATTEMPTS = 100;
 /**
  * Stores attempts and the resulting progress of their endpoints, if the epoch of the lease is unchanged. The statement
  * locks the row of the lease until it is committed, so a process that lost the lease writes nothing. Tests have an
- * attempt but no progress. Progress without an attempt means that only records which the endpoint's filter excludes
- * were skipped.
+ * attempt but no progress. Progress without an attempt means that the delivery only skipped records that the endpoint's
+ * filter excludes.
  */
 export const STORE_PROGRESS = statement(
   'webhooks-store-progress',
@@ -51,8 +51,8 @@ export const STORE_PROGRESS = statement(
 );
 
 /**
- * Rewinds cursors that are beyond the end of the log to the end. This happens after the log was restored to an earlier
- * state, and prevents that new events are skipped.
+ * Rewinds cursors that are beyond the end of the log to the end. Such cursors exist after the log was restored to an
+ * earlier state. Without this statement, the deliveries would skip new events.
  */
 export const REWIND_TO_END = statement(
   'webhooks-rewind-to-end',
@@ -80,7 +80,7 @@ export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
     where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')`,
 );
 
-/** The API waits less than this for the result of a test. */
+/** How long a requested test is kept, in ms. The API waits less than this for the result. */
 export const TEST_TTL_MS = 60_000;
 
 /** Lists the tests without a result, oldest first, and deletes expired tests. */
@@ -123,13 +123,19 @@ export interface StoredProgress {
   readonly logId: string;
   /** Position in the log. All earlier records were delivered, set aside, or excluded by the filter of the endpoint. */
   readonly position: number;
-  /** The mark of the event at the position, as in `feed-id.ts`. Null: unknown, or no record was delivered yet. */
+  /**
+   * The mark of the event at the position, as in `feed-id.ts`. Null: the mark is unknown, or no record was delivered
+   * yet.
+   */
   readonly event: string | null;
-  /** The checksum of the parked events up to the position, as in `feed-id.ts`. Null: unknown. */
+  /** The checksum of the parked events up to the position, as in `feed-id.ts`. Null: the checksum is unknown. */
   readonly parked: number | null;
-  /** The position of the first of these parked events after the start of the endpoint. Null: there is none. */
+  /** The position of the first of these parked events after the start of the endpoint. Null: there is no such event. */
   readonly parkedFrom: number | null;
-  /** When the first attempt after the last success failed (ms). Null: the last attempt succeeded. */
+  /**
+   * When the first attempt after the last success failed (ms). Null: the last attempt succeeded, or there was no
+   * attempt.
+   */
   readonly failingSince: number | null;
   /** Number of failures since the last success. */
   readonly tries: number;
@@ -168,7 +174,7 @@ export interface StoredAttempt {
   readonly setAside?: { readonly type: string; readonly id: string } | undefined;
 }
 
-/** Limit when the backlog of an endpoint and kind is counted. */
+/** Maximum number of records that are counted for the backlog of an endpoint and a kind. */
 const MAX_COUNTED = 100;
 
 /** The numbers of endpoints, attempts and pending records, for Prometheus, in one row. */
@@ -180,7 +186,7 @@ export const READ_WEBHOOK_FIGURES = statement(
     failing: 'bigint',
     disabled: 'bigint',
     behind: 'bigint',
-    /** Age of the oldest pending record by the database's clock (ms). Null: there is none. */
+    /** Age of the oldest pending record by the database's clock (ms). Null: no record is pending. */
     oldestAge: nullable('bigint'),
     delivered: 'bigint',
     refused: 'bigint',

@@ -18,7 +18,8 @@ export interface ElementRow {
 export const MAX_ATTRIBUTE_BYTES = 320;
 
 /**
- * Writes an element of the feed as JSON. Concatenated by hand for speed, because a response has up to 1,000 elements.
+ * Writes an element of the feed as JSON. The text is concatenated without `JSON.stringify` for speed, because a
+ * response has up to 1,000 elements.
  */
 export const elementJson = (elementId: string, { kind, id, storedAt, item }: ElementRow): string => {
   const attributes =

@@ -5,11 +5,15 @@ import { BLOCK_BYTES, SealedBlocks } from '../../http/sealed-blocks.js';
 export interface Place {
   /** Position in the log. */
   readonly position: number;
-  /** The first 8 hexadecimal digits of the id of the event at the position. They differ after a restore. */
+  /**
+   * The first 8 hexadecimal digits of the id of the event at the position. After a restore, another event with other
+   * digits is at the position.
+   */
   readonly event: string;
   /**
-   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, its
-   * change appears at its own position, which the client has already passed. The changed checksum reveals this.
+   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, the
+   * change appears in the feed at the position of that event, which the client may have passed already. The changed
+   * checksum reveals this.
    */
   readonly parked: number;
 }
@@ -30,7 +34,7 @@ export class FeedIds {
     this.blocks = new SealedBlocks(`feed of ${logId}`);
   }
 
-  /** Creates the ids of many positions at once, which costs little more than one id. */
+  /** Creates the ids of many positions in one call, which costs little more than a single id. */
   write(places: readonly Place[]): string[] {
     const plain = Buffer.alloc(places.length * BLOCK_BYTES);
     for (const [index, { position, event, parked }] of places.entries()) {
@@ -56,7 +60,10 @@ export class FeedIds {
 
 export const eventMark = (eventId: string): string => eventId.slice(0, 8);
 
-/** @throws Gone if the log no longer has the event of the id, or if a parked event before it has been applied since */
+/**
+ * @throws Gone if the log no longer has the event of the id, or if a parked event before the position of the id has
+ *   been applied in the meantime
+ */
 export const requireUnchanged = (isUnchanged: boolean): void => {
   if (!isUnchanged) throw ERRORS.foreign();
 };

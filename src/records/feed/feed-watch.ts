@@ -13,14 +13,17 @@ const MIN_POLL_INTERVAL_MS = 20;
 const PAUSE_FACTOR = 4;
 const RETRY_DELAY_MS = 250;
 
-/** What a request waits for. */
+/** Describes which changes a request waits for. */
 export interface WaitRequest {
   readonly organization: string;
   /** As in `kinds.ts`, ascending. */
   readonly kinds: readonly number[];
   /** Position in the log up to which the client has read everything. */
   readonly after: number;
-  /** Position of the read models when the client read. If they fall behind it, the client must read again. */
+  /**
+   * Position of the read models when the client read. If the read models fall behind this position, the client must
+   * read again.
+   */
   readonly reached: number;
   /** The client has everything that was acknowledged before this instant (ms). */
   readonly asOf: number;
@@ -66,7 +69,8 @@ export class FeedWatch {
 
   /**
    * Resolves when there may be new elements, after `ms`, when `signal` aborts, or when the process stops.
-   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if too many in total are
+   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if too many requests are
+   *   waiting in total
    */
   wait(request: WaitRequest, ms: number, signal: AbortSignal): Promise<Outcome> {
     return this.requests.run(request.organization, () => this.waitFor(request, ms, signal));
@@ -122,7 +126,7 @@ export class FeedWatch {
     for (const one of this.waiters) if (records.position < one.reached) one.end(true);
     const outdated = [...this.waiters].filter((one) => one.after < records.position);
     if (outdated.length > 0) await this.findChanges(outdated);
-    // The instant is valid only for the position that was read with it.
+    // The instant `asOf` is valid only for the position that was read together with it.
     for (const one of this.waiters) if (one.after === records.position) one.asOf = records.asOf;
     return true;
   }

@@ -7,13 +7,13 @@ export type PlacedElement = Place & { readonly row: ElementRow };
 
 /**
  * Returns the elements of a page with their positions in the feed. A position includes a checksum of all parked events
- * up to it, so the result ends before the first element for which parked events are missing from the page.
+ * up to that position, so the result ends before the first element for which parked events are missing from the page.
  */
 export const placedElements = (page: FeedPage): PlacedElement[] => {
   const rows = page.elements;
   const parked = page.parked ?? [];
-  // If the list of parked events is truncated, only elements before the last listed event have a known checksum, and
-  // the first element, whose checksum the statement computes.
+  // If the list of parked events is truncated, the checksum is known only for elements before the last listed event,
+  // and for the first element, whose checksum the statement computes.
   const knownUpTo = parked.length < MAX_PARKED ? Number.POSITIVE_INFINITY : parked.at(-1)![0];
   let mark = page.parkedBefore ^ page.parkedToFirst;
   let next = rows.length === 0 ? 0 : parked.findIndex(([position]) => position > rows[0]!.position);

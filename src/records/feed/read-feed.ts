@@ -16,7 +16,7 @@ export class ReadFeed extends Query<AsOf<string>> {
     /** As in `kinds.ts`, ascending. */
     readonly kinds: readonly number[],
     readonly limit: number,
-    /** The id of the last element that the client has processed; undefined: the feed is read from the beginning. */
+    /** The id of the last element that the client has processed. Undefined: the feed is read from the beginning. */
     readonly lastEventId: string | undefined,
     /** How long to wait if there is no new element, in ms. */
     readonly timeoutMs: number,
@@ -65,26 +65,26 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     // Requests are woken when the primary has new elements, so after waiting a replica may be too far behind.
     let hasWaited = false;
     for (;;) {
-      const question = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
+      const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
-        const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
+        const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [rows, event] = await Promise.all([
-          send<PageRow>(next),
-          // Read in each round, because the log may have been restored while this request was waiting.
+          send<PageRow>(statement),
+          // The event is read in each round, because the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);
         const page = pageOf(rows);
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
         requireUnchanged(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
-        const isSameParked = page.parkedBefore === last.parked;
+        const hasSameParked = page.parkedBefore === last.parked;
         // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
         // behind. The primary decides.
-        if (isReplica && !isSameParked)
+        if (isReplica && !hasSameParked)
           throw new TooOld('The parked events of the replica differ from those of lastEventId');
-        requireUnchanged(isSameParked);
+        requireUnchanged(hasSameParked);
         return page;
       };
-      const page = await this.queries.runFeed(organization, question, read, minPosition);
+      const page = await this.queries.runFeed(organization, key, read, minPosition);
       const { asOf, upTo, isCut } = page;
       const elements = placedElements(page);
       if (elements.length > 0) {
@@ -95,12 +95,14 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         if (isEnd) return { result: text, ...momentOf({ asOf, position: upTo }) };
         return { result: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
       }
-      const left = until - performance.now();
+      const leftMs = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
       const wanted = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };
       hasWaited = true;
       const { hasNews, ...seen } =
-        left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf, position: after };
+        leftMs > 0
+          ? await this.watch.wait(wanted, leftMs, signal)
+          : { hasNews: false, asOf: wanted.asOf, position: after };
       if (!hasNews) return { result: '[]', ...seen };
     }
   }

@@ -2,15 +2,16 @@ import { LISTED_KIND } from '../../events/kinds.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
-/** Maximum size of a response, as JSON. It holds at least one element. */
+/** Maximum size of a response, as JSON. The first element is included even if it is larger. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 /**
- * The maximum size of an element in bytes: its item, its attributes and the id of the record, which doubles if JSON
- * escapes each character.
+ * The maximum size of an element in bytes: its item, its attributes and the id of the record, whose size doubles if
+ * JSON escapes each character.
  */
 const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
 /**
- * Maximum number of parked events listed in a page. If there are more, the response ends before the first unlisted one.
+ * Maximum number of parked events listed in a page. If there are more parked events, the response ends before the first
+ * event that is not listed.
  */
 export const MAX_PARKED = 1_000;
 
@@ -47,15 +48,21 @@ interface PageMoment {
   readonly upTo: number | null;
   /** The checksum of the organization's parked events up to the requested position. */
   readonly parkedBefore: number;
-  /** The checksum of the organization's parked events from there up to the position of the first element. */
+  /**
+   * The checksum of the organization's parked events after the requested position, up to the position of the first
+   * element.
+   */
   readonly parkedToFirst: number;
-  /** The position of the organization's first parked event; null if it has none up to the requested position. */
+  /**
+   * The position of the organization's first parked event; null if there is no parked event up to the requested
+   * position.
+   */
   readonly parkedFirst: number | null;
   /** The organization's parked events after the requested position, at most `MAX_PARKED`. */
   readonly parked: readonly (readonly [position: number, hash: number])[] | null;
 }
 
-/** The next elements in order, and the moment that they are from. */
+/** The next elements in order, and the state of the read models from which they were read. */
 export interface FeedPage extends PageMoment {
   readonly elements: readonly ElementRow[];
   /** Whether elements are missing, because the page reached its maximum size in bytes. */
@@ -63,9 +70,12 @@ export interface FeedPage extends PageMoment {
 }
 
 const COLUMNS = {
-  /** In one row only. */
+  /** Set in one row only. */
   moment: nullable(json<PageMoment>()),
-  /** In all other rows: the attributes of an element and its item, or null beyond the maximum size. */
+  /**
+   * Set in all other rows: the attributes of an element and its item, or null if the element is beyond the maximum
+   * size.
+   */
   element: nullable('text'),
 } as const;
 
@@ -90,8 +100,8 @@ export const pageOf = (rows: readonly PageRow[]): FeedPage => {
 };
 
 /**
- * Creates the statement that reads the next elements of an organization's feed. It merges one index range for each
- * kind, in one snapshot.
+ * Creates the statement that reads the next elements of an organization's feed. The statement merges one index range
+ * for each kind, in one snapshot.
  * @param kinds as in `kinds.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {

@@ -10,7 +10,7 @@ export interface PageRequest {
    * The position of the log when the first page was read. Later changes are not shown. Null: this is the first page.
    */
   readonly upTo: number | null;
-  /** Maximum number of rows. Callers request one more than they show, to know whether there is another page. */
+  /** Maximum number of rows. Callers request one row more than they show, to know whether there is another page. */
   readonly limit: number;
 }
 
@@ -37,7 +37,7 @@ export class StatementBuilder {
   }
 }
 
-/** Returns a branch of equalities for each combination of the requested values. Without filters: one empty branch. */
+/** Returns a branch of equalities for each combination of the requested values; without filters, one empty branch. */
 export const branchesOf = ({
   statuses,
   types,

@@ -9,20 +9,20 @@ import { branchesOf, StatementBuilder, keysOf, type PageRequest, rowFiltersOf } 
 const MAX_PAGE_BYTES = 1024 * 1024;
 /** Maximum number of keys that a page examines if a filter excludes some of them. */
 const MAX_EXAMINED = 20_000;
-/** Statements with more branches are not prepared, because each connection would keep their plans. */
+/** Statements with more branches are not prepared, because each connection would keep the plans of these statements. */
 const MAX_PREPARED_BRANCHES = 12;
 
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
   /**
-   * The last examined key, from which the next page continues. Null: it continues from the last row, or no page
-   * follows.
+   * The last examined key, from which the next page continues. Null: the next page continues from the last row, or no
+   * page follows.
    */
   readonly lastExamined: readonly [newest: number, id: string] | null;
 }
 
-/** A row of a page. If nothing was found, there is one row with the id null. */
+/** A row of a page. If no record was found, there is one row with the id null. */
 export type ListedRow = Moment &
   (
     | { readonly id: null }
@@ -46,8 +46,8 @@ const ITEM_MATCHES_KEY = 'of_organization = $1 and of_kind = $2 and of_id = exam
 const statementName = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
   const { brand, statuses, types, asset } = selection;
   const branches = branchesOf(selection).length;
-  const by = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
-  const name = `records-${purpose}-${brand === undefined ? 'all' : 'brand'}-${by}`;
+  const filterCode = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
+  const name = `records-${purpose}-${brand === undefined ? 'all' : 'brand'}-${filterCode}`;
   return branches > MAX_PREPARED_BRANCHES ? undefined : name;
 };
 
@@ -70,7 +70,7 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
   if (page.upTo !== null) rowFilters.unshift(`position <= ${builder.add(page.upTo, 'bigint')}`);
   const isFiltered = rowFilters.length > 0;
   if (selection.brand !== undefined) rowFilters.unshift(ITEM_MATCHES_KEY);
-  // The last key is read in the same statement. In another snapshot, it could be a key that was not examined.
+  // The last key is read in the same statement. In another snapshot, the last key could be a key that was not examined.
   const last = `case when coalesce(p.found, 0) < ${limit} then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `

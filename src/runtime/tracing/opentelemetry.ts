@@ -101,8 +101,8 @@ class RecordedSpan implements Span {
 /** Traces with OpenTelemetry's SDK. The active spans are kept in an `AsyncLocalStorage`. */
 class OpenTelemetry implements Tracing {
   private readonly storage = new AsyncLocalStorage<readonly Span[]>();
-  /** The number of spans that have not ended. While it is 0, the storage is disabled, which saves CPU time. */
-  private open = 0;
+  /** The number of spans that have not ended. While this number is 0, the storage is disabled, which saves CPU time. */
+  private openSpans = 0;
 
   constructor(
     private readonly provider: BasicTracerProvider,
@@ -117,8 +117,8 @@ class OpenTelemetry implements Tracing {
     const from = parent ?? first?.traceparent;
     const cause = from === undefined ? undefined : contextOf(from);
     const context = cause === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, cause);
-    // The sampler is asked here, although the SDK would ask it too, because what else the SDK does for a span that is
-    // not recorded costs each request several percent of CPU.
+    // The sampler is called here, although the SDK would call it too. Otherwise, what the SDK does in addition for a
+    // span that is not recorded would cost each request several percent of CPU.
     const traceId = cause?.traceId ?? this.ids.generateTraceId();
     const { decision } = this.sampler.shouldSample(context, traceId, name, KINDS[kind], {}, []);
     if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return undefined;
@@ -128,20 +128,20 @@ class OpenTelemetry implements Tracing {
     }));
     const startTime = Date.now() - startedAgoMs;
     const options = { kind: KINDS[kind], attributes: attributes(), links: linked, startTime };
-    this.open += 1;
+    this.openSpans += 1;
     return new RecordedSpan(this.tracer.startSpan(name, options, context), startTime, startedAgoMs, () => {
-      this.open -= 1;
-      if (this.open === 0) this.storage.disable();
+      this.openSpans -= 1;
+      if (this.openSpans === 0) this.storage.disable();
     });
   }
 
   within<Result>(spans: readonly Span[], work: () => Result): Result {
-    const needsNoStorage = this.open === 0 || (spans.length === 0 && this.storage.getStore() === undefined);
+    const needsNoStorage = this.openSpans === 0 || (spans.length === 0 && this.storage.getStore() === undefined);
     return needsNoStorage ? work() : this.storage.run(spans, work);
   }
 
   active(): readonly Span[] {
-    const spans = this.open === 0 ? undefined : this.storage.getStore();
+    const spans = this.openSpans === 0 ? undefined : this.storage.getStore();
     return spans === undefined ? NONE : spans.filter(({ hasEnded }) => !hasEnded);
   }
 
@@ -153,7 +153,7 @@ class OpenTelemetry implements Tracing {
   }
 }
 
-/** Logs at most one warning per minute and drops the others. */
+/** Logs at most one warning per minute and drops all other warnings. */
 const rateLimited = (writeLog: WriteLog): ((message: string) => void) => {
   let nextAt = 0;
   return (message) => {

@@ -6,13 +6,13 @@ export interface SpanOptions {
   readonly name: string;
   readonly kind: 'server' | 'client' | 'producer' | 'consumer';
   /**
-   * Attributes by OpenTelemetry's semantic conventions; called only if the span is recorded. They must never contain an
-   * API key, a parameter of a statement or a body.
+   * Attributes by OpenTelemetry's semantic conventions; called only if the span is recorded. The attributes must never
+   * contain an API key, a parameter of a statement or a body.
    */
   readonly attributes: () => Attributes;
   /**
    * The `traceparent` of the parent. If it is absent, a server or consumer span starts a new trace, and a client or
-   * producer span becomes a child of the first active span, with links to the other active ones.
+   * producer span becomes a child of the first active span, with links to the other active spans.
    */
   readonly parent?: string | undefined;
   /** The `traceparent`s of further spans that caused this one. */
@@ -35,7 +35,7 @@ export interface Span {
 export interface Tracing {
   /** @returns undefined if the sampler does not record the span */
   begin(options: SpanOptions): Span | undefined;
-  /** Runs `work` with these spans as the active ones, instead of those active at the call. */
+  /** Runs `work` with these spans as the active spans, instead of the spans that are active at the call. */
   within<Result>(spans: readonly Span[], work: () => Result): Result;
   /** The active spans that have not ended. */
   active(): readonly Span[];
@@ -50,7 +50,9 @@ export const setTracing = (opened: Tracing | undefined): void => {
   tracing = opened;
 };
 
-/** Runs `work` once for several requests that waited, with the spans that were active when each of them began to wait. */
+/**
+ * Runs `work` once for several requests that waited, with the spans that were active when each request began to wait.
+ */
 export const withSpansOf = <Result>(
   waiting: readonly { readonly spans: readonly Span[] | undefined }[],
   work: () => Result,
@@ -68,7 +70,7 @@ export const errorTypeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error';
 };
 
-/** Runs `work` with this span as the active one, and ends the span when the work ends. */
+/** Runs `work` with this span as the active span, and ends the span when the work ends. */
 export const inSpan = async <Result>(
   tracer: Tracing | undefined,
   span: Span | undefined,

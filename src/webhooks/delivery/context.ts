@@ -9,7 +9,7 @@ import type { ProgressWriter } from './progress-writer.js';
 import type { Egress } from './requests/send.js';
 import type { Slots } from './slots.js';
 
-/** The time by the clock of the database, and pauses between deliveries. Tests replace it. */
+/** The time by the clock of the database, and pauses between deliveries. Tests pass their own clock. */
 export interface DeliveryClock {
   /** ms */
   now(): number;

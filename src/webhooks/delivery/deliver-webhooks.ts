@@ -50,7 +50,7 @@ const deliver = async (
     deliveryLog: new DeliveryLog(config.accessLog),
   };
   try {
-    ops.begin(log, watchPool, 'webhooks');
+    ops.addStores(log, watchPool, 'webhooks');
     const logId = await log.id();
     while (!stopSignal.aborted) {
       const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, writeLog);
@@ -58,15 +58,15 @@ const deliver = async (
       if (epoch === undefined) break;
       writeLog('Lease acquired; delivering webhooks');
       const [stop, giveUp] = [new AbortController(), new AbortController()];
-      const lose = (): void => {
+      const abortAll = (): void => {
         stop.abort();
         giveUp.abort();
       };
-      const end = (): void => {
+      const finish = (): void => {
         stop.abort();
         void sleep(FINISH_TIMEOUT_MS, undefined, { ref: false }).then(() => giveUp.abort());
       };
-      stopSignal.addEventListener('abort', end);
+      stopSignal.addEventListener('abort', finish);
       const writer = new ProgressWriter(pool, epoch);
       const context = {
         ...shared,
@@ -75,18 +75,18 @@ const deliver = async (
         head: () => log.head(),
         ids: new FeedIds(logId),
         writer,
-        onLeaseLost: lose,
+        onLeaseLost: abortAll,
         stop: stop.signal,
         giveUp: giveUp.signal,
       };
       await Promise.all([
-        lease.hold(lose, stop.signal).catch((error: unknown) => {
-          lose();
+        lease.hold(abortAll, stop.signal).catch((error: unknown) => {
+          abortAll();
           throw error;
         }),
         new Deliveries(context).run(),
       ]);
-      stopSignal.removeEventListener('abort', end);
+      stopSignal.removeEventListener('abort', finish);
       await lease.release().catch(() => {});
       if (!stopSignal.aborted) writeLog('Another process delivers webhooks; standing by');
     }
@@ -100,6 +100,6 @@ await runWorker({
   context: 'deliveries',
   name: 'The delivery process',
   task: 'delivering',
-  port: 'DELIVERIES_OPS_PORT',
+  portSetting: 'DELIVERIES_OPS_PORT',
   work: deliver,
 });

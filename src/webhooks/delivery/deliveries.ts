@@ -29,7 +29,7 @@ export class Deliveries {
   private readonly deliveries = new Map<string, Running>();
   private readonly inFlight = new Set<Promise<void>>();
   private readonly tests = new Set<string>();
-  /** True if the database may still have rows about deleted endpoints. */
+  /** Whether the database may still have rows about deleted endpoints. */
   private hasLeftovers = true;
   /** The end of the log when these deliveries started. */
   private endAtStart: number | undefined;
@@ -68,11 +68,11 @@ export class Deliveries {
     const endpoints = await LIST_ENDPOINTS.run(pool, { upTo: this.endAtStart });
     const ids = new Set(endpoints.map(({ id }) => id));
     for (const { organization, id, revision } of endpoints) {
-      const known = this.deliveries.get(id);
-      if (known === undefined) this.start(organization, id, revision);
-      else if (known.revision !== revision) {
-        known.revision = revision;
-        known.delivery.wake();
+      const running = this.deliveries.get(id);
+      if (running === undefined) this.start(organization, id, revision);
+      else if (running.revision !== revision) {
+        running.revision = revision;
+        running.delivery.wake();
       }
     }
     for (const [id, { delivery }] of this.deliveries) if (!ids.has(id)) delivery.wake();
@@ -87,8 +87,8 @@ export class Deliveries {
   }
 
   /**
-   * Reads the end of the log, and rewinds every cursor that is beyond it. The previous process read only events that were
-   * in the log, so a cursor beyond the end is from before a restore.
+   * Reads the end of the log, and rewinds every cursor that is beyond the end. The previous process read only events
+   * that were in the log, so a cursor beyond the end is from before a restore.
    */
   private async readEnd(pool: DeliveryContext['pool']): Promise<number> {
     const { logId, head } = this.context;

@@ -3,7 +3,7 @@ import type { EndpointResponse } from './requests/response.js';
 
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** The span of a delivery. It contains only the host of the URL, because path and query may contain secrets. */
+/** The span of a delivery. The span contains only the host of the URL, because path and query may contain secrets. */
 export const deliverySpan = (
   endpointId: string,
   webhookId: string,

@@ -21,7 +21,10 @@ const MAX_BACKOFF_MS = 5_000;
 /** An endpoint is responsive if its last delivery succeeded within this time. */
 const RESPONSIVE_WITHIN_MS = 1_000;
 
-/** What follows a step: the next step immediately, the end, or a wait until `changed` aborts at the latest. */
+/**
+ * What the delivery does after a step: it takes the next step immediately, ends, or waits until `changed` aborts at the
+ * latest.
+ */
 type NextStep = 'next' | 'end' | ((changed: AbortSignal) => Promise<unknown>);
 
 const untilChanged = (changed: AbortSignal): Promise<unknown> =>
@@ -43,7 +46,7 @@ export class EndpointDelivery {
   /** The revision at which this process disabled the endpoint. The row shows the change only once it is projected. */
   private disabledAt: number | undefined;
   private savedAt = 0;
-  /** Whether the last delivery succeeded quickly; undefined if not known yet. */
+  /** Whether the last delivery succeeded quickly; undefined if this is not known yet. */
   private isResponsive: boolean | undefined;
 
   constructor(
@@ -95,7 +98,7 @@ export class EndpointDelivery {
     return readEndpoint(this.context.pool, this.organization, this.id);
   }
 
-  /** Whether the endpoint was responsive, as far as the previous process has stored. */
+  /** Whether the endpoint was responsive, according to the progress that the previous process has stored. */
   private async wasResponsive(): Promise<boolean> {
     const endpoint = await this.read();
     return endpoint?.progress?.lastSuccessAt != null && endpoint.progress.failingSince === null;
@@ -116,12 +119,13 @@ export class EndpointDelivery {
       return untilChanged;
     }
     if (this.disabledAt === endpoint.revision) return untilChanged;
-    const left = (progress.nextAttemptAt ?? 0) - clock.now();
-    if (left > 0 && !isChanged) return (changed) => clock.pause(left, changed);
+    const leftMs = (progress.nextAttemptAt ?? 0) - clock.now();
+    if (leftMs > 0 && !isChanged) return (changed) => clock.pause(leftMs, changed);
 
     const limits = this.limits ?? { size: endpoint.batch };
     const next = await readNext(records, ids, endpoint, progress, limits);
-    // Check after reading the feed: a lost event does not come back, so an event that the log has now was also there then.
+    // The check follows the read of the feed: a lost event does not come back, so an event that the log has now was
+    // also in the log when the feed was read.
     if (!(await this.isInLog(progress))) return this.rewind(progress);
     if ('batch' in next) return this.deliver(endpoint, next.batch, limits);
     if ('upTo' in next) return (changed) => this.waitForChanges(endpoint, next.upTo, changed);
@@ -160,8 +164,8 @@ export class EndpointDelivery {
   }
 
   /**
-   * Stores the progress, unless the log has lost its position. The next step then continues from the stored, earlier
-   * position.
+   * Stores the progress, unless the log has lost the event at its position. In that case, the next step continues from
+   * the stored, earlier position.
    */
   private async store(progress: StoredProgress, attempted?: DeliveryAttempt): Promise<void> {
     if (await this.isInLog(progress)) await this.context.writer.store(this.id, progress, attempted);
@@ -175,8 +179,8 @@ export class EndpointDelivery {
     // The endpoint may or may not have received the request, so it will be sent again.
     if (giveUp.aborted && response.error !== undefined) return 'end';
     const known = this.progress!;
-    const isOther = this.rejectedId !== undefined && this.rejectedId !== webhookId;
-    const progress = isOther ? { ...known, refused: 0 } : known;
+    const isOtherRecord = this.rejectedId !== undefined && this.rejectedId !== webhookId;
+    const progress = isOtherRecord ? { ...known, refused: 0 } : known;
     const now = clock.now();
     const outcome = outcomeOf({ batch, at, response, progress, maxBatch: endpoint.batch, limits, now });
     this.rejectedId = outcome.progress.refused > 0 ? webhookId : undefined;

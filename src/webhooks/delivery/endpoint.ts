@@ -33,7 +33,8 @@ export const startPositionOf = ({ startAfter, startLog }: Endpoint, logId: strin
   startLog === logId ? startAfter : -1;
 
 /**
- * The progress of the deliveries to an endpoint. Progress in another log is not comparable; then everything is sent again.
+ * The progress of the deliveries to an endpoint. If the progress is from another log, positions are not comparable, and
+ * everything is sent again.
  * @param stored null if deliveries have not started
  * @param logId the id of the current log
  */
@@ -46,7 +47,7 @@ export const progressOf = (endpoint: Endpoint, stored: StoredProgress | null, lo
   return { ...NO_FAILURES, replay, logId, ...start, lastSuccessAt, lastFailure };
 };
 
-/** Resets the failures, because an endpoint that is enabled again starts without any. */
+/** Resets the failures, because an endpoint that is enabled again starts without failures. */
 export const withoutFailures = (progress: StoredProgress): StoredProgress => ({ ...progress, ...NO_FAILURES });
 
 /** The body of a delivery. */

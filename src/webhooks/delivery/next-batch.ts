@@ -7,7 +7,7 @@ import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import { startPositionOf, type Content, contentOf, type Endpoint } from './endpoint.js';
 
-/** Rows to read at a time if the filter of the endpoint may skip most of them. */
+/** Number of rows per read if the filter of the endpoint may skip most of the rows. */
 const ROWS_PER_READ = 100;
 /** The maximum size of a batch. A single record may be larger. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -33,7 +33,7 @@ export type Next =
   | { readonly batch: Batch }
   /** The new cursor, if no record passes the filter, or if the cursor must move back. */
   | { readonly cursor: Cursor }
-  /** No records follow: the position in the log that the read models have reached. */
+  /** Returned if no records follow: the position in the log that the read models have reached. */
   | { readonly upTo: number };
 
 /**
@@ -49,7 +49,9 @@ export interface BatchLimits {
 /** The numbers of the record kinds that are delivered to an endpoint (`events/kinds.ts`), ascending. */
 export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types);
 
-/** A deletion always passes: it has no type or status, and the receiver needs it to keep a copy up to date. */
+/**
+ * A deletion always passes: it has no type or status, and the receiver needs the deletion to keep a copy up to date.
+ */
 const passesFilter = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow): boolean => {
   if (item === '' || (assetTypes === undefined && statuses === undefined)) return true;
   const { asset, status } = JSON.parse(item) as { asset?: { type: string }; status?: string };
@@ -101,8 +103,8 @@ export const readNext = async (
   if (reached < from.position) return { upTo: from.position };
   const start = startPositionOf(endpoint, from.logId);
   const firstParked = page.parkedFirst !== null && page.parkedFirst > start ? page.parkedFirst : null;
-  // A parked event that the cursor has passed was applied later. Its record appears at the position of the event, so the
-  // cursor moves back to that position.
+  // A parked event that the cursor has passed was applied later. The record of the event appears at the position of the
+  // event, so the cursor moves back to that position.
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };

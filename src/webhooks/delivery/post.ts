@@ -45,11 +45,11 @@ export const post = async (
     'user-agent': USER_AGENT,
     ...signedHeaders(secrets, webhookId, at, body),
   };
-  const begin = performance.now();
+  const startedAt = performance.now();
   const url = new URL(endpoint.url);
   const span = tracing?.begin(deliverySpan(endpoint.webhookId, webhookId, url));
   const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
   const response = await connection.send({ url, headers: traced, body }, giveUp);
   if (span !== undefined) endDeliverySpan(span, response);
-  return { at, webhookId, response, durationMs: Math.round(performance.now() - begin) };
+  return { at, webhookId, response, durationMs: Math.round(performance.now() - startedAt) };
 };

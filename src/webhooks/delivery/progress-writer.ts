@@ -33,7 +33,10 @@ const storedAttempt = (
   return { at, deliveryId: webhookId, records, ms: durationMs, isTest, status, error, setAside };
 };
 
-/** Stores the outcomes of the attempts of all endpoints. Outcomes that wait together are written by one statement. */
+/**
+ * Stores the outcomes of the attempts of all endpoints. Outcomes that wait at the same time are written by one
+ * statement.
+ */
 export class ProgressWriter {
   private waiting: Row[] = [];
 

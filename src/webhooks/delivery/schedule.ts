@@ -13,13 +13,13 @@ export const DISABLE_AFTER_MS = 5 * 24 * HOUR;
 /** A record is set aside after the endpoint has rejected it this many times when it was sent alone. */
 export const MAX_REJECTIONS = 20;
 
-/** Statuses that reject the content itself, so that a retry will probably be rejected too. */
+/** Statuses with which an endpoint rejects the content itself, so that it will probably reject a retry too. */
 const REJECTION_STATUSES: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
 
 export const isRejection = (status: number | undefined): boolean => REJECTION_STATUSES.has(status);
 
 /**
- * The delay after a failure, in ms: at least what the endpoint requested, up to an hour.
+ * The delay after a failure, in ms: at least the delay that the endpoint requested, of which at most an hour counts.
  * @param tries failures since the last success, including this one
  * @param retryAfter the delay that the endpoint requested, in ms
  * @param random from 0 to 1

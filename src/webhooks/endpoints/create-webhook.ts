@@ -12,7 +12,7 @@ import type { WebhookDto } from '../webhooks.dto.js';
 
 export interface CreatedWebhook {
   readonly webhook: WebhookDto;
-  /** Absent if this repeats the first response to the same `Idempotency-Key`. */
+  /** Absent if this result repeats the first response to the same `Idempotency-Key`. */
   readonly secret: string | undefined;
 }
 
@@ -58,7 +58,10 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     );
     const { webhook, replayed } = result;
     if (!replayed)
-      return { result: { webhook: viewOf(webhook, webhook.createdAt), secret: this.secrets.show(webhook) }, position };
+      return {
+        result: { webhook: viewOf(webhook, webhook.createdAt), secret: this.secrets.secretOf(webhook) },
+        position,
+      };
     // Repeat the first response, even if the webhook has been changed since then.
     const first = { ...webhook, ...settings, state: 'ACTIVE', updatedAt: webhook.createdAt } as const;
     const view = viewOf({ ...first, disabledReason: undefined, previousUntil: undefined }, webhook.createdAt);

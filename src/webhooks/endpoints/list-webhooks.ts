@@ -8,7 +8,9 @@ import { webhookNotFound } from './webhook.js';
 import { viewsOf } from './webhook-view.js';
 import type { WebhookDto } from '../webhooks.dto.js';
 
-/** Lists the endpoints of an organization in the order of their creation, or only the one with `webhookId`. */
+/**
+ * Lists the endpoints of an organization in the order of their creation, or only the endpoint with the id `webhookId`.
+ */
 export class ListWebhooks extends Query<WebhookDto[]> {
   constructor(
     readonly organization: string,

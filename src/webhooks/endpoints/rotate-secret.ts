@@ -34,6 +34,6 @@ export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
       position,
     } = await this.webhooks.execute(rotate, origin);
     const previousSecretUntil = formatInstant(webhook.previousUntil!);
-    return { result: { id: webhookId, secret: this.secrets.show(webhook), previousSecretUntil }, position };
+    return { result: { id: webhookId, secret: this.secrets.secretOf(webhook), previousSecretUntil }, position };
   }
 }

@@ -7,7 +7,10 @@ import { secretText, signingKey } from '../secret.js';
 
 const RETRY_AFTER_SECONDS = 60;
 
-/** Derives the secrets of endpoints for the one response that shows them. */
+/**
+ * Derives the secrets of webhook endpoints. A secret is shown only in the response to the request that created or
+ * rotated it.
+ */
 @Injectable()
 export class Secrets {
   private readonly logger = new Logger('webhooks');
@@ -19,15 +22,15 @@ export class Secrets {
   }
 
   /**
-   * The id of the master key for new secrets.
+   * Returns the id of the master key for new secrets.
    * @throws Unavailable if this installation has no master key
    */
   newestKey(): string {
     return this.useKeys((keys) => keys.newest().id);
   }
 
-  /** @throws Unavailable if the master key of the secret is missing */
-  show({ webhookId, generation, masterKey }: Webhook): string {
+  /** Returns the current secret of an endpoint. @throws Unavailable if the master key of the secret is missing */
+  secretOf({ webhookId, generation, masterKey }: Webhook): string {
     return this.useKeys((keys) => {
       const key = keys.find(masterKey);
       if (key === undefined) throw new ConfigError(`WEBHOOK_MASTER_KEY_FILE has no key ${masterKey}`);

@@ -8,12 +8,13 @@ import {
   WEBHOOKS_LANE,
 } from '../../read-models/webhooks/statements.js';
 
-/** The backlog of an endpoint is counted among this many changes after its cursor. */
+/** The number of changes after the cursor of an endpoint among which its backlog is counted. */
 export const MAX_BEHIND = 10_000;
 
 /**
- * An organization's endpoints that are not deleted, plus those created by requests with these keys. If there are none, one
- * row without an endpoint. Each row has the stream revision that the read model has reached.
+ * Reads the endpoints of an organization that are not deleted, and the endpoints that were created by requests with
+ * these keys. If there are no such endpoints, the result is one row without an endpoint. Each row has the stream
+ * revision that the read model has reached.
  */
 export const KNOWN_WEBHOOKS = statement(
   'webhooks-known',
@@ -108,10 +109,10 @@ const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
     .join(' union all ')}) each order by position ${order} limit 1`;
 
 /**
- * The position in the feed of an organization's last record that was stored before an instant. Bisection finds it in about
- * 40 steps, however many records there are. Gaps between positions are harmless, because only rows are compared.
- * `latest` is the latest instant that is in the past: the time of the database, or the time at which the organization's
- * last record was stored if that is later.
+ * The position in the feed of an organization's last record that was stored before an instant. A bisection finds this
+ * record in about 40 steps, however many records there are. Gaps between positions are harmless, because only rows are
+ * compared. `latest` is the latest instant that is in the past: the time of the database, or the time at which the
+ * organization's last record was stored if that time is later.
  */
 export const FEED_POSITION_AT = statement(
   'webhooks-feed-place-at',

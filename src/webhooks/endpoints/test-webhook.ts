@@ -24,7 +24,7 @@ export class TestWebhook extends Command<TestResultDto> {
 
 /** An attempt takes up to 20 s, and the delivery process needs up to a second to notice the request. */
 const RESULT_TIMEOUT_MS = 22_000;
-/** Timeout if no delivery process is running: another one takes over within 5 s. */
+/** Timeout if no delivery process is running: another process takes over within 5 s. */
 const NO_PROCESS_TIMEOUT_MS = 6_000;
 const POLL_INTERVAL_MS = 100;
 const RETRY_AFTER_SECONDS = 5;

@@ -12,16 +12,22 @@ import { type LoadedWebhooks, loadWebhooks } from './load-webhooks.js';
 import { type Accepted, decide, type Decision, evolve, type WebhookCommand } from './webhook.js';
 
 const MAX_COMMANDS = 50;
-/** Maximum number of waiting commands per organization in this process. With the longest URLs and filters, they take 2 MB. */
+/**
+ * Maximum number of waiting commands per organization in this process. With the longest URLs and filters, these
+ * commands take 2 MB.
+ */
 const MAX_WAITING = 200;
-/** A failed projector is replaced within 5 s, so a client that retries after this timeout meets the new one. */
+/**
+ * A failed projector is replaced within 5 s, so the new projector handles the request of a client that retries after
+ * this timeout.
+ */
 const PROJECTION_TIMEOUT_MS = 4_000;
 
 /** The result of a command. */
 export interface CommandResult {
   /** The webhook after the command. */
   readonly webhook: Webhook;
-  /** Whether this repeats the first response to the same `Idempotency-Key`. */
+  /** Whether this result repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }
 

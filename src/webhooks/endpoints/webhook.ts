@@ -3,7 +3,7 @@ import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../events/types/a
 import type { DisabledReason, Webhook, WebhookEvent } from '../../events/types/webhooks.js';
 import { MS_PER_DAY } from '../../events/instant.js';
 
-/** Maximum number of endpoints per organization, including disabled ones. */
+/** Maximum number of endpoints per organization, including disabled endpoints. */
 export const MAX_WEBHOOKS = 10;
 /** How long the previous secret still signs after a rotation. */
 export const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
@@ -11,7 +11,7 @@ export const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
 /** The settings that an organization chooses for an endpoint. */
 export type Settings = Pick<Webhook, 'url' | 'types' | 'assetTypes' | 'statuses' | 'batch' | 'description'>;
 
-/** A position in a log. Deliveries start after it. */
+/** The position in a log after which deliveries start. */
 export type StartPosition = Pick<Webhook, 'startAfter' | 'startLog'>;
 
 interface WebhookTarget {
@@ -36,7 +36,7 @@ export type WebhookCommand =
   | (WebhookTarget & {
       readonly type: 'Disable';
       readonly reason: DisabledReason;
-      /** If given, the endpoint is disabled only if this is still its `updatedAt`. In ms. */
+      /** If given, in ms: the endpoint is disabled only if its `updatedAt` still has this value. */
       readonly updatedAt?: number;
     })
   | (WebhookTarget & { readonly type: 'Enable' })
@@ -46,7 +46,10 @@ export type WebhookCommand =
 
 /** The endpoints of an organization, by id. */
 export interface Webhooks {
-  /** Includes a deleted endpoint only if a command repeats the `Idempotency-Key` that created it. */
+  /**
+   * Includes a deleted endpoint only if a command repeats the `Idempotency-Key` of the request that created the
+   * endpoint.
+   */
   readonly byId: Map<string, Webhook>;
 }
 
@@ -54,7 +57,7 @@ export interface Accepted {
   readonly events: readonly WebhookEvent[];
   /** The webhook after the command. */
   readonly webhook: Webhook;
-  /** Present if this repeats the first response to an `Idempotency-Key`. */
+  /** Present if this decision repeats the first response to an `Idempotency-Key`. */
   readonly replayed?: true;
   readonly refusal?: undefined;
 }

@@ -23,7 +23,8 @@ export const ASSETS: readonly string[] = [
     primary key (change_id)
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
   `create index asset_status_entries_newest on read.asset_status_entries (asset_hash, version desc, event_id desc)`,
-  // Names are unique in the stream. They are not unique here, because a parked event that is retried may repeat a name.
+  // Names are unique in the stream. Names are not unique in the table, because a parked event that is retried may
+  // repeat a name.
   `create table read.asset_groups (
     organization text collate "C" not null,
     group_id bigint not null,

@@ -33,7 +33,7 @@ export const MOVE_SERVICE: readonly string[] = [
 
 /**
  * Converts the tables of the unreleased versions after 2.0.0. Listed records are now stored as JSON items, so their
- * projection reads the log from the beginning. Until it has finished, lists and the feed respond with 503.
+ * projection reads the log from the beginning. Until the projection has caught up, lists and the feed respond with 503.
  */
 export const CONVERT_READ_MODELS: readonly string[] = [
   ...NOT_IN_THE_LOG.map((table) => `drop view if exists read.${table}`),

@@ -2,7 +2,7 @@ import { errors } from 'undici';
 import { printable } from '../../../runtime/terminal.js';
 import { AddressDenied } from '../../../egress/destinations.js';
 
-/** How much of a response body the organization sees, in UTF-16 units. */
+/** The maximum length of the part of a response body that the organization sees, in UTF-16 units. */
 const MAX_SHOWN_CHARACTERS = 1_024;
 
 /** The outcome of a request: a response, or an error. */

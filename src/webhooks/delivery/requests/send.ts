@@ -8,7 +8,7 @@ const RESPONSE_TIMEOUT_MS = 15_000;
 /** How much of a response body is read. */
 const MAX_RESPONSE_BYTES = 4_096;
 const MAX_HEADER_BYTES = 16_384;
-/** How long an idle connection stays open. Few receivers close idle connections sooner. */
+/** How long an idle connection stays open. Few receivers close idle connections earlier. */
 const KEEP_ALIVE_MS = 2_000;
 
 const LIMITS = { pipelining: 1, maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 0, bodyTimeout: 0 } as const;
@@ -39,13 +39,14 @@ export class Egress {
   }
 
   /**
-   * Resolves the addresses that may be connected to; empty with a proxy, which resolves and checks names itself.
+   * Resolves the addresses that may be connected to; returns no addresses if there is a proxy, because the proxy
+   * resolves and checks names itself.
    * @throws AddressDenied if an address is not allowed, or for `http` to an address that the operator has not allowed
    */
   async check(url: URL): Promise<readonly string[]> {
     if (this.proxy !== undefined) return [];
     const addresses = await this.destinations.addressesOf(url);
-    const isAllowed = addresses.every((address) => this.destinations.policy.isAllowed(address));
+    const isAllowed = addresses.every((address) => this.destinations.policy.isAllowedByOperator(address));
     if (url.protocol !== 'https:' && !isAllowed) throw new AddressDenied('https is required');
     return addresses;
   }
@@ -78,8 +79,8 @@ export class Connection {
   constructor(private readonly egress: Egress) {}
 
   /**
-   * Looks up the host name, checks its addresses and sends the request to one of them, within 20 s in total. Never
-   * rejects: a failure is a response with an `error`.
+   * Looks up the host name, checks its addresses and sends the request to one of these addresses, within 20 s in total.
+   * Never rejects: a failure is a response with an `error`.
    * @param stop cancels the request
    */
   async send({ url, headers, body }: OutgoingRequest, stop: AbortSignal): Promise<EndpointResponse> {
@@ -154,7 +155,7 @@ export class Connection {
   }
 }
 
-/** Reads the beginning of a body. The rest is not read, which closes the connection. */
+/** Reads the beginning of a body. If there is more, the rest is not read, and the connection is closed. */
 const firstBytes = async (content: AsyncIterable<Buffer>): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;

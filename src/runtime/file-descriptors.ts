@@ -1,14 +1,20 @@
 import { EXIT_CONFIG } from './config.js';
 import { say } from './terminal.js';
 
-/** Loading the program takes more than 400 at once; each connection takes one, and the databases take some. */
+/**
+ * The minimum number of file descriptors. Loading the program needs more than 400 at once, each client connection needs
+ * one, and the connections to the databases need some.
+ */
 export const MIN_DESCRIPTORS = 1_024;
 
 interface UserLimits {
   readonly userLimits?: { readonly open_files?: { readonly soft: number | 'unlimited' } };
 }
 
-/** How many descriptors this process may open. Node has raised the soft limit to the hard one. Undefined on Windows. */
+/**
+ * How many file descriptors this process may open. Node has raised the soft limit to the hard limit. Undefined on
+ * Windows.
+ */
 const limit = (): number | undefined => {
   Object.assign(process.report, { excludeNetwork: true });
   const soft = (process.report.getReport() as UserLimits).userLimits?.open_files?.soft;
@@ -19,7 +25,7 @@ const limit = (): number | undefined => {
  * Ends the process with a clear message if it cannot open enough files, before anything else is loaded. Otherwise a
  * module would be reported as "not found", or a connection would fail.
  */
-export const requireDescriptors = (): void => {
+export const requireFileDescriptors = (): void => {
   const allowed = limit() ?? Infinity;
   if (allowed >= MIN_DESCRIPTORS) return;
   say(

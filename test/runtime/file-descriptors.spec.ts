@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
-import { MIN_DESCRIPTORS } from '../../src/runtime/descriptors.js';
+import { MIN_DESCRIPTORS } from '../../src/runtime/file-descriptors.js';
 
 describe('A process with too few file descriptors', () => {
   it.each(['dist/src/main.js', 'dist/src/cli.js start', 'dist/src/cli.js demo'])(
