@@ -79,7 +79,8 @@ export class AssetCheckResponse {
   /**
    * Why the asset has this status. Absent if this service's own status of exactly this asset determined the status.
    * `external-source`: an exact entry of another source determined the status. `parent-domain`: an entry for a domain, page
-   * or profile above the asset determined the status. `not-found`: also used with a `code`.
+   * or profile above the asset determined the status. `not-found`: no source that answered lists the
+   * asset, or, if `code` is present, no source was queried.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
@@ -98,8 +99,8 @@ export class AssetCheckResponse {
    */
   asset?: UnderstoodAsset;
   /**
-   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address of
-   * the browser, the machine or a private network. `internal-error`: the check itself failed.
+   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address that
+   * is valid only inside a browser (such as `about:` or `chrome:`), on the local machine or on a private network. `internal-error`: the check itself failed.
    */
   @ApiProperty({ enum: CODES, required: false })
   code?: Code;
@@ -181,7 +182,7 @@ export class ListedSince {
   seenSince?: string;
   /**
    * When this service first read the list (ISO 8601, UTC). Absent if this service has never read the list, or if the list is too long to track.
-   * Each data folder keeps its own times.
+   * The times are kept in `DATA_DIR`, so instances with different `DATA_DIR`s may return different times.
    * @example "2026-01-10T00:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })

@@ -49,7 +49,7 @@ export class OutcomesController {
       'this key has sent. The operator retries or drops a parked event. Once a later state of the record is stored, the ' +
       'parked event no longer matters.',
   })
-  @ApiOkResponse({ type: ParkedPageDto, description: 'A page of parked events, newest in the log first.' })
+  @ApiOkResponse({ type: ParkedPageDto, description: 'A page of parked events, in descending order of their position in the log.' })
   listParkedEvents(@CurrentCaller() caller: Caller, @Query() query: PageRequest): Promise<ParkedPageDto> {
     return this.queries.execute(new ListParked(caller, limitOf(query), query.cursor));
   }

@@ -73,7 +73,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
         await finished(stream).catch((error: NodeJS.ErrnoException) => {
           // A client that closes the connection is logged with its request.
           if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-          this.logger.warn(`A list of the groups of ${organization} was aborted: ${error.message}`);
+          this.logger.warn(`Sending the groups of ${organization} was aborted: ${error.message}`);
         });
         clearTimeout(timeout);
       };

@@ -51,7 +51,7 @@ export const readContent = (content: unknown): ReadContent => {
   if (issue !== undefined) return errorItem('parse-error', issue);
   const { reading, code, internal } = { internal: undefined, ...parseContent(content as string) };
   if (internal)
-    return errorItem('internal-scheme', 'The content is an address of the browser, the machine or a private network', {
+    return errorItem('internal-scheme', 'The content is an address that is valid only inside a browser, on the local machine or on a private network', {
       type: internal.type,
       content: internal.name,
     });

@@ -3,13 +3,13 @@ import { id, instant, slug } from '../declaring/fields.js';
 import { orEmpty, slugs } from '../declaring/list-fields.js';
 
 export const reportFiled = upstreamEvent('ReportFiled', {
-  description: 'A report was filed or changed. The event has its full state.',
+  description: 'A report was filed or changed. The event contains the full state of the report.',
   fields: {
     organization: slug('The organization that filed the report.'),
     reportId: id('Identifies the report within the organization.'),
     brands: orEmpty(slugs('The brands that the report is about. Duplicates count once.')),
     createdAt: instant('When the report was filed. The report is counted at this instant.'),
-    updatedAt: instant('Since when the report has been in this state.'),
+    updatedAt: instant('When the report entered this state.'),
   },
   example: {
     organization: 'acme',

@@ -17,12 +17,12 @@ const fields = {
   takedownId: id('Identifies the takedown within the organization.'),
   brand: optional(slug('The brand that the takedown was filed for.')),
   asset: asset('The asset to take down.'),
-  status: upperCaseName(STATUSES, 'COMPLETED counts as completed. Every status counts as filed.'),
+  status: upperCaseName(STATUSES, 'A takedown counts as filed whatever its status, and also as completed if its status is COMPLETED.'),
   createdAt: instant(
     'When the takedown was filed. The metrics of the organization count the takedown at this instant.',
   ),
   updatedAt: instant(
-    'Since when the takedown has been in this state. The metrics of the brand count the takedown at this instant.',
+    'When the takedown entered this state. The metrics of the brand count the takedown at this instant.',
   ),
 };
 
@@ -37,19 +37,19 @@ const example = {
 };
 
 export const takedownFiled = upstreamEvent('TakedownFiled', {
-  description: 'A takedown was filed. The event has its full state.',
+  description: 'A takedown was filed. The event contains the full state of the takedown.',
   fields,
   example,
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
-  description: 'The status of a takedown changed. The event has its full state, as in `TakedownFiled`.',
+  description: 'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
   fields,
   example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });
 
 export const takedownDeleted = upstreamEvent('TakedownDeleted', {
-  description: 'A takedown was deleted and no longer counts. A later state of the takedown restores it.',
+  description: 'A takedown was deleted and no longer counts. A later `TakedownFiled` or `TakedownStatusChanged` restores the takedown.',
   fields: {
     organization: slug('The organization that filed the takedown.'),
     takedownId: id('The id of the takedown, as in `TakedownFiled`. The deletion may arrive before the takedown.'),

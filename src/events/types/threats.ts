@@ -4,17 +4,17 @@ import { asset, id, instant, slug, upperCaseName } from '../declaring/fields.js'
 const STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED'] as const;
 
 export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
-  description: 'A threat was found, or its status changed. The event has its full state.',
+  description: 'A threat was found, or its status changed. The event contains the full state of the threat.',
   fields: {
     organization: slug('The organization that the threat targets.'),
     threatId: id('Identifies the threat within the organization.'),
     asset: asset('The threatening asset.'),
     status: upperCaseName(
       STATUSES,
-      'APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.',
+      'APPROVED, AUTO_APPROVED and BLOCKED count as `newThreats`, WATCHLISTED counts as `threatsWatchlisted`.',
     ),
     createdAt: instant('When the threat was found. The threat is counted at this instant.'),
-    updatedAt: instant('Since when the threat has been in this state.'),
+    updatedAt: instant('When the threat entered this state.'),
   },
   example: {
     organization: 'acme',

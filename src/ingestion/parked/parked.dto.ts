@@ -26,7 +26,7 @@ export class ParkedEventDto {
 }
 
 export class ParkedPageDto {
-  /** The parked events, newest in the log first. */
+  /** The parked events, in descending order of their position in the log. */
   items!: ParkedEventDto[];
   /** The cursor of the next page. Absent on the last page. */
   nextCursor?: string;

@@ -5,7 +5,7 @@ import { type Interval, INTERVALS } from './timeline-sql.js';
 
 export class TimelineRequest extends MetricsRequest {
   /**
-   * The length of a point: a UTC day, an ISO week (from Monday), a calendar month, quarter or year.
+   * The interval that each point covers: a UTC day, an ISO week (starting on Monday), or a calendar month, quarter or year.
    * @example 'week'
    */
   @IsOneOf(INTERVALS, 'day')
