@@ -21,7 +21,7 @@ export class AssetCheckRequest {
 
 export class BulkAssetCheckRequest {
   /**
-   * Content that would be invalid in a single check has the code `parse-error`.
+   * The assets. A content that a single check would reject as invalid gets the code `parse-error`.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -51,7 +51,7 @@ export class SourceAnswerDto {
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The matching entry, as the source wrote it.
+   * The matching entry, in the notation of the source.
    * @example "polkadot-dot.info"
    */
   match?: string;
@@ -72,7 +72,7 @@ export class AssetCheckResponse {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * The source that determined the status. If no source determined it, this service's own source.
+   * The source that determined the status. If no source determined the status, this service's own source.
    * @example "metamask"
    */
   source!: string;
@@ -119,7 +119,7 @@ export class BulkSummary {
    */
   errored!: number;
   /**
-   * Results that lack the answer of an enabled source, because the source failed or was too slow.
+   * Results to which an enabled source did not contribute, because the source failed or was too slow.
    * @example 0
    */
   incomplete!: number;
@@ -138,7 +138,7 @@ export class PastStatus {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * When the status began (ISO 8601, UTC). The status ended when the previous entry of this list began.
+   * When the status began (ISO 8601, UTC). The status ended when the status of the preceding item began.
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
@@ -147,7 +147,7 @@ export class PastStatus {
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];
   /**
-   * The asset that has the status: the requested page or profile, or the host or account that it belongs to.
+   * The asset that has the status: the requested page or profile, or the host or account that this page or profile belongs to.
    * @example "polkadot-dot.info"
    */
   match!: string;
@@ -169,13 +169,13 @@ export class ListedSince {
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The matching entry, as the source wrote it. The entry may be for a domain, page or profile above the asset.
+   * The matching entry, in the notation of the source. The entry may be for a domain, page or profile above the asset.
    * @example "polkadot-dot.info"
    */
   match?: string;
   /**
-   * Since when the list has had the entry without interruption, as observed by this service (ISO 8601, UTC). If equal
-   * to `watchedSince`, the entry may be older.
+   * The time since which the list has contained the entry without interruption, as observed by this service (ISO 8601,
+   * UTC). If this time equals `watchedSince`, the entry may be older.
    * @example "2026-03-04T08:15:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })

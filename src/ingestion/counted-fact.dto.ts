@@ -26,7 +26,7 @@ export class CountedFactDto {
   @ApiProperty({ enum: COUNTED_MEASURES, example: 'newThreats' })
   measure!: (typeof COUNTED_MEASURES)[number];
   /**
-   * The UTC day on which it is counted.
+   * The UTC day on which the record is counted.
    * @example "2026-03-01"
    */
   @ApiProperty({ type: String, format: 'date' })

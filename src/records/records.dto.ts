@@ -8,7 +8,8 @@ export const INVALID_CURSOR =
 /** Which records a list contains. */
 export class SelectionRequest {
   /**
-   * The first instant of the range: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+   * The first instant of the range: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is in
+   * UTC unless it has an offset.
    * Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
@@ -16,7 +17,8 @@ export class SelectionRequest {
   startDate?: string;
 
   /**
-   * The last instant of the range: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+   * The last instant of the range: an ISO 8601 date, which means its last millisecond in UTC, or a date-time, which is in
+   * UTC unless it has an offset.
    * Default: the time of the first page if `startDate` is given; otherwise everything is listed.
    * @example '2026-01-31'
    */

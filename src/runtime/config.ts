@@ -102,12 +102,12 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const collector = [
     /** Base address of the OpenTelemetry collector. Absent: nothing is traced. */
     address('OTEL_EXPORTER_OTLP_ENDPOINT', HTTP),
-    /** Full address for traces, instead of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+    /** Full address to which traces are sent. Overrides `OTEL_EXPORTER_OTLP_ENDPOINT`. */
     address('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', HTTP),
   ];
   const isTraced =
     collector.some((each) => each !== undefined) &&
-    /** `true` switches traces off although a collector is named. */
+    /** `true` disables traces even if a collector is configured. */
     read('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true';
   /** Protocol of the collector. */
   if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
@@ -125,7 +125,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Address of the operators' listeners. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
     ...opsPorts,
-    /** PostgreSQL 15 or later, as one address that follows the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
+    /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
     databaseUrl,
     /** The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection throughout. */
     databaseDirectUrl,
@@ -133,7 +133,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
     /** How far a replica may be behind the primary to answer reads, in seconds. */
     readMaxLagSeconds: number('READ_MAX_LAG_SECONDS', '10', 86_400),
-    /** Whether this process migrates the tables to its version. If not, it waits until the command `migrate` has done so. */
+    /** Whether this process migrates the tables to its version. If not, the process waits until the command `migrate` has migrated the tables. */
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
     /** Folder of the embedded PostgreSQL and of the copies of lists. A relative path is resolved against the working directory of the process. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),

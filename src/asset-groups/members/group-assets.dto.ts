@@ -45,8 +45,8 @@ export class GroupAssetDto {
 
 export class GroupAssetPageDto {
   /**
-   * At most `limit` assets; fewer, but at least one, if they would exceed 256 KiB. The order is stable: an asset that stays
-   * in the group is on exactly one page, even if the group changes between pages.
+   * At most `limit` assets. A page has fewer assets, but at least one, if more would exceed 256 KiB. The order is stable:
+   * an asset that stays in the group is on exactly one page, even if the group changes between pages.
    */
   assets!: GroupAssetDto[];
   /** The cursor of the next page. Absent on the last page. The cursor is opaque and valid for this group only. */

@@ -21,7 +21,7 @@ const numberOf = (measure: number): string => {
 };
 /** What answers of each projection show. The metrics are described number by number. */
 const SHOWN: Readonly<Record<string, string>> = {
-  'brands-and-flags': 'brands and feature flags, which decide whether metrics by brand are answered',
+  'brands-and-flags': 'brands and feature flags, which determine whether metrics by brand are available',
   'asset-statuses': 'the asset check and its history',
   'asset-groups': 'asset groups, their counts and assets',
   takedowns: 'the takedown statistics',
@@ -133,7 +133,7 @@ const sectionOf = (declaration: UpstreamDeclaration): string => {
       ...counts.map((count) => `  - ${count}`),
       `- **Shown in:** ${shown.map(({ name }) => shownBy(name)).join('; ')}.`,
       takingBack(declaration),
-      `- **Key:** ${OWN_KEY_TYPES.has(type) ? "any with the scope `ingest`; an organization's own key for its records" : 'one with the scope `ingest` that belongs to no organization'}.`,
+      `- **Key:** ${OWN_KEY_TYPES.has(type) ? "any key with the scope `ingest`; a key of one organization only for records of that organization" : 'a key with the scope `ingest` that belongs to no organization'}.`,
     ].join('\n'),
     'Fields of `data`:',
     Object.entries(fields).map(fieldOf).join('\n'),

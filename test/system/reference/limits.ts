@@ -200,7 +200,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Points of a timeline',
       limit: (of) => of.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
-      beyond: '422',
+      beyond: '400',
     },
     {
       what: 'Lists of records',
@@ -360,9 +360,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'webhook disabled; record set aside',
     },
     {
-      what: 'Largest backlog that `behind` reports',
+      what: 'Changes that `behind` covers',
       limit: (of) => `${of.count('src/webhooks/endpoints/statements.ts', 'MAX_BEHIND')} changes`,
-      beyond: '`behind` stays at this number',
+      beyond: 'later changes are not counted',
     },
   ],
 };
