@@ -96,7 +96,10 @@ export class AssetCheckController {
       'Returns this service’s own statuses of the asset, and the time since which each list has contained the asset. These ' +
       'times are as observed by this service, and are kept across refreshes and restarts.',
   })
-  @ApiOkResponse({ type: AssetHistoryResponse, description: 'The statuses of the asset, newest first, and its state in each list.' })
+  @ApiOkResponse({
+    type: AssetHistoryResponse,
+    description: 'The statuses of the asset, newest first, and its state in each list.',
+  })
   getAssetHistory(
     @Organization() organization: string,
     @Body() { content }: AssetCheckRequest,

@@ -78,9 +78,9 @@ export class AssetCheckResponse {
   source!: string;
   /**
    * Why the asset has this status. Absent if this service's own status of exactly this asset determined the status.
-   * `external-source`: an exact entry of another source determined the status. `parent-domain`: an entry for a domain, page
-   * or profile above the asset determined the status. `not-found`: no source that answered lists the
-   * asset, or, if `code` is present, no source was queried.
+   * `external-source`: an exact entry of another source determined the status. `parent-domain`: an entry for a domain,
+   * page or profile above the asset determined the status. `not-found`: no source that answered lists the asset, or, if
+   * `code` is present, no source was queried.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
@@ -99,8 +99,9 @@ export class AssetCheckResponse {
    */
   asset?: UnderstoodAsset;
   /**
-   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address that
-   * is valid only inside a browser (such as `about:` or `chrome:`), on the local machine or on a private network. `internal-error`: the check itself failed.
+   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address
+   * that is valid only inside a browser (such as `about:` or `chrome:`), on the local machine or on a private network.
+   * `internal-error`: the check itself failed.
    */
   @ApiProperty({ enum: CODES, required: false })
   code?: Code;
@@ -147,7 +148,8 @@ export class PastStatus {
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];
   /**
-   * The asset that has the status: the requested page or profile, or the host or account that this page or profile belongs to.
+   * The asset that has the status: the requested page or profile, or the host or account that this page or profile
+   * belongs to.
    * @example "polkadot-dot.info"
    */
   match!: string;
@@ -181,8 +183,9 @@ export class ListedSince {
   @ApiProperty({ type: String, format: 'date-time', required: false })
   seenSince?: string;
   /**
-   * When this service first read the list (ISO 8601, UTC). Absent if this service has never read the list, or if the list is too long to track.
-   * The times are kept in `DATA_DIR`, so instances with different `DATA_DIR`s may return different times.
+   * When this service first read the list (ISO 8601, UTC). Absent if this service has never read the list, or if the
+   * list is too long to track. The times are kept in `DATA_DIR`, so instances with different `DATA_DIR`s may return
+   * different times.
    * @example "2026-01-10T00:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })

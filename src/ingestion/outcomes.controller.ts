@@ -49,7 +49,10 @@ export class OutcomesController {
       'covers the events that this key has sent. The operator retries or drops a parked event. Once a later state of the ' +
       'record is stored, the parked event no longer matters.',
   })
-  @ApiOkResponse({ type: ParkedPageDto, description: 'A page of parked events, in descending order of their position in the log.' })
+  @ApiOkResponse({
+    type: ParkedPageDto,
+    description: 'A page of parked events, in descending order of their position in the log.',
+  })
   listParkedEvents(@CurrentCaller() caller: Caller, @Query() query: PageRequest): Promise<ParkedPageDto> {
     return this.queries.execute(new ListParked(caller, limitOf(query), query.cursor));
   }
@@ -60,7 +63,10 @@ export class OutcomesController {
     summary: 'Get event counts by day, type and outcome, and the remaining quota',
     description: `${COVERAGE} Counts are kept for 90 days.`,
   })
-  @ApiOkResponse({ type: EventUsageDto, description: 'The counts and, for a key of an organization, the quota of the organization.' })
+  @ApiOkResponse({
+    type: EventUsageDto,
+    description: 'The counts and, for a key of an organization, the quota of the organization.',
+  })
   getEventUsage(@CurrentCaller() caller: Caller, @Query() { from, to }: EventUsageRequest): Promise<EventUsageDto> {
     return this.queries.execute(new GetEventUsage(caller, from, to));
   }

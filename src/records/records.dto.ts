@@ -8,9 +8,8 @@ export const INVALID_CURSOR =
 /** Which records a list contains. */
 export class SelectionRequest {
   /**
-   * The first instant of the range: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is in
-   * UTC unless it has an offset.
-   * Default: the beginning of time.
+   * The first instant of the range: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which
+   * is in UTC unless it has an offset. Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
   @IsDateText()

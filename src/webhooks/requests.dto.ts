@@ -150,7 +150,8 @@ export class RotationDto {
 
 export class ReplayDto {
   /**
-   * `beginning`, or an ISO 8601 time. Changes that were stored since this time are sent again, each record in its newest state.
+   * `beginning`, or an ISO 8601 time. Changes that were stored since this time are sent again, each record in its
+   * newest state.
    * @example "2026-03-01T00:00:00Z"
    */
   @Checked(startIssue)

@@ -54,8 +54,8 @@ export class WebhookDto {
   @ApiProperty({ enum: STATES })
   state!: (typeof STATES)[number];
   /**
-   * Why the webhook is disabled. `requested`: a request or the operator disabled the webhook. `gone`: the endpoint returned 410.
-   * `failing`: no delivery succeeded for 5 days.
+   * Why the webhook is disabled. `requested`: a request or the operator disabled the webhook. `gone`: the endpoint
+   * returned 410. `failing`: no delivery succeeded for 5 days.
    */
   @ApiPropertyOptional({ enum: DISABLED_REASONS })
   disabledReason?: DisabledReason | undefined;

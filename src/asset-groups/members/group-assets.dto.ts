@@ -89,9 +89,9 @@ export class MembershipItemDto implements MembershipItem {
   /** The previous group of the asset. Present only with `moved`. */
   movedFrom?: number;
   /**
-   * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the content is
-   * an address that is valid only inside a browser, on the local machine or on a private network. `internal-error`: the newest event of the asset has the
-   * latest possible date, so no event can follow it.
+   * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the
+   * content is an address that is valid only inside a browser, on the local machine or on a private network.
+   * `internal-error`: the newest event of the asset has the latest possible date, so no event can follow it.
    */
   @ApiProperty({ enum: MEMBERSHIP_REASONS, required: false })
   reason?: MembershipReason;

@@ -141,7 +141,8 @@ export const ASSET_SCHEMA: JsonSchema = {
       type: 'string',
       pattern: UPPER_CASE_NAME.source,
       examples: [...ASSET_TYPES],
-      description: 'The asset type. A type that is not listed here is accepted only from a key without an organization.',
+      description:
+        'The asset type. A type that is not listed here is accepted only from a key without an organization.',
     },
     content: {
       ...textSchema(MAX_CONTENT),

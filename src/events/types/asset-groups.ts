@@ -5,7 +5,10 @@ export const assetGrouped = upstreamEvent('AssetGrouped', {
   description: 'An asset was added to a group. The asset leaves its previous group in the organization.',
   fields: {
     organization: slug('The organization that owns the group.'),
-    groupId: wholeNumber(1, 'The id of the group. If no group has this id yet, the asset counts as soon as a group with this id is created.'),
+    groupId: wholeNumber(
+      1,
+      'The id of the group. If no group has this id yet, the asset counts as soon as a group with this id is created.',
+    ),
     asset: asset('The grouped asset.'),
     updatedAt: instant('When the asset was added to this group.'),
   },

@@ -17,7 +17,10 @@ const fields = {
   takedownId: id('Identifies the takedown within the organization.'),
   brand: optional(slug('The brand that the takedown was filed for.')),
   asset: asset('The asset to take down.'),
-  status: upperCaseName(STATUSES, 'A takedown counts as filed whatever its status, and also as completed if its status is COMPLETED.'),
+  status: upperCaseName(
+    STATUSES,
+    'A takedown counts as filed whatever its status, and also as completed if its status is COMPLETED.',
+  ),
   createdAt: instant(
     'When the takedown was filed. The metrics of the organization count the takedown at this instant.',
   ),
@@ -43,13 +46,15 @@ export const takedownFiled = upstreamEvent('TakedownFiled', {
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
-  description: 'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
+  description:
+    'The status of a takedown changed. The event contains the full state of the takedown, as in `TakedownFiled`.',
   fields,
   example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });
 
 export const takedownDeleted = upstreamEvent('TakedownDeleted', {
-  description: 'A takedown was deleted and no longer counts. A later `TakedownFiled` or `TakedownStatusChanged` restores the takedown.',
+  description:
+    'A takedown was deleted and no longer counts. A later `TakedownFiled` or `TakedownStatusChanged` restores the takedown.',
   fields: {
     organization: slug('The organization that filed the takedown.'),
     takedownId: id('The id of the takedown, as in `TakedownFiled`. The deletion may arrive before the takedown.'),

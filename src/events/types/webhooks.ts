@@ -36,7 +36,10 @@ const endpoint = {
   previousGeneration: optional(wholeNumber(1, 'The generation of the previous secret.')),
   previousMasterKey: optional(id('The master key of the previous secret.')),
   previousUntil: optional(instant('When the previous secret stops signing deliveries.')),
-  startAfter: wholeNumber(-1, 'The position in the log after which deliveries start; -1 means the beginning of the log.'),
+  startAfter: wholeNumber(
+    -1,
+    'The position in the log after which deliveries start; -1 means the beginning of the log.',
+  ),
   startLog: id('The id of the log that `startAfter` refers to.'),
   replay: wholeNumber(0, 'How often the cursor was moved by a replay.'),
   createdAt: instant('When the endpoint was created.'),

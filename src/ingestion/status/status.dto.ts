@@ -11,8 +11,8 @@ export const STATUS_BODY = { bodyLimit: 1024 * 1024, json: { depth: 32, values: 
 
 export class EventStatusRequest {
   /**
-   * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with the fields of
-   * the data that identify the record, such as `organization` and `threatId`.
+   * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with the fields
+   * of the data that identify the record, such as `organization` and `threatId`.
    * @example [{ "source": "https://upstream.example", "id": "ThreatStatusChanged-1", "type": "ThreatStatusChanged", "record": { "organization": "acme", "threatId": "threat-5512" } }]
    */
   @IsArray({ message: EVENTS })

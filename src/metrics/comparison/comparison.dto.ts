@@ -8,8 +8,8 @@ import { Window } from '../timeline/timeline.dto.js';
 
 export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   /**
-   * The first instant that is counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is
-   * in UTC unless it has an offset.
+   * The first instant that is counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time,
+   * which is in UTC unless it has an offset.
    * @example '2026-01-01'
    */
   @IsDefined({ message: 'startDate is required' })
@@ -17,9 +17,9 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   startDate!: string;
 
   /**
-   * The earlier window: the window of equal length just before the requested window (`previous`), or the same dates a year
-   * earlier (`year`). With `year`, 29 February is compared with 28 February. If the requested window ends on a 29 February
-   * and begins on an earlier day, the earlier window includes all of 28 February.
+   * The earlier window: the window of equal length just before the requested window (`previous`), or the same dates a
+   * year earlier (`year`). With `year`, 29 February is compared with 28 February. If the requested window ends on a 29
+   * February and begins on an earlier day, the earlier window includes all of 28 February.
    * @example 'previous'
    */
   @IsOneOf(COMPARISON_WINDOWS, 'previous')

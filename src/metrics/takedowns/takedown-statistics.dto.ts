@@ -40,9 +40,9 @@ export class TakedownStatistics {
   /** `completed` divided by `filed`. Null if `filed` is 0. @example 0.8036 */
   completionRate!: number | null;
   /**
-   * How long the takedowns took that were completed in the window: from `createdAt` to the `updatedAt` of the completed state.
-   * Each figure is an actual duration, not interpolated. A takedown whose completion is dated before its creation counts in
-   * `count`, but has no duration.
+   * How long the takedowns took that were completed in the window: from `createdAt` to the `updatedAt` of the completed
+   * state. Each figure is an actual duration, not interpolated. A takedown whose completion is dated before its
+   * creation counts in `count`, but has no duration.
    */
   timeToTakedown!: TimeToTakedown;
 }

@@ -5,7 +5,8 @@ import { type Interval, INTERVALS } from './timeline-sql.js';
 
 export class TimelineRequest extends MetricsRequest {
   /**
-   * The interval that each point covers: a UTC day, an ISO week (starting on Monday), or a calendar month, quarter or year.
+   * The interval that each point covers: a UTC day, an ISO week (starting on Monday), or a calendar month, quarter or
+   * year.
    * @example 'week'
    */
   @IsOneOf(INTERVALS, 'day')
@@ -45,8 +46,9 @@ export class TimelinePoint {
 
 export class Timeline {
   /**
-   * The window that the points cover. If `startDate` is absent, the window starts with the interval of the first record. If
-   * both dates are absent, the window ends now, or with the last record if the last record is dated in the future.
+   * The window that the points cover. If `startDate` is absent, the window starts with the interval of the first
+   * record. If both dates are absent, the window ends now, or with the last record if the last record is dated in the
+   * future.
    */
   window!: Window;
   /** @example 'week' */

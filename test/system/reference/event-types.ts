@@ -133,7 +133,7 @@ const sectionOf = (declaration: UpstreamDeclaration): string => {
       ...counts.map((count) => `  - ${count}`),
       `- **Shown in:** ${shown.map(({ name }) => shownBy(name)).join('; ')}.`,
       takingBack(declaration),
-      `- **Key:** ${OWN_KEY_TYPES.has(type) ? "any key with the scope `ingest`; a key of one organization only for records of that organization" : 'a key with the scope `ingest` that belongs to no organization'}.`,
+      `- **Key:** ${OWN_KEY_TYPES.has(type) ? 'any key with the scope `ingest`; a key of one organization only for records of that organization' : 'a key with the scope `ingest` that belongs to no organization'}.`,
     ].join('\n'),
     'Fields of `data`:',
     Object.entries(fields).map(fieldOf).join('\n'),

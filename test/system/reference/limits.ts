@@ -155,7 +155,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'event rejected',
     },
     {
-      what: "Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks",
+      what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks',
       limit: (of) =>
         `${of.countSet('INGEST_EVENTS_PER_DAY')} events; ${of.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
       beyond: '429',
