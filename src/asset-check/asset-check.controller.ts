@@ -51,7 +51,7 @@ export class AssetCheckController {
     summary: 'Check one asset',
     description:
       'Returns whether the asset is blocked, allowed or unknown, which source says so, and why. An asset is a link, a ' +
-      'domain, an address, a profile or an e-mail address. UNKNOWN never means safe.',
+      'host, a wallet address, a profile, an e-mail address or IPFS content. UNKNOWN never means safe.',
   })
   @ApiOkResponse({
     type: AssetCheckResponse,
@@ -96,10 +96,13 @@ export class AssetCheckController {
   @ApiOperation({
     summary: 'Get the history of an asset',
     description:
-      'Returns this service’s own statuses of the asset, and since when each list has had the asset. List times are as ' +
-      'observed by this service, and are kept across refreshes and restarts.',
+      'Returns this service’s own statuses of the asset, and the time since which each list has contained the asset. These ' +
+      'times are as observed by this service, and are kept across refreshes and restarts.',
   })
-  @ApiOkResponse({ type: AssetHistoryResponse, description: 'The history, newest first.' })
+  @ApiOkResponse({
+    type: AssetHistoryResponse,
+    description: 'The statuses of the asset, newest first, and its state in each list.',
+  })
   getAssetHistory(
     @Organization() organization: string,
     @Body() { content }: AssetCheckRequest,

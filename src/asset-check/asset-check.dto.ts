@@ -28,7 +28,7 @@ export class AssetCheckRequest {
 
 export class BulkAssetCheckRequest {
   /**
-   * Content that would be invalid in a single check has the code `parse-error`.
+   * The assets. A content that a single check would reject as invalid gets the code `parse-error`.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -58,7 +58,7 @@ export class SourceAnswerDto {
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The matching entry, as the source wrote it.
+   * The matching entry, in the notation of the source.
    * @example "polkadot-dot.info"
    */
   match?: string;
@@ -79,16 +79,15 @@ export class AssetCheckResponse {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * The source that determined the status. If no source determined the status, the value is the id of this service's
-   * own source.
+   * The source that determined the status. If no source determined the status, this service's own source.
    * @example "metamask"
    */
   source!: string;
   /**
-   * Why the asset has this status. Absent if this service has a status of its own for exactly this asset, and that
-   * status determined the result. `external-source`: an exact entry of another source determined the status.
-   * `parent-domain`: an entry for a domain, page or profile above the asset determined the status. `not-found`: also
-   * used with a `code`.
+   * Why the asset has this status. Absent if this service's own status of exactly this asset determined the status.
+   * `external-source`: an exact entry of another source determined the status. `parent-domain`: an entry for a domain,
+   * page or profile above the asset determined the status. `not-found`: no source that answered lists the asset, or, if
+   * `code` is present, no source was queried.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
@@ -107,8 +106,9 @@ export class AssetCheckResponse {
    */
   asset?: UnderstoodAsset;
   /**
-   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address of
-   * the browser, the machine or a private network. `internal-error`: the check itself failed.
+   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address
+   * that is valid only inside a browser (such as `about:` or `chrome:`), on the local machine or on a private network.
+   * `internal-error`: the check itself failed.
    */
   @ApiProperty({ enum: NO_VERDICT_CODES, required: false })
   code?: NoVerdictCode;
@@ -127,7 +127,7 @@ export class BulkSummary {
    */
   errored!: number;
   /**
-   * Results that lack the answer of an enabled source, because the source failed or was too slow.
+   * Results to which an enabled source did not contribute, because the source failed or was too slow.
    * @example 0
    */
   incomplete!: number;
@@ -146,7 +146,7 @@ export class PastStatus {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * When the status began (ISO 8601, UTC). The status ended when the previous entry of this list began.
+   * When the status began (ISO 8601, UTC). The status ended when the status of the preceding item began.
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
@@ -155,7 +155,8 @@ export class PastStatus {
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];
   /**
-   * The asset that has the status: the requested page or profile, or the host or account that it belongs to.
+   * The asset that has the status: the requested page or profile, or the host or account that this page or profile
+   * belongs to.
    * @example "polkadot-dot.info"
    */
   match!: string;
@@ -177,20 +178,21 @@ export class ListedSince {
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The matching entry, as the source wrote it. The entry may be for a domain, page or profile above the asset.
+   * The matching entry, in the notation of the source. The entry may be for a domain, page or profile above the asset.
    * @example "polkadot-dot.info"
    */
   match?: string;
   /**
-   * Since when the list has had the entry without interruption, as observed by this service (ISO 8601, UTC). If
-   * `seenSince` equals `watchedSince`, the entry may be older.
+   * The time since which the list has contained the entry without interruption, as observed by this service (ISO 8601,
+   * UTC). If this time equals `watchedSince`, the entry may be older.
    * @example "2026-03-04T08:15:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   seenSince?: string;
   /**
-   * When this service first read the list (ISO 8601, UTC). Absent if this service has never read the list, or if the list is too long to track.
-   * Each data folder keeps its own times.
+   * When this service first read the list (ISO 8601, UTC). Absent if this service has never read the list, or if the
+   * list is too long to track. The times are kept in `DATA_DIR`, so instances with different `DATA_DIR`s may return
+   * different times.
    * @example "2026-01-10T00:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })

@@ -12,7 +12,7 @@ export const describeCode = (code: NoVerdictCode, content: string | undefined): 
   if (code === 'parse-error')
     return `${name} is not a URL, host, wallet address, profile or anything else that can be checked.`;
   if (code === 'internal-scheme')
-    return `${name} is an address of the browser, the machine or a private network, which no source can know.`;
+    return `${name} is an address that is valid only inside a browser, on the local machine or on a private network, so no source can know it.`;
   return `The check of ${name === 'This' ? 'this' : name} itself failed, so there is no verdict.`;
 };
 

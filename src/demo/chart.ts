@@ -28,7 +28,8 @@ const bars = (counts: readonly (readonly [string, number])[]): string[] => {
   const widest = Math.max(...counts.map(([name]) => name.length));
   const digits = numberFormat.format(maxCount).length;
   return counts.map(
-    ([name, count]) => `  ${name.padEnd(widest)}  ${numberFormat.format(count).padStart(digits)}  ${bar(count, maxCount)}`,
+    ([name, count]) =>
+      `  ${name.padEnd(widest)}  ${numberFormat.format(count).padStart(digits)}  ${bar(count, maxCount)}`,
   );
 };
 

@@ -27,7 +27,7 @@ export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
     type: ['string', 'null'],
     maxLength: MAX_MEDIA_TYPE_LENGTH,
     pattern: JSON_MEDIA_TYPE.source,
-    description: 'A JSON media type. If absent, `data` is still JSON.',
+    description: 'A JSON media type. `data` is JSON even if this attribute is absent.',
   },
 };
 
@@ -37,9 +37,9 @@ const IGNORED_ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
     type: ['string', 'null'],
     format: 'uri',
     description:
-      'The URL of the schema of `data`, such as `https://HOST/schemas/ReportFiled.json`. Ignored, because `type` determines the schema.',
+      'The URL of the schema of `data`, such as `https://HOST/schemas/ReportFiled.json`. This attribute is ignored, because `type` determines the schema.',
   },
-  subject: { type: ['string', 'null'], description: 'Ignored, because the subject is in `data`.' },
+  subject: { type: ['string', 'null'], description: 'This attribute is ignored, because `data` contains the subject.' },
 };
 
 const attributes: JsonSchema = {

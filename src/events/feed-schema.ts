@@ -24,14 +24,14 @@ const exampleElement = (kind: ListedKind): object => {
 
 const element = (kind: ListedKind, data: JsonSchema): JsonSchema => ({
   type: 'object',
-  description: `A ${kind} was stored or changed. With \`method\`, the ${kind} was deleted or no longer concerns the organization.`,
+  description: `A ${kind} was stored or changed. If \`method\` is present, the ${kind} was deleted or no longer concerns the organization.`,
   required: ['specversion', 'id', 'source', 'type', 'subject', 'time'],
   properties: {
     specversion: { type: 'string', const: '1.0', description: 'The version of CloudEvents.' },
     id: {
       type: 'string',
       pattern: '^[A-Za-z0-9._-]{1,128}$',
-      description: 'The position in the feed, to be sent as `lastEventId` of the next request. Opaque.',
+      description: 'The opaque position in the feed, to be sent as `lastEventId` of the next request.',
     },
     source: { type: 'string', const: FEED_SOURCE, description: 'This service.' },
     type: { type: 'string', const: FEED_TYPE_PREFIX + kind, description: 'The kind of record.' },

@@ -28,7 +28,7 @@ const instant = (description: string): JsonSchema => ({
   examples: ['2026-03-01T12:00:00.000Z'],
 });
 const createdAt = instant('When the record was created.');
-const updatedAt = instant('Since when the record has been in this state.');
+const updatedAt = instant('When the record entered this state.');
 const asset: JsonSchema = {
   type: 'object',
   description: 'The asset that the record is about, as upstream sent it.',
@@ -51,7 +51,7 @@ const brands = (description: string): JsonSchema => ({
 });
 const brand: JsonSchema = {
   ...SLUG_SCHEMA,
-  description: 'The brand that the takedown was filed for. Absent if there is none.',
+  description: 'The brand that the takedown was filed for. Absent if the takedown names no brand.',
   examples: ['acme-wallet'],
 };
 

@@ -19,8 +19,8 @@ const READS = {
   namesCheckpoint: true,
 } as const;
 const COVERAGE =
-  'Covers the events that the organization’s keys have sent. For a key without an organization, covers the events that ' +
-  'this key has sent.';
+  'The response covers the events that the organization’s keys have sent. For a key without an organization, the response ' +
+  'covers the events that this key has sent.';
 
 /** The outcomes of events, for their senders. */
 @ApiTags('Events')
@@ -45,11 +45,14 @@ export class OutcomesController {
   @ApiOperation({
     summary: 'List events that are stored but could not be applied',
     description:
-      'Covers the events about the organization’s records. For a key without an organization, covers the events that ' +
-      'this key has sent. The operator retries or drops a parked event. Once a later state of the record is stored, the ' +
-      'parked event no longer matters.',
+      'The response covers the events about the organization’s records. For a key without an organization, the response ' +
+      'covers the events that this key has sent. The operator retries or drops a parked event. Once a later state of the ' +
+      'record is stored, the parked event no longer matters.',
   })
-  @ApiOkResponse({ type: ParkedPageDto, description: 'A page of parked events, newest in the log first.' })
+  @ApiOkResponse({
+    type: ParkedPageDto,
+    description: 'A page of parked events, in descending order of their position in the log.',
+  })
   listParkedEvents(@CurrentCaller() caller: Caller, @Query() query: PageRequest): Promise<ParkedPageDto> {
     return this.queries.execute(new ListParked(caller, limitOf(query), query.cursor));
   }
@@ -60,7 +63,10 @@ export class OutcomesController {
     summary: 'Get event counts by day, type and outcome, and the remaining quota',
     description: `${COVERAGE} Counts are kept for 90 days.`,
   })
-  @ApiOkResponse({ type: EventUsageDto, description: 'The counts and, for a key of an organization, its quota.' })
+  @ApiOkResponse({
+    type: EventUsageDto,
+    description: 'The counts and, for a key of an organization, the quota of the organization.',
+  })
   getEventUsage(@CurrentCaller() caller: Caller, @Query() { from, to }: EventUsageRequest): Promise<EventUsageDto> {
     return this.queries.execute(new GetEventUsage(caller, from, to));
   }
@@ -71,10 +77,10 @@ export class OutcomesController {
   @ApiOperation({
     summary: 'Get the status of up to 100 events',
     description:
-      'An event is unknown, stored, counted, superseded or parked. Covers the events about the organization’s records. ' +
-      'For a key without an organization, covers the events that this key has sent. Any other event is `unknown`. If the ' +
-      'log is in EventStoreDB, which cannot look up an event by its id, only the last 100 events of the record are ' +
-      'searched, and an older event is `unknown`.',
+      'An event is unknown, stored, counted, superseded or parked. The response covers the events about the organization’s ' +
+      'records. For a key without an organization, the response covers the events that this key has sent. Any other event ' +
+      'is `unknown`. If the log is in EventStoreDB, which cannot look up an event by its id, only the last 100 events of ' +
+      'the record are searched, and an older event is `unknown`.',
   })
   @ApiOkResponse({ type: EventStatusesDto, description: 'One status for each event, in the order of the request.' })
   async getEventStatus(

@@ -9,7 +9,7 @@ export class CurrentKey {
   /** The key's scopes. */
   @ApiProperty({ enum: SCOPES, isArray: true, example: ['read', 'write'] })
   scopes!: readonly Scope[];
-  /** When the key expires (ISO 8601, UTC); absent if the key does not expire. @example '2027-01-01T00:00:00.000Z' */
+  /** When the key expires (ISO 8601, UTC). Absent if the key does not expire. @example '2027-01-01T00:00:00.000Z' */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   expiresAt?: string;
 }
@@ -17,7 +17,7 @@ export class CurrentKey {
 export class RequestLimit {
   /** Requests per minute with this key, per process of the service. @example 6000 */
   perMinute!: number;
-  /** Requests left after this one. @example 5999 */
+  /** Requests left in this minute after this request. @example 5999 */
   remaining!: number;
   /** Seconds until the minute ends. @example 42 */
   resetSeconds!: number;
@@ -25,8 +25,8 @@ export class RequestLimit {
 
 export class DailyQuotaDto {
   /**
-   * The quota per UTC day. What the organization's own ingest keys send counts against it. Changes of the
-   * organization's groups and webhooks count against the quota of events only.
+   * The quota per UTC day. The quota applies to the organization's own ingest keys and, for events, to changes to its
+   * groups and webhooks.
    * @example 10000000
    */
   perDay!: number;
@@ -35,19 +35,19 @@ export class DailyQuotaDto {
 }
 
 export class IngestLimits {
-  /** Events stored; absent if unlimited. */
+  /** The quota of stored events. Absent if events are not limited. */
   events?: DailyQuotaDto;
-  /** Bytes of request bodies; absent if unlimited. */
+  /** The quota of bytes in request bodies. Absent if bytes are not limited. */
   bytes?: DailyQuotaDto;
-  /** When the day ends (ISO 8601, UTC). @example '2026-03-02T00:00:00.000Z' */
+  /** When the UTC day ends and the quotas are reset (ISO 8601). @example '2026-03-02T00:00:00.000Z' */
   @ApiProperty({ type: String, format: 'date-time' })
   resetsAt!: string;
 }
 
 export class OrganizationLimits {
-  /** Absent if requests are not limited. */
+  /** The rate limit of the key. Absent if requests are not limited. */
   requests?: RequestLimit;
-  /** Absent if neither events nor bytes are limited. */
+  /** The daily quotas of the organization. Absent if neither events nor bytes are limited. */
   ingest?: IngestLimits;
 }
 

@@ -9,16 +9,16 @@ export const INVALID_CURSOR =
 export class SelectionRequest {
   /**
    * The first instant of the range: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which
-   * is in UTC if it has no offset. Default: the beginning of time.
+   * is in UTC unless it has an offset. Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
   @IsDateText()
   startDate?: string;
 
   /**
-   * The last instant of the range: an ISO 8601 date, which means its last millisecond in UTC, or a date-time, which is
-   * in UTC if it has no offset. Default: the time of the first page if `startDate` is given; otherwise everything is
-   * listed.
+   * The last instant of the range: an ISO 8601 date, which means its last millisecond in UTC, or a date-time, which is in
+   * UTC unless it has an offset.
+   * Default: the time of the first page if `startDate` is given; otherwise everything is listed.
    * @example '2026-01-31'
    */
   @IsDateText()

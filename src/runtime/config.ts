@@ -102,12 +102,12 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const collector = [
     /** Base address of the OpenTelemetry collector. Absent: nothing is traced. */
     address('OTEL_EXPORTER_OTLP_ENDPOINT', HTTP),
-    /** Full address for traces, instead of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+    /** Full address to which traces are sent. Overrides `OTEL_EXPORTER_OTLP_ENDPOINT`. */
     address('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', HTTP),
   ];
   const isTraced =
     collector.some((each) => each !== undefined) &&
-    /** `true` switches traces off although a collector is named. */
+    /** `true` disables traces even if a collector is configured. */
     read('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true';
   /** Protocol of the collector. */
   if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
@@ -125,21 +125,21 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Address of the operators' listeners. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
     ...opsPorts,
-    /** PostgreSQL 15 or later, as one address that follows the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
+    /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
     databaseUrl,
     /** The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection throughout. */
     databaseDirectUrl,
-    /** One address of the replicas that answer reads. Absent: the primary answers all reads. */
+    /** A single address that leads to all the replicas that answer reads. Absent: the primary answers all reads. */
     databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
     /** How far a replica may be behind the primary to answer reads, in seconds. */
     readMaxLagSeconds: number('READ_MAX_LAG_SECONDS', '10', 86_400),
-    /** Whether this process migrates the tables to its version. If not, it waits until the command `migrate` has done so. */
+    /** Whether this process migrates the tables to its version. If not, the process waits until the command `migrate` has migrated the tables. */
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
-    /** Folder of the embedded PostgreSQL and of the copies of lists. Made absolute. */
+    /** Folder of the embedded PostgreSQL and of the copies of lists. A relative path is resolved against the working directory of the process. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
     /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. `kurrentdb://` and `esdb://` are equivalent. */
     eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^kurrentdb/, 'esdb'),
-    /** File that configures the sources of the asset check. Absent: the file that ships with the service. Made absolute. */
+    /** File that configures the sources of the asset check. Absent: the file that ships with the service. A relative path is resolved against the working directory of the process. */
     sourcesFile: sourcesFile && resolve(sourcesFile),
     /** Least severe level that is logged. */
     logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
@@ -152,7 +152,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       ? {
           /** Which traces are recorded. */
           sampler: choice('OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS),
-          /** Part of the traces that the `traceidratio` samplers record. */
+          /** The share of all traces that the `traceidratio` samplers record, from 0 to 1. */
           share: share('OTEL_TRACES_SAMPLER_ARG', '1'),
         }
       : undefined,

@@ -58,8 +58,8 @@ export class DeliveriesController {
   @ApiOperation({
     summary: 'Send a test event to a webhook',
     description:
-      'Sends a `webhook.test` event to the endpoint, in any state, without affecting its deliveries. Returns the ' +
-      'endpoint’s response within about 20 seconds.',
+      'Sends a `webhook.test` event to the endpoint, whatever the state of the webhook, without affecting deliveries. ' +
+      'Returns the endpoint’s response within about 20 seconds.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({

@@ -28,7 +28,7 @@ const parseKeys = (path: string, text: string): MasterKey[] => {
   if (wrong >= 0)
     throw new ConfigError(`${path}, line ${wrong + 1}: not a key; a line is the output of "openssl rand -base64 32"`);
   if (keys.length === 0) throw new ConfigError(`${path} has no key; add one: openssl rand -base64 32 >> ${path}`);
-  if (keys.length > MAX_KEYS) throw new ConfigError(`${path} has ${keys.length} keys; at most ${MAX_KEYS} are read`);
+  if (keys.length > MAX_KEYS) throw new ConfigError(`${path} has ${keys.length} keys; at most ${MAX_KEYS} are allowed`);
   return keys.map((line) => masterKey(Buffer.from(line, 'base64')));
 };
 

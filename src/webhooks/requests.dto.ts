@@ -71,7 +71,7 @@ class WebhookSettingsDto {
   assetTypes?: string[] | null;
 
   /**
-   * Delivers only records in these statuses. Deletions are delivered regardless of the status. If null or absent,
+   * Delivers only records with these statuses. Deletions are delivered regardless of the status. If null or absent,
    * delivers all statuses.
    * @example ["BLOCKED", "COMPLETED"]
    */
@@ -139,7 +139,7 @@ export class WebhookChangeDto extends WebhookSettingsDto {
 
 export class RotationDto {
   /**
-   * If `true`, rotates the secret even if two secrets are in use; the older of the two stops signing. Use this if a
+   * If `true`, rotates the secret even if two secrets are in use; the older of the two stops signing. Use `true` if a
    * secret has leaked.
    */
   @IfGiven()
@@ -150,7 +150,8 @@ export class RotationDto {
 
 export class ReplayDto {
   /**
-   * `beginning`, or an ISO 8601 time. Changes stored since then are sent again, each record in its newest state.
+   * `beginning`, or an ISO 8601 time. Changes that were stored since this time are sent again, each record in its
+   * newest state.
    * @example "2026-03-01T00:00:00Z"
    */
   @Checked(startIssue)

@@ -76,8 +76,7 @@ export class WebhooksController {
         example: '/v2/organization/webhooks/wh_4a7d1ed414474e4033ac29cc',
       },
       'Idempotent-Replayed': {
-        description:
-          '`true` if the response is a repetition of the first response to the `Idempotency-Key`; otherwise absent.',
+        description: '`true` if this response repeats the first response to the `Idempotency-Key`; otherwise absent.',
         schema: { type: 'string', enum: ['true'] },
       },
     },

@@ -38,7 +38,7 @@ export class WebhookDto {
   /** The asset types whose records are delivered. Absent if all types are delivered. */
   @ApiPropertyOptional({ type: 'array', items: { type: 'string' }, example: ['URL'] })
   assetTypes?: readonly string[] | undefined;
-  /** The statuses in which records are delivered. Absent if records in all statuses are delivered. */
+  /** The statuses whose records are delivered. Absent if records with any status are delivered. */
   @ApiPropertyOptional({ type: 'array', items: { type: 'string' }, example: ['BLOCKED', 'COMPLETED'] })
   statuses?: readonly string[] | undefined;
   /** @example 1 */
@@ -54,8 +54,8 @@ export class WebhookDto {
   @ApiProperty({ enum: STATES })
   state!: (typeof STATES)[number];
   /**
-   * Why the webhook is disabled. `requested`: by a request or by the operator. `gone`: the endpoint returned 410.
-   * `failing`: no delivery succeeded for 5 days.
+   * Why the webhook is disabled. `requested`: a request or the operator disabled the webhook. `gone`: the endpoint
+   * returned 410. `failing`: no delivery succeeded for 5 days.
    */
   @ApiPropertyOptional({ enum: DISABLED_REASONS })
   disabledReason?: DisabledReason | undefined;
@@ -77,7 +77,7 @@ export class WebhookDto {
    */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   nextAttemptAt?: string | undefined;
-  /** Until when the previous secret also signs deliveries. Absent if only one secret is in use. */
+  /** When the previous secret stops signing deliveries. Absent if only one secret is in use. */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   previousSecretUntil?: string | undefined;
   /** @example "2026-03-01T12:00:00.000Z" */
@@ -91,7 +91,7 @@ export class WebhookDto {
 export class CreatedWebhookDto extends WebhookDto {
   /**
    * The secret of `webhook-signature` (Standard Webhooks). It is shown only in this response, and is absent if the
-   * response repeats an earlier one.
+   * response repeats an earlier response.
    */
   @ApiPropertyOptional({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret?: string | undefined;
@@ -116,7 +116,7 @@ export class RotatedSecretDto {
   @ApiProperty({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret!: string;
   /**
-   * Until when the previous secret also signs deliveries.
+   * When the previous secret stops signing deliveries.
    * @example "2026-03-02T12:00:00.000Z"
    */
   @ApiProperty({ format: 'date-time' })

@@ -28,13 +28,13 @@ describe.each([
   it('has at most 50 items if the event is sent', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data, LATEST).issues;
     expect(issuesOf(50)).toBeUndefined();
-    expect(issuesOf(51)).toEqual([`data.${field} must be an array of at most 50`]);
+    expect(issuesOf(51)).toEqual([`data.${field} must be an array of at most 50 items`]);
   });
 
   it('may have up to 1,000 items if the event is already stored', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data).issues;
     expect(issuesOf(1_000)).toBeUndefined();
-    expect(issuesOf(1_001)).toEqual([`data.${field} must be an array of at most 1000`]);
+    expect(issuesOf(1_001)).toEqual([`data.${field} must be an array of at most 1000 items`]);
   });
 
   it('adds one fact per item to the maximum of the event', () => {

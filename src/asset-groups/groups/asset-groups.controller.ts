@@ -30,8 +30,7 @@ const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
   'Idempotent-Replayed': {
-    description:
-      '`true` if the response is a repetition of the first response to the `Idempotency-Key`; otherwise absent.',
+    description: '`true` if this response repeats the first response to the `Idempotency-Key`; otherwise absent.',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };
@@ -56,10 +55,7 @@ export class AssetGroupsController {
   @Post()
   @HttpCode(201)
   @Access({ scope: 'write' })
-  @ApiOperation({
-    summary: 'Create a group',
-    description: 'A list of the groups that is requested after the response includes the new group, on every instance.',
-  })
+  @ApiOperation({ summary: 'Create a group', description: 'Every later list includes the group, on every instance.' })
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
@@ -99,7 +95,7 @@ export class AssetGroupsController {
     description:
       'Returns all groups at once, ordered by id. The response includes all earlier changes, on every instance.',
   })
-  @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
+  @ApiOkResponse({ description: 'All groups of the organization, including empty groups.', type: AssetGroupListDto })
   listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
     return this.queries.execute(new ListAssetGroups(organization));
   }

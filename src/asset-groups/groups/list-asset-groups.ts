@@ -85,7 +85,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
         await finished(stream).catch((error: NodeJS.ErrnoException) => {
           // If the client closes the connection, the log entry of its request says so.
           if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-          this.logger.warn(`A list of the groups of ${organization} was aborted: ${error.message}`);
+          this.logger.warn(`Sending the groups of ${organization} was aborted: ${error.message}`);
         });
         clearTimeout(timeout);
       };

@@ -45,8 +45,8 @@ export class GroupAssetDto {
 
 export class GroupAssetPageDto {
   /**
-   * At most `limit` assets. If these assets exceed 256 KiB, the page has fewer assets, but at least one. The order is
-   * stable: an asset that stays in the group is on exactly one page, even if the group changes between pages.
+   * At most `limit` assets. A page has fewer assets, but at least one, if more would exceed 256 KiB. The order is stable:
+   * an asset that stays in the group is on exactly one page, even if the group changes between pages.
    */
   assets!: GroupAssetDto[];
   /** The cursor of the next page. Absent on the last page. The cursor is opaque and valid for this group only. */
@@ -55,8 +55,8 @@ export class GroupAssetPageDto {
 
 export class MembershipRequest {
   /**
-   * Contents as in the asset check, 1 to 4,096 characters each. A content that cannot be parsed has the result `error`
-   * and does not affect the other contents.
+   * The assets, each written in any form that the asset check accepts, 1 to 4,096 characters. A content that cannot be
+   * parsed has the result `error` and does not affect the other contents.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -82,7 +82,7 @@ export class MembershipItemDto implements MembershipItem {
   @ApiProperty({ enum: MEMBERSHIP_RESULTS, example: 'added' })
   result!: MembershipResult;
   /**
-   * How the content was parsed; absent with `parse-error`.
+   * How the content was parsed. Absent with `parse-error`.
    * @example {"type": "URL", "content": "polkadot-dot.info"}
    */
   asset?: UnderstoodGroupAsset;
@@ -90,8 +90,8 @@ export class MembershipItemDto implements MembershipItem {
   movedFrom?: number;
   /**
    * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the
-   * content is an address of the browser, the machine or a private network. `internal-error`: the newest event of the
-   * asset has the latest possible date, so no later event is possible.
+   * content is an address that is valid only inside a browser, on the local machine or on a private network.
+   * `internal-error`: the newest event of the asset has the latest possible date, so no event can follow it.
    */
   @ApiProperty({ enum: MEMBERSHIP_REASONS, required: false })
   reason?: MembershipReason;

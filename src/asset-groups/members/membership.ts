@@ -51,10 +51,14 @@ export const readContent = (content: unknown): ReadContent => {
   if (issue !== undefined) return errorItem('parse-error', issue);
   const { parsed, code, internal } = { internal: undefined, ...parseContent(content as string) };
   if (internal)
-    return errorItem('internal-scheme', 'The content is an address of the browser, the machine or a private network', {
-      type: internal.type,
-      content: internal.name,
-    });
+    return errorItem(
+      'internal-scheme',
+      'The content is an address that is valid only inside a browser, on the local machine or on a private network',
+      {
+        type: internal.type,
+        content: internal.name,
+      },
+    );
   if (code !== undefined) return errorItem('parse-error', 'The content could not be parsed as an asset');
   const asset = { type: parsed.type, content: parsed.name };
   if (!isStorable(asset))

@@ -119,8 +119,8 @@ const readInstant: Field<number>['read'] = (value, path, validation) => {
 };
 
 const INSTANT_HINT =
-  'RFC 3339 with an offset, from 1970 on, at most 24 hours in the future (from an organization’s own key: 5 minutes); ' +
-  'truncated to milliseconds.';
+  'RFC 3339 with an offset, not before 1970 and at most 24 hours in the future (at most 5 minutes if an organization’s own ' +
+  'key sends the event). Fractions of a millisecond are truncated.';
 
 export const instant = (description: string): Field<number> =>
   field(
@@ -141,7 +141,8 @@ export const ASSET_SCHEMA: JsonSchema = {
       type: 'string',
       pattern: UPPER_CASE_NAME.source,
       examples: [...ASSET_TYPES],
-      description: 'Unknown types are accepted, but not from an organization’s own key.',
+      description:
+        'The asset type. A type that is not listed here is accepted only from a key without an organization.',
     },
     content: {
       ...textSchema(MAX_CONTENT),

@@ -8,7 +8,7 @@ export interface BrandReview {
 
 const readList = (value: unknown, path: string, validation: Validation): readonly unknown[] => {
   if (Array.isArray(value) && value.length <= validation.maxList) return value;
-  validation.reject(path, `must be an array of at most ${validation.maxList}`);
+  validation.reject(path, `must be an array of at most ${validation.maxList} items`);
   return [];
 };
 

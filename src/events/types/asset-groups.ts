@@ -5,9 +5,12 @@ export const assetGrouped = upstreamEvent('AssetGrouped', {
   description: 'An asset was added to a group. The asset leaves its previous group in the organization.',
   fields: {
     organization: slug('The organization that owns the group.'),
-    groupId: wholeNumber(1, 'The id of the group. If the group is created later, the asset counts from then on.'),
+    groupId: wholeNumber(
+      1,
+      'The id of the group. If no group has this id yet, the asset counts as soon as a group with this id is created.',
+    ),
     asset: asset('The grouped asset.'),
-    updatedAt: instant('Since when the asset has been in this group.'),
+    updatedAt: instant('When the asset was added to this group.'),
   },
   example: {
     organization: 'acme',
@@ -18,11 +21,11 @@ export const assetGrouped = upstreamEvent('AssetGrouped', {
 });
 
 export const assetUngrouped = upstreamEvent('AssetUngrouped', {
-  description: 'An asset was removed from its group; it is now in no group of the organization.',
+  description: 'An asset was removed from its group. The asset is now in no group of the organization.',
   fields: {
     organization: slug('The organization that owned the group.'),
     asset: asset('The removed asset.'),
-    updatedAt: instant('Since when the asset has been in no group.'),
+    updatedAt: instant('When the asset was removed from its group.'),
   },
   example: {
     organization: 'acme',

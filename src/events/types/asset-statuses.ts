@@ -10,7 +10,7 @@ export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
     "An entry of an asset's status history. The newest entry that is not deleted determines the asset's status.",
   fields: {
     changeId: id('Identifies the entry across organizations.'),
-    asset: asset('The asset that has the status.'),
+    asset: asset('The asset whose status changed.'),
     status: oneOf(
       ASSET_STATUSES,
       'The status that the asset check returns. UNKNOWN means that the asset has no status.',
@@ -18,7 +18,7 @@ export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
     brandReviews: brandReviews(
       'The brands that the entry concerns. A BLOCKED entry counts as one threat for each brand.',
     ),
-    createdAt: instant('Since when the asset has had this status. The entry is counted at this instant.'),
+    createdAt: instant('When the asset got this status. The entry is counted at this instant.'),
   },
   example: {
     changeId: 'change-90210',

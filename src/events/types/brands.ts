@@ -6,7 +6,7 @@ const fields = {
   organization: slug('The organization that owns the brand.'),
   brand: slug('Identifies the brand within the organization. Metrics queries use this value as `brandSlug`.'),
   name: optional(text(255, 'The display name.')),
-  updatedAt: instant('Since when the brand has been in this state.'),
+  updatedAt: instant('When the brand entered this state.'),
 };
 
 export const brandRegistered = upstreamEvent('BrandRegistered', {
@@ -30,7 +30,7 @@ export const featureFlagChanged = upstreamEvent('FeatureFlagChanged', {
     organization: slug('The organization.'),
     flag: text(64, 'The name of the flag. `brands-metrics` enables metrics by brand.'),
     enabled: boolean('Whether the flag is on.'),
-    updatedAt: instant('Since when the flag has been in this state.'),
+    updatedAt: instant('When the flag entered this state.'),
   },
   example: { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt: '2026-02-01T10:00:00.000Z' },
 });

@@ -9,7 +9,7 @@ export const reportFiled = upstreamEvent('ReportFiled', {
     reportId: id('Identifies the report within the organization.'),
     brands: orEmpty(slugs('The brands that the report is about. Duplicates count once.')),
     createdAt: instant('When the report was filed. The report is counted at this instant.'),
-    updatedAt: instant('Since when the report has been in this state.'),
+    updatedAt: instant('When the report entered this state.'),
   },
   example: {
     organization: 'acme',

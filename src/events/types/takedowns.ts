@@ -17,12 +17,15 @@ const fields = {
   takedownId: id('Identifies the takedown within the organization.'),
   brand: optional(slug('The brand that the takedown was filed for.')),
   asset: asset('The asset to take down.'),
-  status: upperCaseName(STATUSES, 'COMPLETED counts as completed. Every status counts as filed.'),
+  status: upperCaseName(
+    STATUSES,
+    'A takedown counts as filed whatever its status, and also as completed if its status is COMPLETED.',
+  ),
   createdAt: instant(
     'When the takedown was filed. The metrics of the organization count the takedown at this instant.',
   ),
   updatedAt: instant(
-    'Since when the takedown has been in this state. The metrics of the brand count the takedown at this instant.',
+    'When the takedown entered this state. The metrics of the brand count the takedown at this instant.',
   ),
 };
 
@@ -50,7 +53,8 @@ export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
 });
 
 export const takedownDeleted = upstreamEvent('TakedownDeleted', {
-  description: 'A takedown was deleted and no longer counts. A later state of the takedown restores it.',
+  description:
+    'A takedown was deleted and no longer counts. A later `TakedownFiled` or `TakedownStatusChanged` restores the takedown.',
   fields: {
     organization: slug('The organization that filed the takedown.'),
     takedownId: id('The id of the takedown, as in `TakedownFiled`. The deletion may arrive before the takedown.'),

@@ -11,10 +11,10 @@ export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
     asset: asset('The threatening asset.'),
     status: upperCaseName(
       STATUSES,
-      'APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.',
+      'APPROVED, AUTO_APPROVED and BLOCKED count as `newThreats`, WATCHLISTED counts as `threatsWatchlisted`.',
     ),
     createdAt: instant('When the threat was found. The threat is counted at this instant.'),
-    updatedAt: instant('Since when the threat has been in this state.'),
+    updatedAt: instant('When the threat entered this state.'),
   },
   example: {
     organization: 'acme',

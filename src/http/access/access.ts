@@ -51,10 +51,10 @@ declare module 'fastify' {
 export const SHARED_FAILURES: Readonly<Record<number, string>> = {
   401: 'The key is missing, unknown, malformed, revoked or expired, or belongs to no organization.',
   414: 'The URL exceeds 8,192 bytes.',
-  410: 'The `Consistency-Token` is from another log, or from a state that was lost. Repeat the request without it.',
-  429: 'Too many requests with this key, or more than 16 MiB of request bodies or of unread responses of the organization at once. Retry after `Retry-After` seconds.',
-  500: 'An internal error. The log has the details under `X-Request-Id`.',
-  503: 'The log or the database did not respond; it is safe to retry after `Retry-After` seconds.',
+  410: 'The `Consistency-Token` is from another log, or from a state that was lost. Repeat the request without the token.',
+  429: 'Too many requests with this key, or the request bodies or unread responses of the organization take more than 16 MiB at once. Retry after `Retry-After` seconds.',
+  500: 'An internal error. The log of the process contains the details under the `X-Request-Id` of the response.',
+  503: 'The event log or the database did not respond; it is safe to retry after `Retry-After` seconds.',
 };
 
 /**

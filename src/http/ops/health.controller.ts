@@ -45,7 +45,7 @@ export class HealthController {
 
   @Get('ready')
   @ApiOperation({
-    summary: 'Check whether the process should receive requests, with the state of each part',
+    summary: 'Check whether the process should receive requests, and get the state of each part',
     description:
       'A load balancer needs only the status code. If `OPS_PORT` is set, details are served on that port only.',
   })

@@ -3,8 +3,8 @@ import { ApiProperty } from '@nestjs/swagger';
 /** The state of one part of the service. */
 export class PartHealth {
   /**
-   * `degraded`: the part works, but an operator should investigate. `unavailable`: the part, and everything that needs it,
-   * is unavailable.
+   * `degraded`: the part works, but an operator should investigate. `unavailable`: the part does not work, and
+   * neither does anything that depends on the part.
    * @example "ok"
    */
   state!: 'ok' | 'degraded' | 'unavailable';

@@ -35,16 +35,16 @@ const WHEN: Readonly<Record<number, string>> = {
   404: 'The route, group, brand, record or webhook does not exist',
   405: 'The route supports only the methods in `Allow`',
   408: 'The request did not arrive within 10 seconds',
-  409: 'The name is taken, the maximum number is reached, or the secret was rotated within the last 24 hours',
+  409: 'The name of the group is taken, the organization has the maximum number of webhooks, or the secret was rotated within the last 24 hours',
   410: 'The `lastEventId` or the `Consistency-Token` is from a replaced log, or from a state that a restore has removed',
-  413: 'The body is too large: the limit is 65,536 bytes unless the route documents another one',
+  413: 'The body is too large: the limit is 65,536 bytes unless the route documents another limit',
   414: 'The URL exceeds 8,192 bytes',
   415: 'The route does not accept this media type, or the body uses a compression other than gzip',
-  422: 'The request conflicts with an earlier one, or its response would be too large',
-  429: 'Too many requests with this key, or too much data in flight; retry after `Retry-After` seconds',
+  422: 'The `Idempotency-Key` was used with another body, or the response would be too large',
+  429: 'Too many requests, too much data in flight, or the daily quota is used up; retry after `Retry-After` seconds',
   431: 'The headers are larger than 16 KiB',
-  500: 'An internal error; the log has the details under `X-Request-Id`',
-  503: 'The log or the database did not respond; it is safe to retry after `Retry-After` seconds',
+  500: 'An internal error; the log of the process contains the details under the `X-Request-Id` of the response',
+  503: 'The event log or the database did not respond; it is safe to retry after `Retry-After` seconds',
 };
 
 /** The rows of the table of errors: status, code and when. Markdown. */
@@ -53,8 +53,8 @@ export const ERROR_ROWS = Object.entries(ERROR_CODES)
   .join('\n');
 
 /** Markdown. */
-export const DESCRIPTION = `Metrics, asset check and asset groups of one organization. The organization is never part of a
-request. It is determined by the API key, which is sent as \`X-API-KEY\`.
+export const DESCRIPTION = `Metrics, records, asset check, asset groups and webhooks of one organization. The API key, which is sent as
+\`X-API-KEY\`, determines the organization.
 
 Each response carries \`X-Request-Id\`, \`Date\` and \`Cache-Control: private, no-store\`. Unknown fields and query parameters of
 a request are ignored. Instants are ISO 8601 in UTC, and days are UTC days. Within a version, responses may gain fields and

@@ -17,7 +17,7 @@ const count = (description: string, example: number): Headers[string] => ({
 export const SHARED_HEADERS: Headers = {
   'X-Request-Id': {
     ...text(
-      'Identifies this request in the log. A valid id sent by the client (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.',
+      'Identifies this request in the log of the process. A valid id sent by the client (1 to 128 characters of A-Z a-z 0-9 . _ : -) is kept.',
       '7f0d6c1e-5b1e-4d0e-9a43-1f6f0a6c2b11',
     ),
     required: true,

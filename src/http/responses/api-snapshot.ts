@@ -13,7 +13,8 @@ export const AS_OF = {
 const HEADERS = {
   'X-As-Of': AS_OF,
   ETag: {
-    description: 'A weak tag of the content. Send it as `If-None-Match` to get a 304 while the content is unchanged.',
+    description:
+      'A weak tag of the content. Send this tag as `If-None-Match` to get a 304 while the content is unchanged.',
     required: true,
     schema: { type: 'string' },
   },

@@ -59,7 +59,8 @@ export class PageCursors {
         .setAuthTag(bytes.subarray(-TAG_BYTES));
       const text = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
       const position: unknown = JSON.parse(text.toString());
-      if (!hasSameShape(position, like)) throw new RangeError('The position has other types');
+      if (!hasSameShape(position, like))
+        throw new RangeError('The values in the cursor do not have the expected types');
       return position as Like;
     } catch {
       throw new Invalid(this.issue);

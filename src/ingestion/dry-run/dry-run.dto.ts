@@ -13,10 +13,7 @@ export class TriedEventDto {
    * in the same way.
    */
   wouldCount!: CountedFactDto[];
-  /**
-   * The metrics that would decrease by one, because the record now counts differently. Absent if no metric would
-   * decrease.
-   */
+  /** The metrics that would decrease by one, because the record now counts differently. Absent if no metric would decrease. */
   wouldNoLongerCount?: CountedFactDto[];
   /** True if the record already has a later state, so that the event would change nothing. Otherwise absent. */
   @ApiProperty({ enum: [true], type: Boolean, required: false })

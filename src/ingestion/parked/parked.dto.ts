@@ -2,26 +2,20 @@ import { ApiProperty } from '@nestjs/swagger';
 
 /** An event that is stored and that a projection could not apply. */
 export class ParkedEventDto {
-  /**
-   * The `source` of the event, as sent. Null if the stored metadata of the event has no `source`, or is larger than 16
-   * KiB. @example "https://upstream.example"
-   */
+  /** The `source` of the event, as sent. Null if the log does not contain the `source`. @example "https://upstream.example" */
   @ApiProperty({ type: String, nullable: true })
   source!: string | null;
-  /**
-   * The `id` of the event, as sent. Null if the stored metadata of the event has no `id`, or is larger than 16 KiB.
-   * @example "threat-5512:approved"
-   */
+  /** The `id` of the event, as sent. Null if the log does not contain the `id`. @example "threat-5512:approved" */
   @ApiProperty({ type: String, nullable: true })
   id!: string | null;
   /** @example "ThreatStatusChanged" */
   type!: string;
   /** The projection that could not apply the event. All other projections have applied the event. @example "metrics" */
   projection!: string;
-  /** Since when the event has been parked. @example "2026-03-01T12:00:01.000Z" */
+  /** When the event was parked. @example "2026-03-01T12:00:01.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })
   since!: string;
-  /** When the event was stored in the log. Null if the time was not kept. @example "2026-03-01T12:00:00.000Z" */
+  /** When the event was stored in the log. Null if this time was not kept. @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   storedAt!: string | null;
   /** How often the projection has tried to apply the event. @example 1 */
@@ -32,7 +26,7 @@ export class ParkedEventDto {
 }
 
 export class ParkedPageDto {
-  /** The parked events, newest in the log first. */
+  /** The parked events, in descending order of their position in the log. */
   items!: ParkedEventDto[];
   /** The cursor of the next page. Absent on the last page. */
   nextCursor?: string;

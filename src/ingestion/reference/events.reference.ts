@@ -88,8 +88,8 @@ export const ApiSendEvents = (): MethodDecorator =>
     ApiResponse({
       status: 429,
       description:
-        'Too many requests with this key, too much data of the organization in flight, too many of its events waiting to be ' +
-        'counted, or its daily quota is used up. Retry after `Retry-After` seconds.',
+        'Too many requests with this key, too much data of the organization in flight, too many events of the organization ' +
+        'waiting to be counted, or the daily quota is used up. Retry after `Retry-After` seconds.',
       type: ErrorBody,
     }),
   );

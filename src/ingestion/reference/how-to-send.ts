@@ -21,12 +21,12 @@ schema, but is ignored. Unknown fields are ignored and not stored. Unknown attri
 
 | limit | |
 | --- | --- |
-| events of a request | at most ${number(MAX_EVENTS)}; more return 413, and an empty batch is accepted |
+| events of a request | at most ${number(MAX_EVENTS)}; a request with more events returns 413, and an empty batch is accepted |
 | body of a request | at most ${number(MAX_BODY)} bytes (8 MiB), after decompression of \`Content-Encoding: gzip\`; a larger body returns 413 |
 | one event | at most ${MAX_DEPTH} levels of nesting, and at most ${number(MAX_TOKENS)} brackets, commas and colons |
 | \`source\`, \`id\` | at most ${number(MAX_ID_LENGTH)} characters each, no control characters |
 | brands of a report, reviews of a status entry | at most ${MAX_LIST} |
-| instants | from 1970 on, at most 24 hours in the future, or 5 minutes with an organization's own key |
+| instants | not before 1970, and at most 24 hours in the future, or at most 5 minutes if an organization's own key sends the event |
 | any string | no U+0000, no lone surrogates |
 
 A key of an organization can send that organization's ${codes(UPSTREAM_TYPES.filter((type) => OWN_KEY_TYPES.has(type)))},

@@ -25,7 +25,7 @@ export class RejectionsRequest extends PageRequest {
   type?: string;
 }
 
-/** The first of the rejected events, as it was sent, truncated. */
+/** The first of the rejected events, as sent, but truncated. */
 export class RejectedSampleDto {
   /** @example "threat-5512:approved" */
   @ApiProperty({ type: String, nullable: true })
@@ -46,7 +46,7 @@ export class RejectedEventsDto {
   /** @example "2026-03-01" */
   @ApiProperty({ type: String, format: 'date' })
   day!: string;
-  /** The key that sent the events. @example "key_8f2c4d6e8a0b1c2d" */
+  /** The id of the key that sent the events. @example "key_8f2c4d6e8a0b1c2d" */
   keyId!: string;
   /**
    * `attributes`: a CloudEvents attribute is missing or invalid, or the event cannot be parsed. `data`: the data does not

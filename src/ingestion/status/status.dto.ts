@@ -11,8 +11,8 @@ export const STATUS_BODY = { bodyLimit: 1024 * 1024, json: { depth: 32, values: 
 
 export class EventStatusRequest {
   /**
-   * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with those fields of
-   * the data that identify the record, such as `organization` and `threatId`.
+   * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with the fields
+   * of the data that identify the record, such as `organization` and `threatId`.
    * @example [{ "source": "https://upstream.example", "id": "ThreatStatusChanged-1", "type": "ThreatStatusChanged", "record": { "organization": "acme", "threatId": "threat-5512" } }]
    */
   @IsArray({ message: EVENTS })
@@ -24,7 +24,7 @@ export class EventStatusRequest {
 
 /** The later state of the record. */
 export class LaterStateDto {
-  /** The `updatedAt` or `deletedAt` of the state. Absent for the deletion of a status entry, which is final. @example "2026-03-02T12:00:00.000Z" */
+  /** The `updatedAt` or `deletedAt` of the later state. Absent for the deletion of a status entry, which is final. @example "2026-03-02T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   at?: string;
   /** Whether the later state is a deletion. @example false */
@@ -58,9 +58,9 @@ export class EventStatusDto {
    * @example [{ "organization": "acme", "measure": "newThreats", "day": "2026-03-01", "type": "URL" }]
    */
   countedAs?: CountedFactDto[];
-  /** The later state, for a `superseded` event. */
+  /** The later state of the record. Present only if the event is `superseded`. */
   supersededBy?: LaterStateDto;
-  /** Why the event is parked, for a `parked` event. */
+  /** Why the event is parked. Present only if the event is `parked`. */
   parked?: ParkedStateDto;
 }
 

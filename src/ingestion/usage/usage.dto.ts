@@ -46,7 +46,7 @@ export class QuotaAmountDto {
   left!: number;
 }
 
-/** The organization's quota for one UTC day. Changes of the organization's groups also count against the quota. */
+/** The organization's quota for one UTC day. Changes to the organization's groups also count against the quota. */
 export class EventQuotaDto {
   /** The number of events that may be stored. Absent if there is no limit. */
   events?: QuotaAmountDto;
@@ -62,6 +62,6 @@ export class EventUsageDto {
    * Counts by day, type and outcome. A combination without events has no item. Events of the last second may be missing.
    */
   usage!: DayUsageDto[];
-  /** The quota. Absent for a key without an organization, and if nothing is limited. */
+  /** The quota. Absent for a key without an organization, or if neither events nor bytes are limited. */
   quota?: EventQuotaDto;
 }

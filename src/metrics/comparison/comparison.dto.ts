@@ -8,8 +8,8 @@ import { Window } from '../timeline/timeline.dto.js';
 
 export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   /**
-   * The first instant counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is in
-   * UTC if it has no offset.
+   * The first instant that is counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time,
+   * which is in UTC unless it has an offset.
    * @example '2026-01-01'
    */
   @IsDefined({ message: 'startDate is required' })
@@ -17,9 +17,9 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   startDate!: string;
 
   /**
-   * The earlier window: the window of equal length just before (`previous`), or the same dates a year earlier (`year`).
-   * With `year`, 29 February becomes 28 February. If the window begins before a 29 February on which it ends, the earlier
-   * window includes the whole 28 February.
+   * The earlier window: the window of equal length just before the requested window (`previous`), or the same dates a
+   * year earlier (`year`). With `year`, 29 February is compared with 28 February. If the requested window ends on a 29
+   * February and begins on an earlier day, the earlier window includes all of 28 February.
    * @example 'previous'
    */
   @IsOneOf(COMPARISON_WINDOWS, 'previous')
@@ -31,7 +31,7 @@ export class ComparedMetrics {
   metrics!: Totals;
 }
 
-/** Each metric of the window divided by the metric of the earlier window. Null if the earlier metric is 0. */
+/** Each metric of the requested window divided by the same metric of the earlier window. Null if the latter is 0. */
 export class Ratios implements Record<keyof Totals, number | null> {
   /** @example 0.95 */
   reports!: number | null;
@@ -56,7 +56,7 @@ export class Ratios implements Record<keyof Totals, number | null> {
 /** Unlike a count, a difference may be negative. */
 const ApiDifference = (example = -3): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example });
 
-/** Each metric of the window minus the metric of the earlier window. */
+/** Each metric of the requested window minus the same metric of the earlier window. */
 export class Differences implements Record<keyof Totals, number> {
   @ApiDifference()
   reports!: number;
@@ -89,8 +89,8 @@ export class Comparison {
    * @example {"window": {"startDate": "2025-12-01T00:00:00.000Z", "endDate": "2025-12-31T23:59:59.999Z"}, "metrics": {"reports": 60, "newThreats": 1216, "threatsWatchlisted": 34, "takedownsFiled": 115, "takedownsCompleted": 101, "domainThreats": 1103, "twitterThreats": 63, "telegramThreats": 43, "otherThreats": 7}}
    */
   earlier!: ComparedMetrics;
-  /** Each metric of the window minus the metric of the earlier window. */
+  /** Each metric of the requested window minus the same metric of the earlier window. */
   difference!: Differences;
-  /** Each metric of the window divided by the metric of the earlier window. Null if the earlier metric is 0. */
+  /** Each metric of the requested window divided by the same metric of the earlier window. Null if the latter is 0. */
   ratio!: Ratios;
 }

@@ -1,11 +1,11 @@
 export class TakedownTimes {
-  /** Takedowns completed in the window, regardless of when they were filed. @example 98 */
+  /** Number of takedowns that were completed in the window, regardless of when they were filed. @example 98 */
   count!: number;
-  /** Half of the takedowns took at most this long, in ms. Null if there are no takedowns. @example 172800000 */
+  /** Half of these takedowns took at most this long, in ms. Null if there are no takedowns. @example 172800000 */
   median!: number | null;
-  /** Nine in ten takedowns took at most this long, in ms. Null if there are no takedowns. @example 518400000 */
+  /** 90 % of these takedowns took at most this long, in ms. Null if there are no takedowns. @example 518400000 */
   p90!: number | null;
-  /** 99 in 100 takedowns took at most this long, in ms. Null if there are no takedowns. @example 1209600000 */
+  /** 99 % of these takedowns took at most this long, in ms. Null if there are no takedowns. @example 1209600000 */
   p99!: number | null;
   /** The longest duration, in ms. Null if there are no takedowns. @example 1814400000 */
   longest!: number | null;
@@ -22,27 +22,27 @@ export class TimeToTakedown extends TakedownTimes {
 }
 
 /**
- * Takedowns are counted as in the metrics: deleted takedowns are excluded, and each takedown counts in its current
- * state. The takedowns of an organization are dated by creation, and the takedowns of a brand by last change. Durations
- * are dated by completion, so that they cover the takedowns that were completed in the window.
+ * Takedowns are counted as in the metrics: deleted takedowns are excluded, and each takedown counts in its current state.
+ * The takedowns of an organization are dated by creation, and those of a brand by last change. Durations are dated by
+ * completion, so that the durations of a window are those of the takedowns completed in that window.
  */
 export class TakedownStatistics {
-  /** Takedowns filed in the window, or, for a brand, last changed in the window. The sum of the next four fields. @example 112 */
+  /** Takedowns filed in the window, or, for a brand, last changed in the window. Equal to the sum of `completed`, `open`, `canceled` and `retracted`. @example 112 */
   filed!: number;
-  /** Takedowns of `filed` that are completed. @example 90 */
+  /** Of the takedowns counted in `filed`, those that are completed. @example 90 */
   completed!: number;
-  /** Takedowns of `filed` that have not ended, including takedowns whose retraction was only requested. @example 12 */
+  /** Of the takedowns counted in `filed`, those that have not ended, including those whose retraction has been requested but is not finished. @example 12 */
   open!: number;
-  /** Takedowns of `filed` that were canceled. @example 7 */
+  /** Of the takedowns counted in `filed`, those that were canceled. @example 7 */
   canceled!: number;
-  /** Takedowns of `filed` that were retracted. @example 3 */
+  /** Of the takedowns counted in `filed`, those that were retracted. @example 3 */
   retracted!: number;
   /** `completed` divided by `filed`. Null if `filed` is 0. @example 0.8036 */
   completionRate!: number | null;
   /**
-   * How long the takedowns completed in the window took: from `createdAt` to the `updatedAt` of the completed state.
-   * Each figure is an actual duration, not interpolated; a takedown that was completed before it was
-   * created is counted without a duration.
+   * How long the takedowns took that were completed in the window: from `createdAt` to the `updatedAt` of the completed
+   * state. Each figure is an actual duration, not interpolated. A takedown whose completion is dated before its
+   * creation counts in `count`, but has no duration.
    */
   timeToTakedown!: TimeToTakedown;
 }

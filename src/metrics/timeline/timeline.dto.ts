@@ -5,7 +5,8 @@ import { type Interval, INTERVALS } from './timeline-sql.js';
 
 export class TimelineRequest extends MetricsRequest {
   /**
-   * The length of a point: a UTC day, an ISO week (from Monday), a calendar month, quarter or year.
+   * The interval that each point covers: a UTC day, an ISO week (starting on Monday), or a calendar month, quarter or
+   * year.
    * @example 'week'
    */
   @IsOneOf(INTERVALS, 'day')
@@ -20,9 +21,9 @@ export class Window {
 }
 
 export class TimelinePoint {
-  /** The first instant of the interval, or of the window if that is later. @example '2026-01-01T00:00:00.000Z' */
+  /** The first instant of the interval, or the first instant of the window if the window starts within the interval. @example '2026-01-01T00:00:00.000Z' */
   start!: string;
-  /** The last instant of the interval, or of the window if that is earlier. @example '2026-01-04T23:59:59.999Z' */
+  /** The last instant of the interval, or the last instant of the window if the window ends within the interval. @example '2026-01-04T23:59:59.999Z' */
   end!: string;
   /** Reports filed. @example 57 */
   reports!: number;
@@ -45,8 +46,9 @@ export class TimelinePoint {
 
 export class Timeline {
   /**
-   * The window counted. If `startDate` is absent, the window starts with the interval of the first record. If both dates are
-   * absent, the window ends now, or with the last record if that is later.
+   * The window that the points cover. If `startDate` is absent, the window starts with the interval of the first
+   * record. If both dates are absent, the window ends now, or with the last record if the last record is dated in the
+   * future.
    */
   window!: Window;
   /** @example 'week' */

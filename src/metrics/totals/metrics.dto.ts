@@ -10,16 +10,16 @@ export class MetricsRequest {
   brandSlug?: string;
 
   /**
-   * The first instant counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time, which is in
-   * UTC if it has no offset. Default: the beginning of time.
+   * The first instant that is counted: an ISO 8601 date, which means its first millisecond in UTC, or a date-time,
+   * which is in UTC unless it has an offset. Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
   @IsDateText()
   startDate?: string;
 
   /**
-   * The last instant counted: an ISO 8601 date, which means its last millisecond in UTC, or a date-time, which is in
-   * UTC if it has no offset. Default: now if `startDate` is given; otherwise everything is counted.
+   * The last instant that is counted: an ISO 8601 date, which means its last millisecond in UTC, or a date-time, which
+   * is in UTC unless it has an offset. Default: now if `startDate` is given; otherwise everything is counted.
    * @example '2026-01-31'
    */
   @IsDateText()

@@ -128,7 +128,8 @@ export const startServer = async (
     const waitedMs = performance.now() - startedAt;
     if (waitedMs > START_TIMEOUT_MS)
       throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${START_TIMEOUT_MS / 1_000} s`);
-    if (waitedMs > loggedMs + 5_000) log(`Waiting for PostgreSQL for ${(loggedMs += 5_000) / 1_000} s`);
+    if (waitedMs > loggedMs + 5_000)
+      log(`PostgreSQL is not ready after ${(loggedMs += 5_000) / 1_000} s; still waiting`);
     if (postmaster !== undefined) continue;
     if (server === undefined) await rotateLog(layout.log);
     else if (server.exitCode === null && server.signalCode === null) continue;

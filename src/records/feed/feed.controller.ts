@@ -40,8 +40,8 @@ export class FeedController {
       'X-As-Of': {
         description:
           'This response and all earlier ones together include everything that `POST /v2/events` acknowledged before ' +
-          'this instant (ISO 8601, UTC). If the response has the maximum size, it includes only changes up to its last ' +
-          'element.',
+          'this instant (ISO 8601, UTC). If the response has the maximum size, more elements may follow, and this instant ' +
+          'is not later than the time at which the last element of the response was stored.',
         required: true,
         schema: { type: 'string', format: 'date-time' },
       },
@@ -51,7 +51,8 @@ export class FeedController {
   @ApiResponse({
     status: 410,
     description:
-      'The `lastEventId` or the `Consistency-Token` is from another log, or from before a restore. Start again without it.',
+      'The `lastEventId` or the `Consistency-Token` is from another log, or from before a restore. Start again without this ' +
+      'value.',
     type: ErrorBody,
   })
   async getFeed(

@@ -52,7 +52,7 @@ describe('A page cursor', () => {
     }
   });
 
-  it('is rejected if its position has other types', () => {
+  it('is rejected if its values do not have the expected types', () => {
     for (const like of [[], [0, 0, ''], [0, 0, '', '', ''], [0, 0, '', 0], ['', 0, '', '']])
       refused(SCOPE, cursor, like);
     for (const number of [1.5, 2 ** 53, Number.NaN]) refused(SCOPE, cursors.write(SCOPE, [number]), [0]);

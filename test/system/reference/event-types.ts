@@ -21,7 +21,7 @@ const numberOf = (measure: number): string => {
 };
 /** What answers of each projection show. The metrics are described number by number. */
 const SHOWN: Readonly<Record<string, string>> = {
-  'brands-and-flags': 'brands and feature flags, which decide whether metrics by brand are answered',
+  'brands-and-flags': 'brands and feature flags, which determine whether metrics by brand are available',
   'asset-statuses': 'the asset check and its history',
   'asset-groups': 'asset groups, their counts and assets',
   takedowns: 'the takedown statistics',
@@ -63,7 +63,7 @@ const countsOf = (declaration: UpstreamDeclaration): string[] => {
   for (const status of statuses.length > 0 ? statuses : [undefined])
     for (const [, brand, at, measure] of factsOf(parsed(type, status === undefined ? data : { ...data, status }))) {
       const dated = declaration.instants.find((name) => Date.parse(data[name] as string) === at);
-      const key = `${names([numberOf(measure)])} of ${brand === '' ? 'the organization' : 'each brand it names'}, dated by \`${dated}\``;
+      const key = `${names([numberOf(measure)])} of ${brand === '' ? 'the organization' : 'each brand that the record names'}, dated by \`${dated}\``;
       found.set(key, (found.get(key) ?? new Set()).add(status ?? ''));
     }
   return [...found].map(([what, when]) =>
@@ -94,12 +94,12 @@ const takingBack = (declaration: UpstreamDeclaration): string => {
   const stateNames = states.map(({ type }) => `\`${type}\``).join(' or ');
   if (isDeletion(declaration))
     return canReturn(states[0]!, declaration)
-      ? `- **Takes back:** each earlier ${stateNames} of the record. A later one counts again.`
-      : `- **Takes back:** each ${stateNames} of the record, an earlier or a later one: nothing restores it.`;
+      ? `- **Reverses:** each earlier ${stateNames} of the record. A later ${stateNames} counts again.`
+      : `- **Reverses:** every ${stateNames} of the record, whether earlier or later. No event restores the record.`;
   const later = `a later ${stateNames} of the record`;
-  if (deletion === undefined) return `- **Taken back by:** ${later}.`;
-  const forGood = canReturn(declaration, deletion) ? '' : ', for good';
-  return `- **Taken back by:** \`${deletion.type}\`${forGood}. Replaced by ${later}.`;
+  if (deletion === undefined) return `- **Reversed by:** ${later}.`;
+  const forGood = canReturn(declaration, deletion) ? '' : ', permanently';
+  return `- **Reversed by:** \`${deletion.type}\`${forGood}. Replaced by ${later}.`;
 };
 
 /** The page says once what is sent as an instant. */
@@ -133,7 +133,7 @@ const sectionOf = (declaration: UpstreamDeclaration): string => {
       ...counts.map((count) => `  - ${count}`),
       `- **Shown in:** ${shown.map(({ name }) => shownBy(name)).join('; ')}.`,
       takingBack(declaration),
-      `- **Key:** ${OWN_KEY_TYPES.has(type) ? "any with the scope `ingest`; an organization's own key for its records" : 'one with the scope `ingest` that belongs to no organization'}.`,
+      `- **Key:** ${OWN_KEY_TYPES.has(type) ? 'any key with the scope `ingest`; a key of one organization only for records of that organization' : 'a key with the scope `ingest` that belongs to no organization'}.`,
     ].join('\n'),
     'Fields of `data`:',
     Object.entries(fields).map(fieldOf).join('\n'),
@@ -145,9 +145,9 @@ const sectionOf = (declaration: UpstreamDeclaration): string => {
 export const eventTypesPage = (): string =>
   `${[
     '# Event types',
-    `Made from the declarations in \`src/events/types\` and from what the projections do with their examples: \`npm run record\` writes this page, and \`test/system/reference/pages.spec.ts\` compares it. How to send events: [events](../guides/sending-events.md).`,
-    `Each event says the full state of one record, or that it was deleted. The newest counts, by the instant in \`data\` and not by arrival; so a correction is the same record with a later \`updatedAt\`, and the numbers follow it. A brand's numbers are answered with \`brandSlug\`. What moves \`newThreats\` moves the total of its asset's type too.`,
-    `An instant is RFC 3339 with an offset, from 1970 on, at most 24 hours in the future (from an organization's own key 5 minutes).`,
+    `\`npm run record\` generates this page from the declarations in \`src/events/types\` and from what the projections count for the examples in those declarations; \`test/system/reference/pages.spec.ts\` checks that the page is current. [Send events](../guides/sending-events.md) explains how to send events.`,
+    `Each event contains the full state of one record, or says that the record was deleted. The state with the latest instant in \`data\` counts, whatever the order of arrival. To correct a record, send the record again with a later \`updatedAt\`; the numbers change accordingly. Metrics queries return the numbers of a brand if they name the brand as \`brandSlug\`. An event that changes \`newThreats\` also changes the total of its asset type.`,
+    `An instant is an RFC 3339 time with an offset, not before 1970 and at most 24 hours in the future (at most 5 minutes if an organization's own key sends the event).`,
     UPSTREAM.map(({ type }) => `- [${type}](#${type.toLowerCase()})`).join('\n'),
     ...UPSTREAM.map((declaration: UpstreamDeclaration) => sectionOf(declaration)),
   ].join('\n\n')}\n`;

@@ -77,14 +77,14 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'connection reset',
     },
     {
-      what: 'Requests on one connection that wait for earlier ones',
+      what: 'Requests on one connection that wait for earlier requests',
       limit: (of) => of.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED'),
       beyond: 'connection reset',
     },
     {
-      what: 'Time to send the headers; the whole request',
+      what: 'Time to send the headers; to send the whole request',
       limit: (of) =>
-        `${of.duration('src/http/server.ts', 'headersTimeout')}; ${of.duration('src/http/server.ts', 'requestTimeout')}, or ${of.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies use over half of their memory`,
+        `${of.duration('src/http/server.ts', 'headersTimeout')}; ${of.duration('src/http/server.ts', 'requestTimeout')}, or ${of.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies take more than half of the memory allowed for them`,
       beyond: '408',
     },
     { what: 'URL', limit: (of) => of.bytes(BYTES, 'MAX_URI_LENGTH'), beyond: '414' },
@@ -115,15 +115,15 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       rejects: BUDGET,
     },
     {
-      what: 'Reading a response that waits',
+      what: 'Rate at which a client must read a response',
       limit: (of) =>
-        `at least ${of.bytes(SLOW, 'NORMAL_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'NORMAL_RATE.windowMs')}; ${of.bytes(SLOW, 'LOW_MEMORY_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'LOW_MEMORY_RATE.windowMs')} while responses use over half of their memory`,
+        `at least ${of.bytes(SLOW, 'NORMAL_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'NORMAL_RATE.windowMs')}; ${of.bytes(SLOW, 'LOW_MEMORY_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'LOW_MEMORY_RATE.windowMs')} while unread responses take more than half of the memory allowed for them`,
       beyond: 'connection reset',
     },
     {
-      what: 'Work on the event loop in one turn',
+      what: 'Time slice of an organization on the event loop',
       limit: (of) =>
-        `${of.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${of.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the organization that used the least time is next`,
+        `${of.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${of.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the next time slice goes to the organization that used the least time`,
       beyond: 'waits',
     },
     {
@@ -142,7 +142,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Database connections of an API process',
       limit: (of) =>
-        `metrics ${of.count(POOLS, 'METRICS.max')}; requests ${of.count(POOLS, 'createRequestPool.max')}; lists and feed ${of.count(POOLS, 'RECORDS.max')}; exports ${of.count(POOLS, 'EXPORTS.max')}; followers and health ${of.count(POOLS, 'createWatchPool.max')}; besides those of the log`,
+        `metrics ${of.count(POOLS, 'METRICS.max')}; requests ${of.count(POOLS, 'createRequestPool.max')}; lists and feed ${of.count(POOLS, 'RECORDS.max')}; exports ${of.count(POOLS, 'EXPORTS.max')}; followers and health ${of.count(POOLS, 'createWatchPool.max')}; the event log has further connections of its own`,
       beyond: '503',
     },
   ],
@@ -155,7 +155,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'event rejected',
     },
     {
-      what: "A UTC day of an organization's own keys, groups, members and webhooks",
+      what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks',
       limit: (of) =>
         `${of.countSet('INGEST_EVENTS_PER_DAY')} events; ${of.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
       beyond: '429',
@@ -164,22 +164,22 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Facts that wait to be counted',
       limit: (of) =>
-        `${of.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each has its share, at least ${of.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
+        `${of.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each organization may have its share, at least ${of.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
       beyond: 'waits up to 2 s; then 429',
       rejects: 'src/ingestion/backpressure.ts',
     },
     {
-      what: 'Events in a request of status',
+      what: 'Events in a request to `POST /v2/events/status`',
       limit: (of) => of.count('src/ingestion/status/status.dto.ts', 'MAX_EVENTS'),
       beyond: '400',
     },
     {
-      what: 'Usage',
-      limit: (of) => `${of.count('src/read-models/event-usage.ts', 'KEPT_DAYS')} days`,
-      beyond: 'deleted',
+      what: 'Days for which usage is kept',
+      limit: (of) => of.count('src/read-models/event-usage.ts', 'KEPT_DAYS'),
+      beyond: 'older days are deleted',
     },
     {
-      what: 'A statement of the projector',
+      what: 'Duration of one statement of the projector',
       limit: (of) => of.duration('projections/project.ts', 'TIMEOUTS.statement_timeout'),
       beyond: 'the batch is split; one failing event is parked',
     },
@@ -200,7 +200,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Points of a timeline',
       limit: (of) => of.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
-      beyond: '422',
+      beyond: '400',
     },
     {
       what: 'Lists of records',
@@ -209,7 +209,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       rejects: CONCURRENCY,
     },
     {
-      what: 'Requests of the feed',
+      what: 'Requests to the feed',
       limit: (of) => concurrency(of, RECORDS, 'feedConcurrency'),
       beyond: '429, 503',
       rejects: CONCURRENCY,
@@ -265,7 +265,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'the source reports `timeout`',
     },
     {
-      what: 'A list that is downloaded',
+      what: 'Download of a list',
       limit: (of) =>
         `${of.count('src/asset-check/lists/fetch-list.ts', 'MAX_REDIRECTS')} redirects, to public addresses; \`maxBytes\` and \`timeoutMs\` of the sources file (\`${SOURCES_FILE}\`)`,
       beyond: 'the last valid copy stays in use',
@@ -276,24 +276,24 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'omitted',
     },
     {
-      what: 'Entries of a list whose first sight is kept',
+      what: 'Entries of a list for which the history shows `seenSince`',
       limit: (of) => of.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
       beyond: 'omitted',
     },
     {
-      what: 'Contents of a change of group members',
+      what: 'Contents of one change to group members',
       limit: (of) => of.count('src/asset-groups/members/membership.ts', 'MAX_CONTENTS'),
       beyond: '400',
     },
     {
-      what: 'Contents of changes of group members that wait',
+      what: 'Contents of waiting changes to group members',
       limit: (of) =>
         `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'PROJECTION_TIMEOUT_MS')}`,
       beyond: '429',
       rejects: 'src/asset-groups/members/membership-queue.ts',
     },
     {
-      what: 'Changes of groups that wait',
+      what: 'Waiting changes to groups',
       limit: (of) => `${of.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
@@ -309,7 +309,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'a shorter page',
     },
     {
-      what: 'Lists of groups that are sent in parts',
+      what: 'Lists of groups that are sent in chunks',
       limit: (of) =>
         `from ${of.bytes(GROUPS, 'MAX_WHOLE')} on; ${concurrency(of, GROUPS, 'CONCURRENCY')}; sent within ${of.duration(GROUPS, 'MAX_SENDING_MS')}`,
       beyond: '429, 503; connection reset',
@@ -323,7 +323,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: '409',
     },
     {
-      what: 'Changes of webhooks that wait',
+      what: 'Waiting changes to webhooks',
       limit: (of) => `${of.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
@@ -331,38 +331,38 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Tests of webhooks',
       limit: (of) =>
-        `${concurrency(of, TEST, 'CONCURRENCY')}; answered within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
+        `${concurrency(of, TEST, 'CONCURRENCY')}; the endpoint must respond within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
       beyond: '429, 503',
       rejects: CONCURRENCY,
     },
     {
-      what: 'Requests in flight',
+      what: 'Delivery requests in flight',
       limit: (of) =>
         `${of.count(SLOTS, 'MAX_IN_FLIGHT')}; ${of.count(SLOTS, 'MAX_PER_ORGANIZATION')} per organization; ${of.count(SLOTS, 'MAX_UNRESPONSIVE')} to endpoints that did not accept their last delivery within ${of.duration('src/webhooks/delivery/endpoint-delivery.ts', 'RESPONSIVE_WITHIN_MS')}`,
       beyond: 'waits',
     },
     {
-      what: 'One request',
+      what: 'Time and size of one delivery request',
       limit: (of) =>
         `${of.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${of.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${of.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${of.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
       beyond: 'a failed attempt',
     },
     {
-      what: 'One delivery',
+      what: 'Records in one delivery',
       limit: (of) =>
         `${of.count('src/events/types/webhooks.ts', 'MAX_BATCH')} records or ${of.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
       beyond: 'a smaller batch',
     },
     {
-      what: 'Failures',
+      what: 'Failures of a webhook',
       limit: (of) =>
         `${of.duration('src/webhooks/delivery/schedule.ts', 'DISABLE_AFTER_MS')} without a success; ${of.count('src/webhooks/delivery/schedule.ts', 'MAX_REJECTIONS')} rejections of a single record`,
       beyond: 'webhook disabled; record set aside',
     },
     {
-      what: 'Backlog that is counted',
+      what: 'Changes that `behind` covers',
       limit: (of) => `${of.count('src/webhooks/endpoints/statements.ts', 'MAX_BEHIND')} changes`,
-      beyond: 'not counted further',
+      beyond: 'later changes are not counted',
     },
   ],
 };
@@ -384,9 +384,9 @@ const rowOf = ({ what, limit, beyond, rejects }: Row): string => {
 /** The page of limits, made from the constants that hold them. Markdown. */
 export const limitsPage = (): string => `# Limits
 
-\`npm run record\` makes this page from the constants and settings in its last column.
+\`npm run record\` makes this page from the constants and settings in the last column of each table.
 
-Each process of the API counts for itself, so _n_ processes together admit up to _n_ times as much. Only the quotas of a UTC day are shared. Every 429 and 503 has \`Retry-After\` in seconds, and its message says which limit was reached.
+Each API process applies the limits separately, so _n_ processes together admit up to _n_ times as much. Only the quotas of a UTC day are shared. Every 429 and 503 has \`Retry-After\` in seconds, and its message says which limit was reached.
 
 ${Object.entries(TABLES)
   .map(

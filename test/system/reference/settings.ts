@@ -55,12 +55,12 @@ export const settingsPage = (): string => {
 
 \`npm run record\` makes this page from \`${CONFIG}\`.
 
-Settings are environment variables. An empty variable counts as absent. An invalid value stops the start with exit code 78 and a message that names the setting.
+Settings are environment variables. An empty variable counts as absent. If a value is invalid, the process does not start: it exits with code 78 and a message that names the setting.
 
 | setting | default | values | meaning |
 | --- | --- | --- | --- |
 ${names.map(rowOf).join('\n')}
 
-OpenTelemetry's SDK reads its other \`OTEL_…\` variables, such as \`OTEL_SERVICE_NAME\`, itself. The sources file may name further variables.
+The OpenTelemetry SDK itself reads further \`OTEL_…\` variables, such as \`OTEL_SERVICE_NAME\`. The sources file may name further variables.
 `;
 };
