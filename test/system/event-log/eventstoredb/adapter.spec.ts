@@ -568,7 +568,10 @@ describe('Opening the log in EventStoreDB', () => {
     ['esdb://user:geheim@127.0.0.1:1?tls=false&nodePreference=follower', /nodePreference that is not leader/],
     ['esdb://user:geheim@127.0.0.1:1?tlsVerifyCert=false', /tlsVerifyCert=false, which has no effect/],
     ['esdb://user:geheim@127.0.0.1:1?tlsCAFile=/nowhere.crt', /certificate file/],
-    ['esdb://user:geheim@127.0.0.1:1?tls=false&streamPrefix=a-b', /streamPrefix in EVENTSTORE_URL must be 1 to 32 characters/],
+    [
+      'esdb://user:geheim@127.0.0.1:1?tls=false&streamPrefix=a-b',
+      /streamPrefix in EVENTSTORE_URL must be 1 to 32 characters/,
+    ],
   ] as const)
     it(`fails for ${url} with a reason and without the password in the message`, async () => {
       const refusal = await opening(url);
