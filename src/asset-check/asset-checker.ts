@@ -31,7 +31,7 @@ export class AssetChecker {
     readonly budgetMs: number,
     registry: Registry = new Registry(),
   ) {
-    this.failures = new Map(sources.map(({ id }) => [id, reportFailures(`ask source ${id}`, registry, stackOf)]));
+    this.failures = new Map(sources.map(({ id }) => [id, reportFailures(`query source ${id}`, registry, stackOf)]));
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
     this.notQueried = sources.map(({ id, mode }): SourceAnswerDto => ({ source: id, status: 'UNKNOWN', mode }));
   }

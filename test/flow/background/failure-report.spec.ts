@@ -104,12 +104,12 @@ describe('A failure in the background', () => {
       },
     ],
     [
-      'ask source partner',
+      'query source partner',
       (registry) => {
         const of = {
           kind: 'own',
           statuses: {
-            ask: () => {
+            check: () => {
               throw new Error('The database is away');
             },
           },
