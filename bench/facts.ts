@@ -40,6 +40,15 @@ export const zipfBounds = (n: number): number[] => {
 /** The table of the peer. It has the same facts with one covering index and no rollup. */
 export const PLAIN_FACTS = 'bench.facts';
 
+/** Derives the counts by day and type from the facts. Two statements. */
+export const COUNT_FACTS = `
+  insert into read.days (organization, brand, measure, day, n)
+    select organization, brand, measure, (at / ${MS_PER_DAY})::int, count(*) from read.facts
+    group by 1, 2, 3, 4 order by 1, 2, 3, 4;
+  insert into read.type_days (organization, brand, day, type, n)
+    select organization, brand, (at / ${MS_PER_DAY})::int, type, count(*) from read.facts
+    where measure = ${MEASURE.threat} group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
+
 /**
  * Fills the table of the peer and the tables of the metrics. The metrics tables get the rows that the projection would
  * write, but with a few large statements.
@@ -78,12 +87,7 @@ export const fillFacts = async (pool: Pool, facts: number, organizations = ORGAN
     );
     await connection.query(`
       alter table read.facts add primary key (organization, brand, at, measure, type, record);
-      insert into read.days (organization, brand, measure, day, n)
-        select organization, brand, measure, (at / ${MS_PER_DAY})::int, count(*) from read.facts
-        group by 1, 2, 3, 4 order by 1, 2, 3, 4;
-      insert into read.type_days (organization, brand, day, type, n)
-        select organization, brand, (at / ${MS_PER_DAY})::int, type, count(*) from read.facts
-        where measure = ${MEASURE.threat} group by 1, 2, 3, 4 order by 1, 2, 3, 4;
+      ${COUNT_FACTS};
       create table ${PLAIN_FACTS} as select organization, brand, at, measure, type from read.facts order by at;
       create index on ${PLAIN_FACTS} (organization, brand, at) include (measure, type);
       reset synchronous_commit; reset maintenance_work_mem; reset work_mem`);

@@ -28,6 +28,7 @@ import { recordPages } from './record-pages.js';
 import { ingestToFeed } from './ingest-to-feed.js';
 import { ingestToToken } from './ingest-to-token.js';
 import { feedCopy } from './feed-copy.js';
+import { noisyOrganization } from './noisy-organization.js';
 import { waitingAtFeed } from './waiting-at-feed.js';
 import { sizing } from './sizing.js';
 import { webhooks } from './webhooks.js';
@@ -62,6 +63,7 @@ export const GOALS: readonly Goal[] = [
   ingestToToken,
   feedCopy,
   waitingAtFeed,
+  noisyOrganization,
   webhooks,
   sizing,
   eventStore,
