@@ -1,7 +1,7 @@
 import { COUNT_FACTS } from './facts.js';
 import type { Goal } from './goal.js';
-import { startLoad, volleys, wire } from './load.js';
-import type { Answers } from './load-generator.js';
+import { startLoad, loadSlice, rawRequest } from './load.js';
+import type { LoadResult } from './load-generator.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
@@ -34,11 +34,11 @@ export const noisyOrganization: Goal = {
     await database.pool.query('vacuum analyze');
     const { url } = await startApi(bench, database);
     const [noisyKey, quietKey] = await issueKeys(database, ['read'], [NOISY, QUIET]);
-    const request = (key: string): string => wire(url, key, { method: 'GET', path: '/v2/organization/metrics' });
-    const noise: Answers[] = [];
-    const others: Answers[] = [];
-    const makeNoise = volleys(await startLoad(bench), url, [request(noisyKey!)], CONNECTIONS, (a) => noise.push(a));
-    const query = volleys(await startLoad(bench), url, [request(quietKey!)], 1, (a) => others.push(a));
+    const request = (key: string): string => rawRequest(url, key, { method: 'GET', path: '/v2/organization/metrics' });
+    const noise: LoadResult[] = [];
+    const others: LoadResult[] = [];
+    const makeNoise = loadSlice(await startLoad(bench), url, [request(noisyKey!)], CONNECTIONS, (a) => noise.push(a));
+    const query = loadSlice(await startLoad(bench), url, [request(quietKey!)], 1, (a) => others.push(a));
     const ms = bench.sizes.quick ? bench.sizes.schedule.ms : SLICE_MS;
     await query(ms);
     await Promise.all([makeNoise(ms), query(ms)]);

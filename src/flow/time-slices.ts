@@ -57,6 +57,11 @@ export class TimeSlices {
     });
   }
 
+  /** Waits until the owner may continue, which is immediately under the conditions of `begin`. */
+  waitForTurn(owner: string): Promise<void> {
+    return new Promise((resolve) => this.begin(owner, resolve));
+  }
+
   /** Runs long work in slices. */
   run<Result>(owner: string, work: Work<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {

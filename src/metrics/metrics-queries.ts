@@ -8,10 +8,14 @@ import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/range.js';
 
-/** Together with the timeouts of connection and statement, a query takes at most 5 s. */
+/**
+ * One query at a time: a query of many days occupies a processor of PostgreSQL and then the event loop, and the queries
+ * of other organizations find both occupied. Together with the timeouts of connection and statement, a query takes at
+ * most 5 s.
+ */
 const CONCURRENCY: ConcurrencyLimits = {
   name: 'metrics queries',
-  maxRunning: 2,
+  maxRunning: 1,
   maxWaiting: 32,
   waitTimeoutMs: 1_000,
   cooldownMs: 500,

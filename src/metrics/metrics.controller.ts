@@ -19,7 +19,7 @@ import { GetTakedownStatistics } from './takedowns/get-takedown-statistics.js';
 import { GetTimeline } from './timeline/get-timeline.js';
 import { Metrics, MetricsRequest } from './totals/metrics.dto.js';
 import { readRange } from '../http/range.js';
-import { type AsOf, JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
+import { type AsOf, JSON_TYPE, sendSnapshot, textOf } from '../http/responses/send-snapshot.js';
 import { TakedownStatistics } from './takedowns/takedown-statistics.dto.js';
 import { timelineCsv } from './timeline/timeline-csv.js';
 import { timelineJson } from './timeline/timeline-json.js';
@@ -148,13 +148,23 @@ export class MetricsController {
     minPosition: number | undefined,
   ): Promise<string | undefined> {
     const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval, minPosition);
-    const { result: timeline, ...moment } = await this.queries.execute(query);
-    const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
-    return sendSnapshot({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, this.tokens, reply);
+    const work = isCsv ? timelineCsv : timelineJson;
+    return this.send(query, reply, isCsv ? CSV : JSON_TYPE, (timeline) =>
+      this.slices.run(organization, work(timeline)),
+    );
   }
 
-  private async send(query: MetricsQuery<AsOf<object>>, reply: FastifyReply): Promise<string | undefined> {
-    const { result, ...moment } = await this.queries.execute(query);
-    return sendSnapshot({ type: JSON_TYPE, text: JSON.stringify(result), ...moment }, this.tokens, reply);
+  private async send<Result>(
+    query: MetricsQuery<AsOf<Result>> & { readonly organization: string },
+    reply: FastifyReply,
+    type = JSON_TYPE,
+    make: (result: Result) => string | Promise<string> = (result) => JSON.stringify(result),
+  ): Promise<string | undefined> {
+    const snapshot = await this.queries.execute(query);
+    const { asOf, position } = snapshot;
+    const content = await textOf(snapshot, type, make);
+    // Requests that share the result resume together, and writing each of their responses takes time.
+    await this.slices.waitForTurn(query.organization);
+    return sendSnapshot({ type, ...content, asOf, position }, this.tokens, reply);
   }
 }

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
+import { TimeSlices } from '../../src/flow/time-slices.js';
 import { ExportPool, MetricsPool, RecordsPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { readReference } from '../support/contract.js';
@@ -68,7 +69,11 @@ const withoutConnection = (): number =>
   [Pool, MetricsPool, RecordsPool, ExportPool].reduce((sum, pool) => sum + app.app.get<Pool>(pool).waitingCount, 0);
 
 /** An organization may run one of these requests at a time, and two of all others. */
-const ONE_AT_A_TIME = [...COMMANDS, 'getReportTable', 'getThreatTable', 'getTakedownTable', 'getVerdictTable'];
+const ONE_AT_A_TIME = [
+  ...COMMANDS,
+  ...['getReportTable', 'getThreatTable', 'getTakedownTable', 'getVerdictTable'],
+  ...['getMetrics', 'getTimeline', 'getTimelineTable', 'compareMetrics', 'getTakedownStatistics'],
+];
 
 const newOrganization = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
@@ -87,6 +92,30 @@ describe('The concurrency limit of an organization', () => {
       ),
     );
     expect(Object.keys(REQUESTS).sort()).toEqual(operations.sort());
+  });
+
+  it('lets requests that wait for the same metrics share one text, and sends their responses in turn', async () => {
+    const send = await newOrganization();
+    const toJson = jest.spyOn(JSON, 'stringify');
+    const waitForTurn = jest.spyOn(TimeSlices.prototype, 'waitForTurn');
+    try {
+      const requests: Promise<number>[] = [];
+      await whileHeld(async () => {
+        requests.push(send('getMetrics', 1));
+        await eventually('the first query hangs', async () => (await held()) === 1);
+        for (let n = 0; n < 10; n += 1) requests.push(send('getMetrics', 1));
+        // Arrives after the other requests, and needs no database.
+        expect(await send('checkAsset', 1)).toBe(200);
+      });
+      expect(await Promise.all(requests)).toEqual(Array(11).fill(200));
+      const metrics = toJson.mock.calls.filter(([value]) => Object.hasOwn(Object(value), 'blockedByDay'));
+      // The text of the first query, and the text that the ten waiting requests share.
+      expect(metrics).toHaveLength(2);
+      expect(waitForTurn).toHaveBeenCalledTimes(11);
+    } finally {
+      toJson.mockRestore();
+      waitForTurn.mockRestore();
+    }
   });
 
   it.each(ANSWERED_WITHOUT)('does not affect %s, which responds while every statement hangs', async (operation) => {

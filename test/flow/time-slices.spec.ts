@@ -64,6 +64,19 @@ describe('Time slices', () => {
     }
   });
 
+  it('owners that wait for a turn continue alternately, however many turns one of them waits for', async () => {
+    const slices = new TimeSlices();
+    const order: string[] = [];
+    const work = async (owner: string): Promise<void> => {
+      await slices.waitForTurn(owner);
+      order.push(owner);
+      for (const end = performance.now() + 2; performance.now() < end;);
+    };
+    while (!slices.isOver());
+    await Promise.all([...Array.from({ length: 20 }, () => work('noisy')), work('calm')]);
+    expect(order.indexOf('calm')).toBe(1);
+  });
+
   it('new connections postpone work by at most four consecutive turns', async () => {
     const slices = new TimeSlices();
     const turnsOf = async (keepsComing: boolean): Promise<number> => {

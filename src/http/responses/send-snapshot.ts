@@ -12,6 +12,14 @@ export interface AsOf<Result> {
   readonly position: number;
   /** Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores them. */
   readonly clock?: readonly number[];
+  /** The texts that `textOf` has made of the result, by media type. */
+  texts?: Record<string, Promise<TaggedText>>;
+}
+
+/** The text of a response, and its entity tag. */
+interface TaggedText {
+  readonly text: string;
+  readonly tag: string;
 }
 
 /** Clients cache a response and revalidate it, which is cheap if the content is unchanged. */
@@ -25,21 +33,44 @@ export const momentOf = (row: {
   readonly position: number | null;
 }): Pick<AsOf<never>, 'asOf' | 'position'> => ({ asOf: row.asOf ?? 0, position: row.position ?? -1 });
 
+/** Computes the entity tag of a content without the instants of its clock. */
+const tagOf = (content: string, clock: readonly number[] = []): string =>
+  entityTag(clock.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
+
+/**
+ * Returns a result as text, with its entity tag. Requests that share the result also share its text, because making
+ * several large texts in one turn of the event loop would delay the requests of other organizations.
+ * @param type the media type of the text
+ * @param make makes the text; called once per result and media type
+ */
+export const textOf = <Result>(
+  snapshot: AsOf<Result>,
+  type: string,
+  make: (result: Result) => string | Promise<string>,
+): Promise<TaggedText> => {
+  const texts = (snapshot.texts ??= {});
+  return (texts[type] ??= (async () => {
+    const text = await make(snapshot.result);
+    return { text, tag: tagOf(text, snapshot.clock) };
+  })());
+};
+
 /** A result as the text of a response. */
-interface SnapshotText extends Omit<AsOf<never>, 'result'> {
+interface SnapshotText extends Omit<AsOf<never>, 'result' | 'texts'> {
   readonly type: string;
   readonly text: string;
   /** The content that the entity tag is computed from. Default: the text. */
   readonly content?: string;
+  /** The entity tag, if it has been computed already. */
+  readonly tag?: string;
 }
 
 /** Sends a result with its `X-As-Of`, `Consistency-Token` and `ETag`, or a 304 if the client has the same content. */
 export const sendSnapshot = async (
-  { type, text, asOf, position, clock = [], content = text }: SnapshotText,
+  { type, text, asOf, position, clock, content = text, tag = tagOf(content, clock) }: SnapshotText,
   tokens: ConsistencyTokens,
   reply: FastifyReply,
 ): Promise<string | undefined> => {
-  const tag = entityTag(clock.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
   void reply.headers({ 'x-as-of': formatInstant(asOf), 'cache-control': CACHE_CONTROL, etag: tag });
   await tokens.add(reply, position);
   if (matchesEntityTag(reply.request.headers['if-none-match'], tag)) {
