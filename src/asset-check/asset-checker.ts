@@ -62,7 +62,7 @@ export class AssetChecker {
     try {
       const result = parseContent(content);
       if (result.code === 'parse-error') return this.withoutVerdict(result.code, content);
-      const { type, name } = result.parsed ?? result.internal;
+      const { type, name } = result.parsed ?? result.internalAddress;
       asset = { type, content: name };
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;

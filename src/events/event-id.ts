@@ -22,8 +22,8 @@ export const issueOfId = (value: string): string | undefined => {
 };
 
 /**
- * Returns the UUIDv5 in the URL namespace. Computed without a library, which takes three times as long, because this
- * function runs for every event.
+ * Returns the UUIDv5 in the URL namespace. No library is used, because this function runs for every event and a library
+ * takes three times as long.
  */
 const uuidOf = (name: string): string => {
   const bytes = Buffer.allocUnsafe(URL_NAMESPACE.length + Buffer.byteLength(name));

@@ -5,7 +5,7 @@ import { finishesWithin } from '../flow/deadline.js';
 import { singleFlight } from '../flow/single-flight.js';
 import { BEGINNING } from '../event-log/event-log.js';
 import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
-import { FactCounts, type Facts, factBoundOf, type Weigh, type Weighable } from './fact-counts.js';
+import { FactCounts, type Facts, factBoundOf, type CountFacts, type FactSource } from './fact-counts.js';
 
 /**
  * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
@@ -75,9 +75,9 @@ export class IngestBackpressure {
   ) {}
 
   /** Returns the first entries: as many as fit into one append, but at least one. */
-  portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factBoundOf): readonly Entry[] {
+  portion<Entry extends FactSource>(entries: readonly Entry[], countFacts: CountFacts = factBoundOf): readonly Entry[] {
     let facts = 0;
-    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_FACTS_PER_APPEND && index > 0);
+    const end = entries.findIndex((entry, index) => (facts += countFacts(entry)) > MAX_FACTS_PER_APPEND && index > 0);
     return end === -1 ? entries : entries.slice(0, end);
   }
 

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { createPool, createReplicaPool, type PoolOptions } from '../postgres/pool.js';
-import type { Settings } from '../postgres/settings.js';
+import type { Settings } from '../postgres/session-settings.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**

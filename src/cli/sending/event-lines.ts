@@ -61,8 +61,8 @@ export class EventLines {
     private readonly signal?: AbortSignal,
   ) {}
 
-  /** Progress from 0 to 1; undefined if the total is unknown. */
-  private get part(): number | undefined {
+  /** The fraction of the input that has been read, from 0 to 1; undefined if the total is unknown. */
+  private get fraction(): number | undefined {
     if (this.total === undefined) return undefined;
     return this.total === 0 ? 1 : (this.done + (this.current?.bytesRead ?? 0)) / this.total;
   }
@@ -88,7 +88,7 @@ export class EventLines {
         if (text.trim() === '') continue;
         count += 1;
         if (count <= this.from) continue;
-        if (isUtf8(bytes) && isJson(text)) yield { json: text, place, part: this.part };
+        if (isUtf8(bytes) && isJson(text)) yield { json: text, place, fraction: this.fraction };
         else this.rejected.push({ place, issues: ['the line is not JSON in UTF-8'] });
       }
       this.done += this.current?.bytesRead ?? 0;

@@ -28,7 +28,7 @@ export interface Requirement {
    * Whether the `Consistency-Token` of the response names the checkpoints of `reads`, read before the handler runs. For
    * routes whose handlers read from the primary and do not know the exact position.
    */
-  readonly namesCheckpoint?: boolean;
+  readonly responseNamesCheckpoint?: boolean;
   /** Limits on the structure of the JSON (400), for bodies of megabytes. Default: only the size is limited. */
   readonly json?: JsonBounds;
 }

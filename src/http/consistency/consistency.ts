@@ -38,16 +38,16 @@ export class Consistency {
 
   /**
    * Prepares a request: waits until the read models include the position of the request's token, and adds the token of
-   * the response if the route has `namesCheckpoint`.
+   * the response if the route has `responseNamesCheckpoint`.
    * @throws the errors of `waitFor`; Unavailable if the database is unavailable
    */
   async prepare(
     request: FastifyRequest,
     reply: FastifyReply,
-    { reads = [], namesCheckpoint }: Requirement,
+    { reads = [], responseNamesCheckpoint }: Requirement,
   ): Promise<void> {
     if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.waitFor(request, reply, reads);
-    if (namesCheckpoint === true) await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
+    if (responseNamesCheckpoint === true) await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
   }
 
   /**

@@ -41,8 +41,8 @@ export const COMPARISON = statement(
     earlierFirstDay: 'integer',
     earlierLastDay: 'integer',
     earlierFrom: 'bigint',
-    earlierFirstDayTo: 'bigint',
-    earlierLastDayFrom: 'bigint',
+    earlierBeforeWholeDaysTo: 'bigint',
+    earlierAfterWholeDaysFrom: 'bigint',
     earlierTo: 'bigint',
   },
   {
@@ -67,8 +67,8 @@ export const comparisonValues = (organization: string, brand: string, current: R
     earlierFirstDay: earlier.firstDay,
     earlierLastDay: earlier.lastDay,
     earlierFrom: earlier.from,
-    earlierFirstDayTo: earlier.firstDayTo,
-    earlierLastDayFrom: earlier.lastDayFrom,
+    earlierBeforeWholeDaysTo: earlier.beforeWholeDaysTo,
+    earlierAfterWholeDaysFrom: earlier.afterWholeDaysFrom,
     earlierTo: earlier.to,
   };
 };

@@ -31,7 +31,7 @@ const STALE_AFTER_MS = 5_000;
 
 /** Creates the configured sources and keeps them current while the process runs. */
 @Injectable()
-export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
+export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdown {
   readonly sources: readonly Source[];
   readonly budgetMs: number;
   private readonly logger = new Logger('sources');
