@@ -52,7 +52,7 @@ export const asyncApi = (): object => ({
     description: DESCRIPTION,
     contact: { name: 'The operator of this service' },
     license: { name: 'Proprietary' },
-    tags: [{ name: 'Events', description: 'What happened upstream.' }],
+    tags: [{ name: 'Events', description: 'Events that upstream systems report.' }],
   },
   defaultContentType: STRUCTURED,
   servers: {
@@ -89,7 +89,7 @@ export const asyncApi = (): object => ({
     sendEvents: {
       action: 'receive',
       channel: { $ref: '#/channels/events' },
-      summary: 'Report what happened upstream.',
+      summary: 'Report events to this service.',
       description:
         'Acknowledged events are stored on disk. If there is no response, send the events again; an event is never counted twice.',
       security: [{ $ref: '#/components/securitySchemes/key' }],
