@@ -21,7 +21,7 @@ interface StoreOptions<Types extends Columns, Returned extends Declarations> {
 }
 
 /**
- * Creates a statement that stores rows, except those of which the table has a newer version.
+ * Creates a statement that stores rows, except rows of which the table has a newer version.
  * @param columns the types of the columns; each parameter of the statement is an array
  */
 export const storeNewest = <const Types extends Columns, const Returned extends Declarations = Record<never, never>>(

@@ -32,8 +32,8 @@ export class ApplyError extends Error {
 /**
  * Distinguishes an outage from a poison event. Both can cause a statement timeout, a lock timeout or a lost connection.
  * Events that fail twice at the same position are bisected, with a transaction for each half, until one event is
- * isolated. The isolated event is parked after three failures. An outage also makes connecting, moving the checkpoint,
- * probing the tables or committing fail; these failures are not counted.
+ * isolated. The isolated event is parked after three failures. During an outage, connecting, moving the checkpoint,
+ * probing the tables or committing also fails; these failures are not counted.
  */
 export class PoisonEventIsolation {
   private suspects: { readonly upTo: bigint; readonly size: number; readonly failures: number } | undefined;

@@ -60,5 +60,5 @@ export const readRange = (startDate: unknown, endDate: unknown): RequestedRange 
   return { from: start.from, to: end.to };
 };
 
-/** Ends an open range now. @param now ms */
+/** Ends a range that has no end at the time `now`. @param now ms */
 export const rangeAt = (range: RequestedRange, now: number): Range => ({ ...range, to: range.to ?? now });

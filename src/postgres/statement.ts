@@ -81,7 +81,9 @@ const nameStatement = (name: string, text: string): void => {
   texts.set(name, text);
 };
 
-/** A named SQL statement. `test/read-models/raw-statements.spec.ts` compares each one with the migrated schema. */
+/**
+ * A named SQL statement. `test/read-models/raw-statements.spec.ts` compares each statement with the migrated schema.
+ */
 export class Statement<Parameters extends Declarations = Declarations, Columns extends Declarations = Declarations> {
   constructor(
     readonly name: string,

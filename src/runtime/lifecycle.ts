@@ -12,7 +12,7 @@ const stopWithParent = (stop: () => void): void => {
     stop();
     setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
   });
-  // The channel must not keep a process alive that has finished its work.
+  // The channel must not keep alive a process that has finished its work.
   process.channel?.unref();
 };
 

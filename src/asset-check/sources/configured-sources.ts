@@ -138,8 +138,8 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
         if (age === undefined) return { state: 'unavailable', detail: 'The asset statuses have not been read yet' };
         return { state: age > STALE_AFTER_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
       });
-    // An instance without a list is ready but degraded. If it were unready, all instances would be unready, because
-    // they miss the same list.
+    // An instance without a list is ready but degraded. If such an instance were unready, all instances would be
+    // unready, because all of them lack the same list.
     readiness.register('lists', () => ({
       state: lists.every(({ isLoaded }) => isLoaded) ? 'ok' : 'degraded',
       detail: Object.fromEntries(

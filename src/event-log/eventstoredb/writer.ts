@@ -62,8 +62,8 @@ export class Writer {
           }
         }
     };
-    // More senders than appends that can be in flight would only wait, and each waiting sender becomes long-lived
-    // garbage.
+    // There are as many senders as appends that can be in flight: further senders would only wait, and each waiting
+    // sender becomes long-lived garbage.
     const senders = Math.min(indexesByStream.size, this.connection.appends.max);
     const outcomes = await Promise.allSettled(Array.from({ length: senders }, sendNext));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');

@@ -26,7 +26,8 @@ const MAX_EVENTS = 1_000;
 
 /**
  * The single writer of a process. A lock in the database serialises appends. While one statement runs, further appends
- * wait and are sent together in the next statement, so they share the lock and the fsync. No append waits for a timer.
+ * wait and are sent together in the next statement, so these appends share the lock and the fsync. No append waits for
+ * a timer.
  */
 export class PostgresWriter {
   private waiting: Waiting[] = [];

@@ -10,7 +10,9 @@ export interface AsOf<Result> {
   readonly asOf: number;
   /** The result includes all events up to this position of the log; -1 before the first event. */
   readonly position: number;
-  /** Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores them. */
+  /**
+   * Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores these instants.
+   */
   readonly requestInstants?: readonly number[];
   /** The texts that `textOf` has made of the result, by media type. */
   texts?: Record<string, Promise<TaggedText>>;

@@ -44,7 +44,7 @@ const refs = (base: string): [type: string, ref: { $ref: string }][] =>
 
 /** The events as AsyncAPI 3.0, from the receiver's point of view. */
 export const asyncApi = (): object => ({
-  // Not 3.1, because the generators of the AsyncAPI project do not support it yet.
+  // The version is 3.0, because the generators of the AsyncAPI project do not support 3.1 yet.
   asyncapi: '3.0.0',
   info: {
     title: 'Threat protection: events',

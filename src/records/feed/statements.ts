@@ -2,7 +2,7 @@ import { LISTED_KIND } from '../../events/kinds.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
-/** Maximum size of a response, as JSON. The first element is included even if it is larger. */
+/** Maximum size of a response, as JSON. The first element is included even if it exceeds this size. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 /**
  * The maximum size of an element in bytes: its item, its attributes and the id of the record, whose size doubles if

@@ -22,8 +22,8 @@ const MAX_BACKOFF_MS = 5_000;
 const RESPONSIVE_WITHIN_MS = 1_000;
 
 /**
- * What the delivery does after a step: it takes the next step immediately, ends, or waits until `changed` aborts at the
- * latest.
+ * What the delivery does after a step: the delivery takes the next step immediately, ends, or waits at most until
+ * `changed` aborts.
  */
 type NextStep = 'next' | 'end' | ((changed: AbortSignal) => Promise<unknown>);
 
@@ -43,7 +43,10 @@ export class EndpointDelivery {
   private rejectedId: string | undefined;
   /** The revision of the endpoint's row when the row was last read. */
   private revision: number | undefined;
-  /** The revision at which this process disabled the endpoint. The row shows the change only once it is projected. */
+  /**
+   * The revision at which this process disabled the endpoint. The row shows the change only once the change is
+   * projected.
+   */
   private disabledAt: number | undefined;
   private savedAt = 0;
   /** Whether the last delivery succeeded quickly; undefined if this is not known yet. */
