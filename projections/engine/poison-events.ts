@@ -23,9 +23,10 @@ export class ApplyError extends Error {
     override readonly cause: unknown,
   ) {
     const [first] = events;
-    const what = events.length === 1 ? `event ${first?.id}` : `${events.length} events from event ${first?.id} on`;
+    const eventsText =
+      events.length === 1 ? `event ${first?.id}` : `${events.length} events from event ${first?.id} on`;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`${reason} ("${projection}" at position ${first?.position}, ${what})`);
+    super(`${reason} ("${projection}" at position ${first?.position}, ${eventsText})`);
   }
 }
 

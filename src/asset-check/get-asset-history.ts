@@ -73,14 +73,14 @@ const historyOf = async (
   if (mode === 'DISABLED') return { source, mode, status: 'UNKNOWN' };
   const { status, reason, match, isImitation } = list.check(parsed, hashes);
   // The entry that an imitation matches is for another host, so its first-seen time does not apply.
-  const seen = await list.seenSince(isImitation ? undefined : match);
+  const firstSeen = await list.seenSince(isImitation ? undefined : match);
   return {
     source,
     mode,
     status,
     reason,
     match,
-    seenSince: seen?.since === undefined ? undefined : formatInstant(seen.since),
-    watchedSince: seen && formatInstant(seen.watchedSince),
+    seenSince: firstSeen?.since === undefined ? undefined : formatInstant(firstSeen.since),
+    watchedSince: firstSeen && formatInstant(firstSeen.watchedSince),
   };
 };

@@ -53,7 +53,10 @@ export type Content =
   | { readonly parsed?: undefined; readonly code: 'internal-scheme'; readonly internalAddress: InternalAddress };
 
 const PARSE_ERROR: Content = { code: 'parse-error' };
-const internalContent = (name: string): Content => ({ code: 'internal-scheme', internalAddress: { type: 'URL', name } });
+const internalContent = (name: string): Content => ({
+  code: 'internal-scheme',
+  internalAddress: { type: 'URL', name },
+});
 
 /** Platforms of handles. A handle belongs to the first platform whose pattern matches. */
 const HANDLES = [

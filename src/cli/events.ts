@@ -142,7 +142,10 @@ export const addEventCommands = (program: Command): void => {
         'send events to the ingestion endpoint and retry until each is acknowledged; an event sent twice counts once; exits ' +
           'with 1 if an event is rejected',
       )
-      .option('--url <url>', 'address of the service, such as http://127.0.0.1:3000; default: the address given by HOST and PORT')
+      .option(
+        '--url <url>',
+        'address of the service, such as http://127.0.0.1:3000; default: the address given by HOST and PORT',
+      )
       .option(
         '--key-file <file>',
         'read the key (scope ingest) from this file, - for standard input; default: THREAT_PROTECTION_API_KEY, or a key ' +

@@ -52,9 +52,9 @@ export interface Appended {
   /** Position of the last of the events. */
   readonly position: bigint;
   /**
-   * True if the log had all of these events already, so that nothing was stored. Always correct in PostgreSQL. In
-   * EventStoreDB, the value may be false for a repeated append, and events whose ids the store has forgotten are stored
-   * again.
+   * True if the log had all of these events already, so that nothing was stored. In PostgreSQL, the value is always
+   * correct. In EventStoreDB, the value may be false for a repeated append, and events whose ids the store has
+   * forgotten are stored again.
    */
   readonly duplicate: boolean;
 }
@@ -66,9 +66,9 @@ export interface Batch {
   /** In order of position; empty if only `position` or `asOf` has advanced. */
   readonly events: readonly RecordedEvent[];
   /**
-   * All events up to this position have been delivered, including this batch. It is the position of the last event, or
-   * a later position if events of other applications follow the last event. Before the first event, it is the position
-   * after which the subscription began.
+   * All events up to this position have been delivered, including this batch. The position is that of the last event,
+   * or a later position if events of other applications follow the last event. Before the first event, the position is
+   * the one after which the subscription began.
    */
   readonly position: bigint;
   /**
@@ -141,8 +141,8 @@ export abstract class EventLog {
    * Subscribes to all events after a position until `signal` aborts. Batches arrive one at a time, in order, without
    * gaps or repetitions; the next batch waits for the promise of `onBatch`. If there are no events, an empty batch
    * arrives at least twice a second. Lost connections are re-established. The promise resolves on abort and rejects if
-   * `onBatch` throws. On EventStoreDB, it also rejects if the end of the log has been before the last delivered position
-   * for 15 s, which means that the store was replaced or restored from an older copy.
+   * `onBatch` throws. On EventStoreDB, the promise also rejects if the end of the log has been before the last
+   * delivered position for 15 s, which means that the store was replaced or restored from an older copy.
    */
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 

@@ -36,7 +36,8 @@ const uuidOf = (name: string): string => {
 
 /**
  * Returns the event id of a CloudEvent: the UUIDv5 (namespace URL) of `source`, `id`, `type` and stream name, joined by
- * newlines. The stream name includes the organization, so that no organization can use an event id of another one.
+ * newlines. The stream name includes the organization, so that no organization can use an event id of another
+ * organization.
  */
 export const eventIdOf = (source: string, id: string, type: string, stream: string): string =>
   uuidOf(`${source}\n${id}\n${type}\n${stream}`);

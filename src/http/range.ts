@@ -6,8 +6,8 @@ export interface Range {
   readonly from: number;
   readonly to: number;
   /**
-   * Which dates were absent. `start`: the start date, so `from` is the earliest instant. `both`: also the end date, so
-   * `to` is the latest instant.
+   * Which dates were absent. `start`: the start date was absent, so `from` is the earliest instant. `both`: the end
+   * date was absent too, so `to` is the latest instant.
    */
   readonly open?: 'start' | 'both';
 }

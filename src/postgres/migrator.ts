@@ -48,8 +48,8 @@ const POLL_INTERVAL_MS = 100;
 /** How long a process waits before it reports that it waits. Processes often start together. */
 const REPORT_AFTER_MS = 2_000;
 /**
- * How long a migration may wait for the lock of a table. Later statements on the table wait until the migration has
- * this lock or gives up.
+ * How long a migration may wait for the lock of a table. While the migration waits, later statements on the table wait
+ * too.
  */
 const TABLE_LOCK_TIMEOUT_MS = 4_000;
 /** The longest timer of Node, used instead of no timeout, because `pg` replaces 0 by the timeout of the pool. */

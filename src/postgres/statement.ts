@@ -87,7 +87,7 @@ const nameStatement = (name: string, text: string): void => {
 export class Statement<Parameters extends Declarations = Declarations, Columns extends Declarations = Declarations> {
   constructor(
     readonly name: string,
-    /** The parameters by name, in order: the first one is `$1`. */
+    /** The parameters by name, in order: the first parameter is `$1`. */
     readonly parameters: Parameters,
     /** The columns of the rows, in order. */
     readonly columns: Columns,

@@ -67,7 +67,7 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       );
     }
 
-    // A separate operation, because generated clients support only one response type per operation.
+    // The CSV export is a separate operation, because generated clients support only one response type per operation.
     @Get(`${kind}s.csv`)
     @Access({ scope: 'read', reads: READS })
     @ApiRecordTable(kind)

@@ -65,7 +65,10 @@ const parseAsset = (content: string | undefined): RequestedAsset | undefined => 
   const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
   if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
   if (internalAddress !== undefined)
-    return { type: internalAddress.type, hash: hashOfKey(assetKey({ type: internalAddress.type, content: internalAddress.name })) };
+    return {
+      type: internalAddress.type,
+      hash: hashOfKey(assetKey({ type: internalAddress.type, content: internalAddress.name })),
+    };
   const { type, keys } = parsed!;
   return { type, hash: hashOfKey(keys.find((key) => key.startsWith(`${type}:`))!) };
 };

@@ -43,7 +43,11 @@ describe('A bulk check', () => {
   };
 
   const bulk = async (sources: readonly Source[], contents: readonly string[], budgetMs: number) => {
-    const handler = new CheckAssetsHandler(new AssetChecker(sources, budgetMs), new TimeSlices(), {} as ConfiguredSources);
+    const handler = new CheckAssetsHandler(
+      new AssetChecker(sources, budgetMs),
+      new TimeSlices(),
+      {} as ConfiguredSources,
+    );
     return (await handler.execute(new CheckAssets(contents))).result;
   };
 

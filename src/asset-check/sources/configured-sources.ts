@@ -26,7 +26,7 @@ const LOCAL_SOURCES_TIMEOUT_MS = 2_000;
  * Maximum time in ms that the start waits for downloads. A list that arrives later is used as soon as it is complete.
  */
 const REMOTE_LISTS_TIMEOUT_MS = 150;
-/** Maximum age of the own statuses in ms. If they are older, readiness is `degraded`. */
+/** Maximum age of the own statuses in ms. If the statuses are older, readiness is `degraded`. */
 const STALE_AFTER_MS = 5_000;
 
 /** Creates the configured sources and keeps them current while the process runs. */

@@ -25,9 +25,13 @@ export class Progress {
   update(done: number, fraction: number | undefined): void {
     const now = performance.now();
     const seconds = (now - this.started) / 1_000;
-    const bar = fraction === undefined ? '' : `${this.bar(fraction)} ${String(Math.floor(fraction * 100)).padStart(3)} %  `;
+    const bar =
+      fraction === undefined ? '' : `${this.bar(fraction)} ${String(Math.floor(fraction * 100)).padStart(3)} %  `;
     const rate = `${count(done / Math.max(seconds, 0.001))} ${this.unit}/s`;
-    const left = fraction === undefined || fraction === 0 || fraction === 1 ? '' : `, ${timeLeft((seconds * (1 - fraction)) / fraction)}`;
+    const left =
+      fraction === undefined || fraction === 0 || fraction === 1
+        ? ''
+        : `, ${timeLeft((seconds * (1 - fraction)) / fraction)}`;
     this.text = `${bar}${count(done)} ${this.unit}, ${rate}${left}`;
     if (now - this.shown < (process.stderr.isTTY ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS)) return;
     this.shown = now;

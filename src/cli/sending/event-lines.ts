@@ -47,7 +47,10 @@ const withoutByteOrderMark = (line: Buffer): Buffer =>
  * a byte order mark, and its lines may end in CR LF.
  */
 export class EventLines {
-  /** Lines that are too long or not JSON. Such a line is not sent, because it would make its whole batch unreadable. */
+  /**
+   * Lines that are too long or not JSON. Such a line is not sent, because the line would make its whole batch
+   * unreadable.
+   */
   readonly rejected: EventIssues[] = [];
   private total: number | undefined = 0;
   private done = 0;

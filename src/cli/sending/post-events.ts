@@ -41,8 +41,8 @@ interface IngestionResponse {
 }
 
 /**
- * Returns all events of a rejected batch. Each event has its own issues if the response names them; otherwise it has
- * the message of the response.
+ * Returns all events of a rejected batch. Each event has its own issues if the response names the issues; otherwise
+ * each event has the message of the response.
  */
 export const rejectAll = (
   batch: readonly Sendable[],

@@ -88,9 +88,9 @@ export class PostgresWriter {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // At least one request cannot be stored. The requests are stored one by one, so that the other requests do not
       // fail too.
-      for (const one of batch)
-        await this.store([one]).catch((error: unknown) => {
-          one.reject(error);
+      for (const pendingAppend of batch)
+        await this.store([pendingAppend]).catch((error: unknown) => {
+          pendingAppend.reject(error);
           // The database is unavailable, so the remaining requests would fail too.
           if (error instanceof Unavailable) throw error;
         });

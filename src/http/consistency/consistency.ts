@@ -15,7 +15,9 @@ import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.
 
 const DEFAULT_WAIT_SECONDS = 2;
 const MAX_WAIT_SECONDS = 10;
-/** Matches the preference `wait` (RFC 7240). If a request has several, the first one applies. */
+/**
+ * Matches the preference `wait` (RFC 7240). If a request has several preferences `wait`, the first preference applies.
+ */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
 
 const preferredWaitSeconds = (prefer: string | string[] | undefined): number | undefined => {
@@ -47,7 +49,8 @@ export class Consistency {
     { reads = [], responseNamesCheckpoint }: Requirement,
   ): Promise<void> {
     if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.waitFor(request, reply, reads);
-    if (responseNamesCheckpoint === true) await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
+    if (responseNamesCheckpoint === true)
+      await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
   }
 
   /**

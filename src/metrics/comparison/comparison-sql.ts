@@ -77,7 +77,7 @@ export const totalsOf = (counted: Sums | null): Totals => {
   const sum = (matches: (measure: number, kind: string) => boolean): number =>
     (counted ?? []).reduce((total, [measure, kind, n]) => (matches(measure, kind) ? total + n : total), 0);
   return toTotals(
-    (asked) => sum((measure) => measure === asked),
+    (otherMeasure) => sum((measure) => measure === otherMeasure),
     (type) => sum((measure, kind) => measure === MEASURE.threat && kind === type),
     sum((measure) => measure === MEASURE.threat),
   );
