@@ -123,7 +123,7 @@ describe('AssetChecker', () => {
     expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is not a URL/u);
   });
 
-  it('returns unsupported-type if every enabled source does', async () => {
+  it('returns unsupported-type if every enabled source returns unsupported-type', async () => {
     const hosts = await list('hosts', 'hosts', '0.0.0.0 evil.example');
     const sources: Source[] = [{ ...own, mode: 'DISABLED' }, hosts];
     expect(answerOf(sources, '@somebody')).toMatchObject({

@@ -13,7 +13,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
 
-/** The dose of the suite, or `GROUPS_DOSE=full` for what was promised. */
+/** Ordinary runs use the smaller numbers; `GROUPS_DOSE=full` selects the larger ones. */
 const FULL = process.env['GROUPS_DOSE'] === 'full';
 const CREATES_AT_ONCE = FULL ? 10_000 : 1_000;
 const LISTS = FULL ? 1_000 : 40;
@@ -97,12 +97,12 @@ describe('Two instances on one database', () => {
 
   it.each(['stopped', 'working'])(
     `include each of ${LISTS} new groups in the next list of the other instance, with the projector %s`,
-    async (of) => {
-      const projecting = of === 'working' ? follow() : undefined;
+    async (projector) => {
+      const projecting = projector === 'working' ? follow() : undefined;
       for (let n = 1; n <= LISTS; n += 1) {
-        const { id } = await create(n, of, `Group ${n}`);
+        const { id } = await create(n, projector, `Group ${n}`);
         expect(id).toBe(n);
-        expect((await list(n + 1, of)).map((group) => group.id)).toEqual(Array.from({ length: n }, (_, i) => i + 1));
+        expect((await list(n + 1, projector)).map((group) => group.id)).toEqual(Array.from({ length: n }, (_, i) => i + 1));
       }
       await projecting?.stop();
     },

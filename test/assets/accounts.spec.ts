@@ -50,7 +50,7 @@ describe('An account', () => {
     expect(parseContent(text).parsed?.account).toBe(keys.at(-1));
   });
 
-  it('is parsed from a muxed Stellar account as an account with a memo', () => {
+  it('with a memo is parsed from a muxed Stellar address', () => {
     const { key, shared } = readAddress(MUXED_VECTOR)!;
     expect({ key, shared }).toEqual({ key: `${MUXED_BASE}?memo=9223372036854775808`, shared: MUXED_BASE });
     expect(readAccount(`stellar:pubnet:${MUXED_VECTOR}`)).toMatchObject({ key });

@@ -35,7 +35,7 @@ describe('First-seen times of list entries', () => {
     expect(await seen().find(undefined)).toEqual({ watchedSince: T0 });
   });
 
-  it('equal those of a map for 20,000 entries that are added and removed', async () => {
+  it('equal the times that a map records for 20,000 entries that are added and removed', async () => {
     const entries = (from: number): string[] => Array.from({ length: 20_000 }, (_, n) => `host-${from + n}.example`);
     const expected = new Map<string, number>();
     for (const [round, from] of [0, 7_000, 3_000].entries()) {

@@ -15,7 +15,7 @@ const failingWith = (...errors: DatabaseError[]) => {
   return { pool: { query } as unknown as Pool, sent: () => sent };
 };
 
-it('rejects only the append that the database rejects, and all remaining appends once the database is unavailable', async () => {
+it('PostgresWriter rejects only the append that the database rejects, and all remaining appends once the database is unavailable', async () => {
   const { pool, sent } = failingWith(REJECTED, REJECTED, UNAVAILABLE);
   const writer = new PostgresWriter(pool);
   const appends = Array.from({ length: 50 }, (_, n) =>
