@@ -117,7 +117,8 @@ const faultsOf = (path: string, source: string): string[] => {
     faults.push('reads process.env, which runtime/config.ts owns');
   if (WRITES.test(code) && !WRITERS.includes(path))
     faults.push('writes to the terminal, which runtime/terminal.ts escapes');
-  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && module !== 'postgres') faults.push('opens database connections, which only postgres may do');
+  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && module !== 'postgres')
+    faults.push('opens database connections, which only postgres may do');
   const readModelTable = WRITES_READ_MODELS.exec(code)?.[1];
   if (readModelTable !== undefined && path.startsWith('src/') && module !== 'read-models')
     faults.push(`writes read.${readModelTable}, which only projections write`);
@@ -194,7 +195,10 @@ describe('The shape of the tree', () => {
       [...modules!.matchAll(/`([^`]+)`/g)].map(([, module]) => [module, may!.trim()] as const),
     );
     const expected = Object.entries(MODULES).map(([module, may]) => [`src/${module}`, listed(may)] as const);
-    expect(Object.fromEntries(documented)).toEqual({ ...Object.fromEntries(expected), projections: listed(PROJECTIONS) });
+    expect(Object.fromEntries(documented)).toEqual({
+      ...Object.fromEntries(expected),
+      projections: listed(PROJECTIONS),
+    });
   });
 });
 

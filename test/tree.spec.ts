@@ -58,7 +58,7 @@ describe('The tree of the tests', () => {
     expect(specs.filter((spec) => !hasSubject(spec) && SUBJECTS_OF_SPECS[spec] === undefined)).toEqual([]);
   });
 
-  it('lists no spec that does not exist, and none that has the path of the file that it tests', () => {
+  it('has a list of exceptions that names only existing specs without the path of a tested file', () => {
     expect(Object.keys(SUBJECTS_OF_SPECS).filter((spec) => !specs.includes(spec) || hasSubject(spec))).toEqual([]);
   });
 });

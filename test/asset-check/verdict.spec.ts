@@ -77,9 +77,12 @@ describe('The source that determines the verdict', () => {
     { reasons: ['source-error', 'source-error'], reason: 'not-found' },
     { reasons: ['not-found', 'timeout'], reason: 'not-found' },
     { reasons: ['source-error', 'hosting-domain', 'timeout'], reason: 'hosting-domain' },
-  ] as const)('is own, with the status UNKNOWN and the reason $reason, if the sources return $reasons', ({ reasons, reason }) => {
-    expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
-  });
+  ] as const)(
+    'is own, with the status UNKNOWN and the reason $reason, if the sources return $reasons',
+    ({ reasons, reason }) => {
+      expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
+    },
+  );
 
   const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', matchedLength?: number): AttributedResult => ({
     source,

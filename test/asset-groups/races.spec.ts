@@ -102,7 +102,9 @@ describe('Two instances on one database', () => {
       for (let n = 1; n <= LISTS; n += 1) {
         const { id } = await create(n, projector, `Group ${n}`);
         expect(id).toBe(n);
-        expect((await list(n + 1, projector)).map((group) => group.id)).toEqual(Array.from({ length: n }, (_, i) => i + 1));
+        expect((await list(n + 1, projector)).map((group) => group.id)).toEqual(
+          Array.from({ length: n }, (_, i) => i + 1),
+        );
       }
       await projecting?.stop();
     },

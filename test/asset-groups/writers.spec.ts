@@ -125,12 +125,13 @@ const findings = (events: readonly RecordedEvent[], all: readonly Observation[])
   });
   for (const observed of unexplained) {
     if (observed.isUnknown) continue;
-    const isExplained = Array.from({ length: observed.lengthAfter - observed.lengthBefore + 1 }, (_, n) => observed.lengthBefore + n).some(
-      (length) => {
-        const decision = decide(groupsAfter(events, length), observed.command, now);
-        return decision.events.length === 0 && agrees(observed, decision);
-      },
-    );
+    const isExplained = Array.from(
+      { length: observed.lengthAfter - observed.lengthBefore + 1 },
+      (_, n) => observed.lengthBefore + n,
+    ).some((length) => {
+      const decision = decide(groupsAfter(events, length), observed.command, now);
+      return decision.events.length === 0 && agrees(observed, decision);
+    });
     if (!isExplained) found.push(`No length of the stream explains ${JSON.stringify(observed)}`);
   }
   return found;
@@ -156,7 +157,11 @@ describe('Several writers', () => {
           let projected = 0;
           for (const [from, writer, pause] of drafts) {
             const command = commandOf(organization, from);
-            const observed: Observation = { command, lengthBefore: log.events.length, lengthAfter: Number.POSITIVE_INFINITY };
+            const observed: Observation = {
+              command,
+              lengthBefore: log.events.length,
+              lengthAfter: Number.POSITIVE_INFINITY,
+            };
             all.push(observed);
             pending.push(
               queues[writer]!.execute(command)

@@ -41,7 +41,8 @@ describe('A text that the URL parser accepts as a web address', () => {
       }
       found += 1;
       const key = assetKey({ type: 'URL', content: spelling });
-      if (checkedHost(spelling) !== host || key !== `URL:${host}`) wrong.push({ spelling, host, checkedHost: checkedHost(spelling), key });
+      if (checkedHost(spelling) !== host || key !== `URL:${host}`)
+        wrong.push({ spelling, host, checkedHost: checkedHost(spelling), key });
     }
     expect(wrong).toEqual([]);
     expect(found).toBeGreaterThan(SPELLINGS / 3);

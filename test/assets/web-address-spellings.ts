@@ -97,7 +97,9 @@ export const webAddressSpelling = (random: Random): string => {
     const at = random.int(spelling.length + 1);
     spelling = spelling.slice(0, at) + random.pick(ODD) + spelling.slice(at + random.int(2));
   }
-  return random.chance(0.2) ? `${spelling}${random.pick(['\u0000', '\u0001 ', ' ', '\n', '\r\n', '\u001f'])}` : spelling;
+  return random.chance(0.2)
+    ? `${spelling}${random.pick(['\u0000', '\u0001 ', ' ', '\n', '\r\n', '\u001f'])}`
+    : spelling;
 };
 
 /** Units of long user names, each with the maximum number of repetitions. */

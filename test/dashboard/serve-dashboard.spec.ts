@@ -77,7 +77,13 @@ describe('GET /dashboard', () => {
   });
 
   it('returns 404 for every other path below it', async () => {
-    const otherNames = ['index.html', 'nothing.js', '..%2fserve-dashboard.js', '%2e%2e%2fserve-dashboard.js', '__proto__'];
+    const otherNames = [
+      'index.html',
+      'nothing.js',
+      '..%2fserve-dashboard.js',
+      '%2e%2e%2fserve-dashboard.js',
+      '__proto__',
+    ];
     for (const name of otherNames) {
       const response = await get(folder() + name);
       expect([name, response.status, ((await response.json()) as { code: string }).code]).toEqual([

@@ -68,7 +68,8 @@ describe('isReachableAddress', () => {
 
   it('accepts public addresses, also if they are embedded in an IPv6 address', () => {
     for (const address of ['8.8.8.8', '1.1.1.1', '100.63.255.255', '100.128.0.0', '172.32.0.1', '223.255.255.255'])
-      for (const form of [address, ...embeddingsOf(address)]) expect([form, isReachableAddress(form)]).toEqual([form, true]);
+      for (const form of [address, ...embeddingsOf(address)])
+        expect([form, isReachableAddress(form)]).toEqual([form, true]);
     for (const address of ['2606:4700::1111', '2001:200::1', '2a00:1450:4001::1', '2003::1'])
       expect([address, isReachableAddress(address)]).toEqual([address, true]);
   });

@@ -596,7 +596,10 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
 
       it('delivers empty batches with an increasing `asOf` while nothing is appended', async () => {
         const { batches, stop } = follow(log, await log.head(), organization);
-        await eventually('four empty batches are delivered', () => batches.filter(({ events }) => events.length === 0).length >= 4);
+        await eventually(
+          'four empty batches are delivered',
+          () => batches.filter(({ events }) => events.length === 0).length >= 4,
+        );
         const startedAt = Date.now();
         await eventually('the last batch has a later asOf', () => (batches.at(-1)!.asOf ?? 0) > startedAt);
         await stop();
@@ -610,7 +613,10 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         for (let n = 0; n < 5; n++) {
           await log.append(`threat-${mine}:a`, 'any', [someEvent({ n })]);
           const acknowledgedAt = Date.now();
-          await eventually('a batch has an asOf after the acknowledgement', () => (batches.at(-1)?.asOf ?? 0) > acknowledgedAt);
+          await eventually(
+            'a batch has an asOf after the acknowledgement',
+            () => (batches.at(-1)?.asOf ?? 0) > acknowledgedAt,
+          );
           expect(seen).toHaveLength(n + 1);
         }
         await stop();

@@ -78,13 +78,13 @@ describe('Audit data in the log', () => {
     expect(others).toHaveLength(5);
     for (const other of others) expect(other).not.toHaveProperty('traceparent');
 
-    // Without a trace context in the request, that of the event is stored; an invalid one is ignored.
-    const made = TRACEPARENT.replace('4bf9', '0000');
-    expect(await send('made', undefined, { traceparent: made })).toBe(200);
-    expect(await send('both', TRACEPARENT, { traceparent: made })).toBe(200);
+    // If the request has no trace context, the trace context of the event is stored, unless it is invalid.
+    const eventTraceparent = TRACEPARENT.replace('4bf9', '0000');
+    expect(await send('made', undefined, { traceparent: eventTraceparent })).toBe(200);
+    expect(await send('both', TRACEPARENT, { traceparent: eventTraceparent })).toBe(200);
     expect(await send('nonsense', undefined, { traceparent: 'nonsense' })).toBe(200);
     expect((await metadataOf('ThreatDeleted')).slice(-3)).toEqual([
-      expect.objectContaining({ id: 'made', traceparent: made }),
+      expect.objectContaining({ id: 'made', traceparent: eventTraceparent }),
       expect.objectContaining({ id: 'both', traceparent: TRACEPARENT }),
       expect.not.objectContaining({ traceparent: expect.anything() }),
     ]);

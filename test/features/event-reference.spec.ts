@@ -74,7 +74,7 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('is public, and returns 304 to a client that already has it', async () => {
+  it('is public, and returns 304 to a client that already has the document', async () => {
     for (const path of ['/schemas', '/schemas/ReportFiled.json', '/asyncapi.json']) {
       const response = await fetch(app.url + path);
       expect([path, response.status, response.headers.get('cache-control')]).toEqual([path, 200, 'no-cache']);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { FairQueue } from '../../src/flow/fair-queue.js';
 
-/** Takes at maxJobs `maxJobs` jobs, each of which lasts `job` ms. @returns the owners of the jobs, in order */
+/** Takes at most `maxJobs` jobs, each of which lasts `job` ms. @returns the owners of the jobs, in order */
 const drain = (queue: FairQueue<number>, maxJobs = Infinity): string[] => {
   const order: string[] = [];
   while (order.length < maxJobs) {

@@ -44,7 +44,9 @@ describe(`Connections of an address beyond ${LIMIT}`, () => {
   const open = async (env: NodeJS.ProcessEnv, count: number) => {
     const app = await startApp({ env: { MAX_CONNECTIONS_PER_ADDRESS: String(LIMIT), ...env } });
     const all = Array.from({ length: count }, () => connection(app.url));
-    await eventually('each connection is answered or closed', () => all.every((each) => each.received.isClosed || isAnswered(each)));
+    await eventually('each connection is answered or closed', () =>
+      all.every((each) => each.received.isClosed || isAnswered(each)),
+    );
     return { app, all };
   };
 
@@ -55,7 +57,10 @@ describe(`Connections of an address beyond ${LIMIT}`, () => {
     for (const { socket } of all.filter(isAnswered)) socket.destroy();
     await eventually('another connection is accepted', async () => {
       const other = connection(app.url);
-      await eventually('the other connection is answered or closed', () => other.received.isClosed || isAnswered(other));
+      await eventually(
+        'the other connection is answered or closed',
+        () => other.received.isClosed || isAnswered(other),
+      );
       return isAnswered(other);
     });
     for (const socket of sockets) socket.destroy();
@@ -86,7 +91,9 @@ describe(`Connections of an address beyond ${LIMIT}`, () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const all = ['127.0.0.1', '127.0.0.1', '127.0.0.1', '[::1]'].map((host) => connection(`http://${host}:${port}`));
-    await eventually('each connection is answered or closed', () => all.every((each) => each.received.isClosed || isAnswered(each)));
+    await eventually('each connection is answered or closed', () =>
+      all.every((each) => each.received.isClosed || isAnswered(each)),
+    );
     expect(all.slice(0, 3).filter(isAnswered)).toHaveLength(2);
     expect(isAnswered(all[3]!)).toBe(true);
   });
@@ -173,7 +180,9 @@ describe('A client that reads too slowly', () => {
     await eventually('the server has closed both connections', () => closures.count === 2);
     clearInterval(asking);
     for (const { socket } of silent) socket.resume();
-    await eventually('both clients see that their connection is closed', () => silent.every(({ received }) => received.isClosed));
+    await eventually('both clients see that their connection is closed', () =>
+      silent.every(({ received }) => received.isClosed),
+    );
     for (const { received } of silent) expect(received.read).toBeLessThan(LARGE.length);
   });
 

@@ -33,13 +33,16 @@ const requestAndDisconnect = (path: string): Promise<void> =>
 describe('The files of the API reference', () => {
   const files = ['/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/docs', '/openapi.json'];
 
-  (HAS_PROC ? it : it.skip)('keep no descriptor open for a client that sends a thousand requests and disconnects', async () => {
-    for (const path of files) await (await fetch(app.url + path)).arrayBuffer();
-    const before = descriptors();
-    await Promise.all(files.map(requestAndDisconnect));
-    await eventually('the descriptors of the connections are closed', () => descriptors() <= before + 5);
-    expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
-  });
+  (HAS_PROC ? it : it.skip)(
+    'keep no descriptor open for a client that sends a thousand requests and disconnects',
+    async () => {
+      for (const path of files) await (await fetch(app.url + path)).arrayBuffer();
+      const before = descriptors();
+      await Promise.all(files.map(requestAndDisconnect));
+      await eventually('the descriptors of the connections are closed', () => descriptors() <= before + 5);
+      expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
+    },
+  );
 
   it('forbid foreign scripts and framing with a content security policy', async () => {
     const response = await fetch(`${app.url}/docs`);

@@ -27,10 +27,18 @@ const no = () => NOT_FOUND;
 const FORMS: readonly (readonly [entry: string, formats: readonly Format[], lookups: Lookups])[] = [
   ['x.example', ALL_FORMATS, { 'x.example': BLOCKED, 'a.b.x.example': BELOW, 'yx.example': no }],
   ['X.Example.', ALL_FORMATS, { 'x.example': BLOCKED, 'a.x.example': BELOW }],
-  ['*.x.example', ALL_FORMATS, { 'a.x.example': BELOW, 'a.b.x.example': BELOW, 'x.example': no, 'https://x.example/a': no }],
+  [
+    '*.x.example',
+    ALL_FORMATS,
+    { 'a.x.example': BELOW, 'a.b.x.example': BELOW, 'x.example': no, 'https://x.example/a': no },
+  ],
   ['.x.example', ALL_FORMATS, { 'x.example': BLOCKED, 'a.x.example': BELOW, 'a.b.x.example': BELOW }],
   ['https://*.x.example/', ALL_FORMATS, { 'a.x.example': BELOW, 'x.example': no }],
-  ['https://x.example/?ref=1', ALL_FORMATS, { 'x.example': BLOCKED, 'https://x.example/b?c': BLOCKED, 'a.x.example': BELOW }],
+  [
+    'https://x.example/?ref=1',
+    ALL_FORMATS,
+    { 'x.example': BLOCKED, 'https://x.example/b?c': BLOCKED, 'a.x.example': BELOW },
+  ],
   ['https://x.example?ref=1', ALL_FORMATS, { 'x.example': BLOCKED }],
   ['http://x.example//', ALL_FORMATS, { 'x.example': BLOCKED }],
   ['//x.example', ALL_FORMATS, { 'x.example': BLOCKED }],
@@ -87,7 +95,9 @@ const FORMS: readonly (readonly [entry: string, formats: readonly Format[], look
 
 describe('A list entry', () => {
   const rows = FORMS.flatMap(([entry, formats, lookups]) =>
-    formats.flatMap((format) => Object.entries(lookups).map(([text, resultOf]) => [entry, format, text, resultOf(entry)] as const)),
+    formats.flatMap((format) =>
+      Object.entries(lookups).map(([text, resultOf]) => [entry, format, text, resultOf(entry)] as const),
+    ),
   );
   it.each(rows)('%s in a list in the format %s returns for %s: %s', async (entry, format, text, expected) => {
     const { content, check } = await listOf(FORMATS[format](entry), format);

@@ -80,7 +80,9 @@ describe.each(['plain', 'hosts'] as const)('Lines of a list in the format %s', (
     const lineOf = (entry: string): string => (format === 'hosts' ? `0.0.0.0 ${entry}` : entry);
     const lines = Array.from({ length: 20 }, (_, n) => lineOf(`site-${n}.example`));
     const { content, check } = await listOf(
-      [`${lineOf('evil.example')} # ${long}`, `# ${long} after.example`, lineOf(`y.example ${long}`), ...lines].join('\n'),
+      [`${lineOf('evil.example')} # ${long}`, `# ${long} after.example`, lineOf(`y.example ${long}`), ...lines].join(
+        '\n',
+      ),
       format,
     );
     expect(brief(check('evil.example'))).toBe('BLOCKED evil.example');

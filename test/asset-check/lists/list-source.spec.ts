@@ -411,14 +411,17 @@ describe('ListSource', () => {
     expect(ask(other, 'site-7.example')).toBe('source-error');
   });
 
-  (process.platform === 'win32' ? it.skip : it)('stores the list so that only the owner of the file can read it', async () => {
-    server.behave = sends(entries(10));
-    await list().refresh(never);
-    const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
-    expect([await modeOf('lists'), await modeOf('lists', 'list.json'), await modeOf('lists', 'list.list')]).toEqual([
-      0o700, 0o600, 0o600,
-    ]);
-  });
+  (process.platform === 'win32' ? it.skip : it)(
+    'stores the list so that only the owner of the file can read it',
+    async () => {
+      server.behave = sends(entries(10));
+      await list().refresh(never);
+      const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
+      expect([await modeOf('lists'), await modeOf('lists', 'list.json'), await modeOf('lists', 'list.list')]).toEqual([
+        0o700, 0o600, 0o600,
+      ]);
+    },
+  );
 
   it('saves complete files if refreshes overlap', async () => {
     server.behave = sends(entries(10));

@@ -204,10 +204,13 @@ ${'0.0.0.0 more.example\n'.repeat(6)}`;
     ],
   ];
 
-  it.each(cases)('return the right result: the %s list %s returns for %s: %s', async (format, text, content, result) => {
-    const { check } = await listOf(text, format);
-    expect(brief(check(content))).toBe(result);
-  });
+  it.each(cases)(
+    'return the right result: the %s list %s returns for %s: %s',
+    async (format, text, content, result) => {
+      const { check } = await listOf(text, format);
+      expect(brief(check(content))).toBe(result);
+    },
+  );
 
   it.each([
     ['plain', ''],

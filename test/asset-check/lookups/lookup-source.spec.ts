@@ -142,7 +142,7 @@ describe('LookupSource', () => {
     expect(await ask('evil.example')).toBe('BLOCKED');
   });
 
-  it('sends at maxHeld 50 requests at once, and no lookup waits beyond its deadline', async () => {
+  it('sends at most 50 requests at once, and no lookup waits beyond its deadline', async () => {
     const held: (() => void)[] = [];
     const hold: ListServer['behave'] = (request, response) =>
       void held.push(() => json({ status: 'UNKNOWN' })(request, response));

@@ -178,7 +178,10 @@ describe('OwnStatuses', () => {
   });
 
   it('return not-found within a few milliseconds for content crafted to be slow', async () => {
-    await projectAndRefresh([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
+    await projectAndRefresh([
+      entry('1', 'URL', 'evil.example', 'BLOCKED'),
+      entry('2', 'URL', 'blogs.example', 'BLOCKED'),
+    ]);
     const blogs: [string, string] = ['labels of a blog', `https://${'a.'.repeat(2_000)}blogs.example/`];
     for (const [name, content] of [blogs, ...hostileContents(4_096)]) {
       const { parsed } = parseContent(content);
@@ -259,7 +262,10 @@ describe('OwnStatuses', () => {
   it.each<[string, readonly Sent[]]>([
     ['fewer events took the positions of the lost events', [kept, other]],
     ['as many events took the positions of the lost events', [kept, other, another]],
-    ['more events took the positions of the lost events', [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')]],
+    [
+      'more events took the positions of the lost events',
+      [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')],
+    ],
     ['the last event was sent again and has its old position', [kept, other, last]],
     ['the last event was sent again and has an earlier position', [kept, last, other]],
   ])('equal the read models after a failover that lost events, if %s', async (_, events) => {
@@ -269,7 +275,9 @@ describe('OwnStatuses', () => {
     const results = ['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`));
     own = ownStatuses();
     await own.refresh();
-    expect(results).toEqual(['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`)));
+    expect(results).toEqual(
+      ['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`)),
+    );
     expect(results[1]).toBe('not-found');
     expect(results[3]).toBe('BLOCKED other.example');
   });

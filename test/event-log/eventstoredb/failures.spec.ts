@@ -23,7 +23,9 @@ describe('The reason of a failure', () => {
     it(`is translated from the server message: ${serverMessage}`, () => {
       // The message occurs in the response to an append and in the status of a call.
       expect(reasonOf(new Error(`Could not recognize ${serverMessage}`))).toBe(meaning);
-      expect(reasonOf(Object.assign(new Error(`14 UNAVAILABLE: ${serverMessage}`), { code: 14, details: serverMessage }))).toBe(meaning);
+      expect(
+        reasonOf(Object.assign(new Error(`14 UNAVAILABLE: ${serverMessage}`), { code: 14, details: serverMessage })),
+      ).toBe(meaning);
     });
 
   it('is the message of the server without the prefix of gRPC if the message is unknown', () => {

@@ -26,7 +26,7 @@ describe('Requests without a valid key', () => {
   });
   afterAll(() => Promise.all([app?.close(), proxied?.close()]));
 
-  it('are rejected overLimit the limit, on any path and with any invalid key', async () => {
+  it('are rejected beyond the limit, on any path and with any invalid key', async () => {
     expect(
       await count(LIMIT, () => fetch(app.url + METRICS, { headers: { 'x-api-key': `tp_${Math.random()}` } })),
     ).toEqual({ 401: LIMIT });
