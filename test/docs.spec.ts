@@ -12,7 +12,7 @@ const PAGES = [
     .map((name) => `docs/${name.replaceAll('\\', '/')}`),
 ];
 
-/** A path in the repository as the pages write it. The extension .ts may be omitted. A name in capitals is a placeholder. */
+/** A path in the repository as the pages write it. `.ts` may be omitted. A name in capitals is a placeholder. */
 const PATH = /`((?:src|projections|test|reliability|docs|bench|deploy|docker|build|\.ci)\/[\w./-]+)`/g;
 const LINK = /\]\(([^)#]+)(?:#[^)]*)?\)/g;
 

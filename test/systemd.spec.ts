@@ -32,14 +32,14 @@ describe('The units for systemd', () => {
   it.each([API, DELIVERIES, PROJECTOR])(
     'include %s, which contains only existing settings with valid values',
     (unit) => {
-      const given = Object.fromEntries(
+      const settings = Object.fromEntries(
         valuesOf(unit, 'Environment')[0]!
           .split(' ')
           .map((each) => each.split('=')),
       );
-      expect(Object.keys(given)).toContain('DATA_DIR');
-      const { names } = readConfig(given);
-      for (const name of [...Object.keys(given), ...read(unit).match(/\b[A-Z]+_[A-Z_]+\b/g)!])
+      expect(Object.keys(settings)).toContain('DATA_DIR');
+      const { names } = readConfig(settings);
+      for (const name of [...Object.keys(settings), ...read(unit).match(/\b[A-Z]+_[A-Z_]+\b/g)!])
         expect([name, names.has(name) || NODE_SETTINGS.has(name) || name.startsWith('AF_')]).toEqual([name, true]);
     },
   );

@@ -155,7 +155,7 @@ describe('AssetChecker', () => {
 
   it('returns internal-error if the check itself fails', async () => {
     const check = new AssetChecker([own], 100);
-    // No content makes a check fail, so a failure is injected.
+    // No known content makes a check fail, so the spec injects a failure.
     Object.assign(check, { toResponse: () => JSON.parse('{') as never });
     expect(check.check('evil.example')).toEqual({
       status: 'UNKNOWN',

@@ -90,14 +90,14 @@ describe('A bulk check', () => {
 
   it('yields to other requests while it parses slow contents', async () => {
     const contents = Array.from({ length: 1_000 }, (_, n) => `https://x.com/${'가'.repeat(2_000)}${n}`);
-    let passed = 0;
-    const pass = (): void => {
-      passed += 1;
-      waiting = setImmediate(pass);
+    let turns = 0;
+    const countTurn = (): void => {
+      turns += 1;
+      waiting = setImmediate(countTurn);
     };
-    let waiting = setImmediate(pass);
+    let waiting = setImmediate(countTurn);
     await bulk([own], contents, 1_500);
     clearImmediate(waiting);
-    expect(passed).toBeGreaterThan(10);
+    expect(turns).toBeGreaterThan(10);
   });
 });

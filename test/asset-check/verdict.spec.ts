@@ -105,7 +105,7 @@ describe('The source that determines the verdict', () => {
         inherited('b', 'BLOCKED', one.other),
         inherited('c', 'ALLOWED', 20),
       ];
-      // Otherwise the other sources decide; of two BLOCKED results the first configured one is used.
+      // If another source has a nearer BLOCKED, the first configured source with BLOCKED determines the verdict.
       expect(decide(attributedResults).source).toBe(one.source === 'b' ? 'a' : 'own');
       expect(decide([attributedResults[0]!, attributedResults[2]!, attributedResults[3]!]).source).toBe(one.source);
     },

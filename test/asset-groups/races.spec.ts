@@ -85,11 +85,13 @@ describe('Two instances on one database', () => {
   });
 
   it(`assign consecutive ids to ${CREATES_AT_ONCE} concurrent creates`, async () => {
-    const named = await Promise.all(Array.from({ length: CREATES_AT_ONCE }, (_, n) => create(n, 'many', `Group ${n}`)));
-    expect(named.map(({ id }) => id).sort((a, b) => a - b)).toEqual(
+    const createdGroups = await Promise.all(
+      Array.from({ length: CREATES_AT_ONCE }, (_, n) => create(n, 'many', `Group ${n}`)),
+    );
+    expect(createdGroups.map(({ id }) => id).sort((a, b) => a - b)).toEqual(
       Array.from({ length: CREATES_AT_ONCE }, (_, n) => n + 1),
     );
-    const expected = named.map(({ id, name }) => ({ id, name, assetCount: 0 })).sort((a, b) => a.id - b.id);
+    const expected = createdGroups.map(({ id, name }) => ({ id, name, assetCount: 0 })).sort((a, b) => a.id - b.id);
     for (const n of [0, 1]) expect(await list(n, 'many')).toEqual(expected);
     await project();
     for (const n of [0, 1]) expect(await list(n, 'many')).toEqual(expected);

@@ -98,7 +98,7 @@ const groupsAfter = (events: readonly RecordedEvent[], length: number): AssetGro
 };
 
 /**
- * Checks whether a single writer could have caused the same events and outcomes, running the commands in some order that
+ * Checks whether a single writer could have caused the same events and outcomes with some order of the commands that
  * keeps the order of commands that did not overlap. Returns the events and outcomes that no order explains.
  */
 const findings = (events: readonly RecordedEvent[], all: readonly Observation[]): string[] => {

@@ -15,7 +15,7 @@ describe('Quartiles', () => {
     expect(quantile([10, 20], 0.99)).toBeCloseTo(19.9);
   });
 
-  it('throws for an empty set', () => {
+  it('throw for an empty set', () => {
     expect(() => quantile([], 0.5)).toThrow(RangeError);
   });
 });
@@ -53,7 +53,7 @@ describe('The results table', () => {
     aim: 3,
   };
 
-  it('decides by the median whether a goal is met, whether more or less is better', () => {
+  it('decides by the median whether a goal is met, both if more is better and if less is better', () => {
     expect(isMet(line, line.must)).toBe(true);
     expect(isMet(line, line.aim)).toBe(false);
     expect(isMet({ ...line, more: false }, 1.9)).toBe(false);

@@ -44,11 +44,11 @@ describe('GET /dashboard', () => {
   });
 
   it('serves every file that the page and its scripts reference, and the page has no unreferenced files', async () => {
-    const named = new Set<string>();
+    const referenced = new Set<string>();
     const follow = async (names: Iterable<string>): Promise<void> => {
       for (const name of names) {
-        if (named.has(name)) continue;
-        named.add(name);
+        if (referenced.has(name)) continue;
+        referenced.add(name);
         const response = await get(folder() + name);
         expect([name, response.status]).toEqual([name, 200]);
         const text = await response.text();
@@ -63,7 +63,7 @@ describe('GET /dashboard', () => {
     const files = readdirSync('src/dashboard/page', { recursive: true, encoding: 'utf8' }).filter((name) =>
       extname(name),
     );
-    expect([...named].sort()).toEqual(['chart.js', ...files.filter((name) => name !== 'index.html')].sort());
+    expect([...referenced].sort()).toEqual(['chart.js', ...files.filter((name) => name !== 'index.html')].sort());
   });
 
   it('is revalidated on each load, but its files are cached for a year because their URL contains their version', async () => {

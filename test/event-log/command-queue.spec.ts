@@ -4,7 +4,7 @@ import { CommandQueue, type Decided, type Loaded } from '../../src/event-log/com
 import { WrongExpectedRevision } from '../../src/event-log/event-log.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
-/** A queue whose appends fail with these errors, one after the other, and then succeed. */
+/** Creates a queue whose appends fail with these errors, one after the other, and then succeed. */
 const queueWith = (...failures: Error[]) => {
   const quota = { left: 3 };
   const log = new InMemoryEventLog([], {

@@ -151,7 +151,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         expect(events[2]!.position).toBe(second.position);
       });
 
-      it('returns an event by its position, and nothing for a position without an event', async () => {
+      it('makes the event readable by its position, and no event is returned for another position', async () => {
         const { position } = await log.append(stream('placed'), 'no-stream', [someEvent()]);
         const [event] = await log.readStream(stream('placed'), 0n, 1);
         expect(await log.eventAt(position)).toEqual(event);
@@ -374,12 +374,12 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         const event = someEvent({ organization: 'a' }, { source: 'urn:test', id: '1', time: '2026-01-01T00:00:00Z' });
         const before = Date.now();
         await log.append(stream('kept'), 'no-stream', [event]);
-        const [kept] = await log.readStream(stream('kept'), 0n, 1);
-        expect(kept).toMatchObject({ ...event, stream: stream('kept'), revision: 0n });
-        expect(typeof kept!.position).toBe('bigint');
-        expect(Number.isSafeInteger(kept!.recordedAt)).toBe(true);
+        const [storedEvent] = await log.readStream(stream('kept'), 0n, 1);
+        expect(storedEvent).toMatchObject({ ...event, stream: stream('kept'), revision: 0n });
+        expect(typeof storedEvent!.position).toBe('bigint');
+        expect(Number.isSafeInteger(storedEvent!.recordedAt)).toBe(true);
         // The store has a clock of its own, perhaps on another machine.
-        expect(Math.abs(kept!.recordedAt - before)).toBeLessThan(60_000);
+        expect(Math.abs(storedEvent!.recordedAt - before)).toBeLessThan(60_000);
       });
 
       it('keeps every kind of JSON value in data and metadata', async () => {
@@ -397,22 +397,22 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           deep: JSON.parse(`${'['.repeat(60)}1${']'.repeat(60)}`) as unknown,
         };
         await log.append(stream('json'), 'no-stream', [someEvent(data, data)]);
-        const [kept] = await log.readStream(stream('json'), 0n, 1);
-        expect(kept!.data).toEqual(data);
-        expect(kept!.metadata).toEqual(data);
+        const [storedEvent] = await log.readStream(stream('json'), 0n, 1);
+        expect(storedEvent!.data).toEqual(data);
+        expect(storedEvent!.metadata).toEqual(data);
       });
 
       it('lacks properties that were undefined', async () => {
         await log.append(stream('undefined'), 'no-stream', [someEvent({ a: undefined, b: [1], c: 2 })]);
-        const [kept] = await log.readStream(stream('undefined'), 0n, 1);
-        expect(kept!.data).toStrictEqual({ b: [1], c: 2 });
+        const [storedEvent] = await log.readStream(stream('undefined'), 0n, 1);
+        expect(storedEvent!.data).toStrictEqual({ b: [1], c: 2 });
       });
 
       it('may be half a mebibyte large', async () => {
         const event = someEvent({ text: 'é'.repeat(262_000) });
         await log.append(stream('half'), 'no-stream', [event]);
-        const [kept] = await log.readStream(stream('half'), 0n, 1);
-        expect(kept!.data).toEqual(event.data);
+        const [storedEvent] = await log.readStream(stream('half'), 0n, 1);
+        expect(storedEvent!.data).toEqual(event.data);
       });
     });
 
@@ -480,8 +480,8 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           { stream: streams[0], id: first.id },
         ]);
         expect(found.map((event) => event?.metadata)).toEqual([{ n: 3 }, undefined, undefined, { n: 1 }, { n: 1 }]);
-        const [kept] = await log.readStream(streams[0], 0n, 1);
-        expect(found[3]).toMatchObject({ position, recordedAt: kept!.recordedAt });
+        const [storedEvent] = await log.readStream(streams[0], 0n, 1);
+        expect(found[3]).toMatchObject({ position, recordedAt: storedEvent!.recordedAt });
         expect(await log.find([])).toEqual([]);
       });
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Unavailable } from '../../src/errors.js';
 import { readWithRetries } from '../../src/event-log/read-with-retries.js';
 
-/** A read that fails this many times. */
+/** Creates a read that fails this many times and then succeeds. */
 const failing = (times: number, error: Error): (() => Promise<number>) => {
   let calls = 0;
   return () => (++calls <= times ? Promise.reject(error) : Promise.resolve(calls));

@@ -80,7 +80,7 @@ describe('The asset check with failing sources', () => {
   const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
   it('starts without waiting for failing sources', () => {
-    // If the start waited for the hanging list, it would take until the list times out.
+    // If the service waited for the hanging list, the service would start only after the list has timed out.
     expect(hadEndedAtStart).toBe(false);
   });
 

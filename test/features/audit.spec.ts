@@ -32,7 +32,7 @@ const call = async (
 ): Promise<number> => (await app.call(path, { method, key, json, headers })).status;
 
 describe('Audit data in the log', () => {
-  it('records the key and the trace of each creation, renaming and deletion of a group', async () => {
+  it('include the key and the trace of each creation, renaming and deletion of a group', async () => {
     expect(await call('POST', GROUPS, { name: 'A' }, { traceparent: TRACEPARENT, 'idempotency-key': 'k' })).toBe(201);
     expect(await call('PATCH', `${GROUPS}/1`, { name: 'B' }, { traceparent: 'nonsense' })).toBe(200);
     expect(await call('DELETE', `${GROUPS}/1`, {})).toBe(200);
@@ -43,7 +43,7 @@ describe('Audit data in the log', () => {
     expect(await metadataOf('AssetGroupDeleted')).toEqual([{ keyId }]);
   });
 
-  it('records the trace in which an event was reported, and ignores an invalid trace context', async () => {
+  it('include the trace in which an event was reported, but no invalid trace context', async () => {
     const ingest = await app.issueKey({ scopes: ['ingest'] });
     const event = (id: string) => ({
       specversion: '1.0',
@@ -90,7 +90,7 @@ describe('Audit data in the log', () => {
     ]);
   });
 
-  it('records which operator issued and revoked a key', async () => {
+  it('include the operators who issued and revoked a key', async () => {
     const { id } = await issueApiKey(app.log, { scopes: ['ingest'], operator: 'ann' });
     await revokeApiKey(app.log, id, 'bob');
     const listed = await listApiKeys(app.log);

@@ -120,11 +120,11 @@ const newOwner = async (): Promise<Caller & { request: (operation: string) => Re
     ...caller,
     request: (operation) => {
       const { path, ...rest } = REQUESTS[operation]!(1, organization);
-      const own = path
+      const ownPath = path
         .replace(/wh_0+1/, webhook)
         .replace(/asset-groups\/2/, `asset-groups/${group}`)
         .replace('verdicts/record-1', `verdicts/change-${organization}`);
-      return { path: own, ...rest };
+      return { path: ownPath, ...rest };
     },
   };
 };
@@ -467,7 +467,7 @@ describe('A response to a request with a token', () => {
     expect((await readAfterWaiting(tokenOf(flagged), '/v2/organization')).flags).toEqual(['f']);
   });
 
-  it('counts a parked event as reached', async () => {
+  it('is returned once the event of the token has been parked', async () => {
     await pause();
     const { organization, callWithToken } = await newCaller();
     const threat = threatOf(organization, 'parked');

@@ -217,7 +217,7 @@ describe('The HTTP API', () => {
     expect(await answerTo('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('returns 415 for a body with another compression than gzip', async () => {
+  it('returns 415 for a body with a compression other than gzip', async () => {
     for (const encoding of ['deflate', 'br', 'gzip, gzip', 'x']) {
       const packed = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': encoding }));
       expect([packed.status, packed.body]).toEqual([
@@ -240,7 +240,7 @@ describe('The HTTP API', () => {
     expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'Method not allowed' });
   });
 
-  it('keeps a valid request id and replaces any other', async () => {
+  it('keeps a valid request id and replaces an invalid request id', async () => {
     const idOf = async (sent: string): Promise<string | null> =>
       (await ask('GET', '/v2/nothing', { headers: { 'x-request-id': sent } })).headers.get('x-request-id');
     expect(await idOf('trace-17:a.b_c')).toBe('trace-17:a.b_c');

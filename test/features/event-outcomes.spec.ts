@@ -57,7 +57,7 @@ describe('GET /v2/events/usage', () => {
     await send(keys.acme, [threat('acme', 't-1'), threat('acme', 't-1'), threat('acme', 't-2'), { type: 'x' }]);
     await send(keys.second, [threat('acme', 't-1'), threat('acme', 't-3', { status: 7 })]);
     await send(keys.globex, [threat('globex', 't-1')]);
-    // A dry run does not count.
+    // A dry run is not counted as usage.
     await send(keys.acme, [threat('acme', 't-9'), threat('acme', 't-1'), {}], '?dryRun=true');
     const ofAcme = {
       'today ThreatStatusChanged accepted': 2,
@@ -85,7 +85,7 @@ describe('GET /v2/events/usage', () => {
     expect(await ask(keys.other, 'usage')).toEqual({ usage: [] });
   });
 
-  it('returns a range of the last 90 days', async () => {
+  it('returns a range of days within the last 90 days', async () => {
     const today = dayOf(Date.now());
     const row = (daysAgo: number): EventUsage => ({
       owner: 'globex',

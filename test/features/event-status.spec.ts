@@ -34,9 +34,9 @@ const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> =>
   });
 const ask = (key: string, events: readonly unknown[], after?: ApiResponse): Promise<ApiResponse> =>
   app.call('/v2/events/status', { key, json: { events }, after });
-const named = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
+const referenceTo = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
 const statuses = async (key: string, events: readonly Sent[], after?: ApiResponse): Promise<ApiResponse['body'][]> => {
-  const { status, body } = await ask(key, events.map(named), after);
+  const { status, body } = await ask(key, events.map(referenceTo), after);
   expect([status, body.events?.length]).toEqual([200, events.length]);
   return body.events;
 };
@@ -162,9 +162,9 @@ describe('POST /v2/events/status', () => {
   it.each([
     ['a missing list', {}],
     ['an empty list', { events: [] }],
-    ['101 events', { events: Array(101).fill(named(threat('x'))) }],
+    ['101 events', { events: Array(101).fill(referenceTo(threat('x'))) }],
     ['an event that is not an object', { events: [7] }],
-    ['an unknown type', { events: [{ ...named(threat('x')), type: 'Odd' }] }],
+    ['an unknown type', { events: [{ ...referenceTo(threat('x')), type: 'Odd' }] }],
     ['an event without a record', { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted' }] }],
     [
       'a record without its id',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   database = await createDatabase();
   writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
   app = await startApp({ databaseUrl: database.url, env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
-  // Lists respond after the initial backfill, and do not check it again.
+  // Lists return 200 once the initial backfill is complete, and do not check the backfill again.
   await projectToHead(app.log, app.pool);
   const key = await app.issueKey({ organization: 'acme' });
   await eventually(
@@ -132,7 +132,8 @@ describe('The concurrency limit of an organization', () => {
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
       const statuses: number[] = [];
       let [requestCount, isOver] = [0, false];
-      // The service cancels a statement that hangs for 2 s, so the requests repeat until statements of both organizations hang at the same time.
+      // The service cancels a statement that hangs for 2 s, so the requests repeat until statements of both
+      // organizations hang at the same time.
       const keepAsking = async (ask: typeof noisy): Promise<void> => {
         while (!isOver) {
           const status = await ask(operation, (requestCount += 1));

@@ -81,20 +81,20 @@ describe('An organization that sends many metrics queries', () => {
   it('receives 429 if 32 of its queries are waiting', async () => {
     const key = await app.issueKey({ organization: 'noisy' });
     const pending: Promise<Answer>[] = [];
-    const refused: Answer[] = [];
+    const rejected: Answer[] = [];
     let isOver = false;
     await whileQueriesHang(async () => {
       for (let n = 0; n < 60; n += 1) {
         const answer = keepAsking(key, n, () => isOver);
         pending.push(answer);
-        void answer.then((each) => each.status === 429 && refused.push(each));
+        void answer.then((each) => each.status === 429 && rejected.push(each));
       }
       // A rejected client stops, and 34 queries are always admitted.
-      await eventually('the queries beyond the limit are rejected', () => refused.length === 60 - 2 - 32);
+      await eventually('the queries beyond the limit are rejected', () => rejected.length === 60 - 2 - 32);
     }).finally(() => (isOver = true));
     await Promise.all(pending);
-    expect(refused.length).toBe(60 - 2 - 32);
-    expect(refused[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
+    expect(rejected.length).toBe(60 - 2 - 32);
+    expect(rejected[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
   });
 
   it('receives 422 if a range has more days or types than a response may contain', async () => {

@@ -82,9 +82,15 @@ describe('The lists of records', () => {
     const takedown = { ...T1, id: 'k-1', status: 'COMPLETED', brand: 'wallet', updatedAt: LATER };
     expect((await get('takedowns?brandSlug=wallet&startDate=2026-03-02')).body.items).toEqual([takedown]);
     expect((await get('takedowns?startDate=2026-03-02')).body.items).toEqual([]);
-    const seen = { id: 'c-1', asset: asset('evil.example'), status: 'BLOCKED', brands: ['wallet'], createdAt: T };
-    expect((await get('verdicts?content=hxxps://evil[.]example/x')).body).toEqual({ items: [seen] });
-    expect((await get('verdicts/c-1')).body).toEqual(seen);
+    const expectedVerdict = {
+      id: 'c-1',
+      asset: asset('evil.example'),
+      status: 'BLOCKED',
+      brands: ['wallet'],
+      createdAt: T,
+    };
+    expect((await get('verdicts?content=hxxps://evil[.]example/x')).body).toEqual({ items: [expectedVerdict] });
+    expect((await get('verdicts/c-1')).body).toEqual(expectedVerdict);
     expect((await get('threats', other)).body.items).toHaveLength(1);
   });
 
@@ -233,15 +239,15 @@ describe('The feed', () => {
 
   it('returns 410 for an id from another log, of a lost event, or from before a retried event', async () => {
     const [first] = (await get('feed')).body;
-    const own = new FeedIds(await app.log.id());
-    const position = own.read(first.id);
-    const gone = [
+    const feedIds = new FeedIds(await app.log.id());
+    const position = feedIds.read(first.id);
+    const goneIds = [
       new FeedIds('another log').write([position])[0],
-      own.write([{ ...position, event: '00000000' }])[0],
-      own.write([{ ...position, position: position.position + 1_000_000 }])[0],
-      own.write([{ ...position, parked: 1 }])[0],
+      feedIds.write([{ ...position, event: '00000000' }])[0],
+      feedIds.write([{ ...position, position: position.position + 1_000_000 }])[0],
+      feedIds.write([{ ...position, parked: 1 }])[0],
     ];
-    for (const id of gone)
+    for (const id of goneIds)
       expect(await get(`feed?lastEventId=${id}`)).toMatchObject({
         status: 410,
         body: {

@@ -98,7 +98,7 @@ describe('Sending events', () => {
     expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [], warnings: [] });
   });
 
-  it('also limits batches to 8 MiB', async () => {
+  it('limits batches to 8 MiB', async () => {
     const large = Array.from({ length: 5 }, (_, index) => ({
       json: JSON.stringify(event({ padding: 'é'.repeat(1_500_000) })),
       place: `line ${index + 1}`,
@@ -269,9 +269,9 @@ describe('The command `events send`', () => {
       `${plain}:3 ${id}: source must be a non-empty string`,
     ]);
     expect(refused.code).toBe(1);
-    const taken = await call(packed, '--json', ...endpoint());
-    expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[],"warnings":[]}']);
-    expect(taken.code).toBeUndefined();
+    const result = await call(packed, '--json', ...endpoint());
+    expect(result.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[],"warnings":[]}']);
+    expect(result.code).toBeUndefined();
   });
 
   it('accepts a byte order mark at the beginning of each file, but nowhere else', async () => {
@@ -279,8 +279,8 @@ describe('The command `events send`', () => {
     const plain = await write('marked.ndjson', `\ufeff${lines[0]}\r\n${lines[1]}\r\n`);
     const packed = await write('marked.ndjson.gz', gzipSync(`\ufeff${lines[2]}\n`));
     const blank = await write('blank.ndjson', `\ufeff\r\n${lines[3]}\n`);
-    const taken = await call(plain, packed, blank, ...endpoint());
-    expect([taken.lines, taken.code]).toEqual([['accepted 4', 'duplicates 0', 'rejected 0'], undefined]);
+    const result = await call(plain, packed, blank, ...endpoint());
+    expect([result.lines, result.code]).toEqual([['accepted 4', 'duplicates 0', 'rejected 0'], undefined]);
     const later = await write('later.ndjson', `${lines[0]}\n\ufeff${lines[4]}\n`);
     expect((await call(later, ...endpoint())).lines.at(-1)).toBe(`${later}:2: the line is not JSON in UTF-8`);
   });

@@ -417,7 +417,7 @@ describe('PATCH /v2/organization/webhooks/{id}', () => {
     const revision = async (): Promise<unknown> =>
       (await app.pool.query('select revision from read.webhook_endpoints where organization = $1', [organization]))
         .rows[0];
-    // The change takes effect in the delivery process before the response.
+    // The change has taken effect in the delivery process before the response arrives.
     expect(await revision()).toEqual({ revision: 1 });
     expect((await call('PATCH', `/${id}`, { url: `${URL}/2`, types: ['threat'], state: 'ACTIVE' })).body).toEqual(
       changed.body,

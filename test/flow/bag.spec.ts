@@ -157,7 +157,8 @@ describe('Memory held during a request', () => {
       promoted.push(oldBytes() - before);
     }
     for (const end of ends) end();
-    // The median, because a full collection may run in between. Requests in flight are promoted: 64 of each 1,000, more on a busy machine.
+    // The median is used, because a full collection may run in between. Requests in flight are promoted: 64 of each
+    // 1,000, and more on a busy machine.
     const median = promoted.sort((a, b) => a - b)[ROUNDS / 2];
     expect(median).toBeLessThan((REQUESTS * WORDS * 8) / 4);
   });

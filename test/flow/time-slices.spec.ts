@@ -53,12 +53,12 @@ describe('Time slices', () => {
     const now = jest.spyOn(performance, 'now').mockReturnValue(0);
     try {
       const slices = new TimeSlices();
-      let begun = 0;
-      slices.begin('a', () => (begun += 1));
-      expect(begun).toBe(1);
+      let started = 0;
+      slices.begin('a', () => (started += 1));
+      expect(started).toBe(1);
       now.mockReturnValue(3);
-      slices.begin('a', () => (begun += 1));
-      expect(begun).toBe(1);
+      slices.begin('a', () => (started += 1));
+      expect(started).toBe(1);
     } finally {
       now.mockRestore();
     }

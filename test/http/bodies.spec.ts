@@ -69,9 +69,9 @@ describe('The body of a bulk check', () => {
       [`{${'"a":1,'.repeat(5_000)}`, 'The body has more than 4096 values'],
       ['{"contents":["\xff', 'The body is not valid JSON'],
     ] as const;
-    for (const [begun, message] of cases) {
+    for (const [firstBytes, message] of cases) {
       const { socket, until } = open(BULK, { 'Content-Length': 5 * MiB });
-      socket.write(Buffer.from(begun, 'latin1'));
+      socket.write(Buffer.from(firstBytes, 'latin1'));
       expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 400 /);
       expect(await until(/\}$/)).toContain(message);
       socket.destroy();
@@ -142,8 +142,8 @@ describe('The structural limits of JSON', () => {
 describe('The bodies of an organization', () => {
   it('are limited across all its keys: a request gets 429 before the body is sent, and other organizations are not affected', async () => {
     const second = await app.issueKey({ organization: 'acme' });
-    const held = [key, second, key].map((as) => open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': as }));
-    for (const { socket } of held) socket.write('{');
+    const unfinished = [key, second, key].map((as) => open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': as }));
+    for (const { socket } of unfinished) socket.write('{');
     await eventuallyPasses(async () => {
       const refused = open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': second });
       expect(await refused.until(/\}$/)).toMatch(/^HTTP\/1\.1 429 (.*\r\n)*retry-after: 1\r\n/i);
@@ -151,7 +151,7 @@ describe('The bodies of an organization', () => {
     });
     const large = JSON.stringify({ contents: ['a.example'] }).padEnd(5 * MiB);
     expect((await post(BULK, large, { 'x-api-key': other })).status).toBe(200);
-    for (const { socket } of held) socket.destroy();
+    for (const { socket } of unfinished) socket.destroy();
     await eventuallyPasses(async () => expect((await post(BULK, large)).status).toBe(200));
   });
 

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 
-/** Holds the next metrics query: `started` resolves once the query has started, `release` ends the query with an error. */
+/** Holds the next metrics query. `started` resolves when the query starts. `release` ends the query with an error. */
 export const holdQuery = (): { readonly started: Promise<void>; readonly release: () => void } => {
   let release = (): void => {};
   const started = new Promise<void>((resolve) => {

@@ -47,7 +47,7 @@ const derived = (random: Random): string => {
 };
 
 /**
- * The intended differences from the detector. Two entries of the list have no dot and are rejected, because they are not
+ * The intended differences from the detector. Two entries of the list have no dot and are rejected: they are not
  * hosts. IP addresses have no subdomains. Content that is not a host has no verdict.
  */
 const NO_HOSTS = ['com12786312634', 'iclexofmarket'];

@@ -15,7 +15,7 @@ jest.unstable_mockModule('node:https', () => ({
 const { fetchList } = await import('../../../src/asset-check/lists/fetch-list.js');
 
 const never = new AbortController().signal;
-/** Plays the role of a public address. Other loopback addresses must not be reached. */
+/** The only loopback address that the network policy of this spec treats as public. */
 const PUBLIC = '127.0.0.2';
 const INNER = '127.0.0.1';
 
@@ -111,11 +111,11 @@ describe('A list that redirects to a host name', () => {
       'The download did not finish within 300 ms',
     );
     const stop = new AbortController();
-    const stopped: LookUp = async () => {
+    const abortingLookUp: LookUp = async () => {
       stop.abort(new Error('the process ends'));
       return new Promise(() => {});
     };
-    await expect(read(configured, stopped, { stop: stop.signal })).rejects.toThrow('the process ends');
+    await expect(read(configured, abortingLookUp, { stop: stop.signal })).rejects.toThrow('the process ends');
   });
 });
 

@@ -6,7 +6,7 @@ import { cpuMs } from '../../support/cpu.js';
 const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
 
-/** A list of one entry in each format. */
+/** Writes a list that contains an entry, in each format. */
 const FORMATS: Readonly<Record<Format, (entry: string) => string>> = {
   plain: (entry) => `other.example\n${entry}\n`,
   hosts: (entry) => `0.0.0.0 other.example\n0.0.0.0 ${entry}\n`,

@@ -288,24 +288,24 @@ describe('ListSource', () => {
     const source = list();
     server.behave = sends(entries(100));
     await source.refresh(never);
-    const kept = join(folder, 'lists');
+    const listsFolder = join(folder, 'lists');
     server.behave = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' });
       response.write('half.example\n');
     };
     const refused = source.refresh(never);
     await eventually('the first half is on disk', async () => {
-      const part = (await readdir(kept)).find((name) => name.endsWith('.part'));
-      return part !== undefined && (await readFile(join(kept, part), 'utf8')) === 'half.example\n';
+      const part = (await readdir(listsFolder)).find((name) => name.endsWith('.part'));
+      return part !== undefined && (await readFile(join(listsFolder, part), 'utf8')) === 'half.example\n';
     });
     await refused;
-    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
+    expect((await readdir(listsFolder)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
     // This list is rejected after a complete download.
     server.behave = sends(entries(5));
     await source.refresh(never);
     expect(source.state.lastError).toMatch(/shrank/);
-    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
-    expect(await readFile(join(kept, 'list.list'), 'utf8')).toBe(entries(100));
+    expect((await readdir(listsFolder)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
+    expect(await readFile(join(listsFolder, 'list.list'), 'utf8')).toBe(entries(100));
   });
 
   (CAN_FREE_BUFFERS ? it : it.skip)('frees the memory of the replaced version at once', async () => {
@@ -400,8 +400,10 @@ describe('ListSource', () => {
     await source.refresh(never);
     const status = await statusOf([{ url: secret }]);
     expect(status).toMatchObject([{ from: `${url}/list` }]);
-    const kept = join(folder, 'lists');
-    const texts = await Promise.all((await readdir(kept)).map((name) => readFile(join(kept, name), 'utf8')));
+    const listsFolder = join(folder, 'lists');
+    const texts = await Promise.all(
+      (await readdir(listsFolder)).map((name) => readFile(join(listsFolder, name), 'utf8')),
+    );
     expect(JSON.stringify([status, messages, source.state, texts])).not.toMatch(/user|hunter2|token|s3cret|#part/);
     // The copy is used for the same URL, but not for a URL with another query.
     const [same, other] = [list({ url: secret }), list({ url: secret.replace('s3cret', 'other') })];
@@ -436,16 +438,16 @@ describe('ListSource', () => {
     async (format) => {
       const text = format === 'plain' ? entries(200_000) : JSON.stringify(entries(200_000).split('\n'));
       const bytes = Buffer.from(text);
-      let passed = 0;
-      const pass = (): void => {
-        passed += 1;
-        waiting = setImmediate(pass);
+      let turns = 0;
+      const countTurn = (): void => {
+        turns += 1;
+        waiting = setImmediate(countTurn);
       };
-      let waiting = setImmediate(pass);
+      let waiting = setImmediate(countTurn);
       const { table } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'BLOCKED', suffixes);
       clearImmediate(waiting);
       expect(table.size).toBe(200_000);
-      expect(passed).toBeGreaterThan(20);
+      expect(turns).toBeGreaterThan(20);
     },
   );
 

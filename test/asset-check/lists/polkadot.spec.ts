@@ -18,7 +18,7 @@ const listedSites = (): string[] => {
   return [...listed];
 };
 
-/** A suffix under which a registry sells names. */
+/** The only listed entry that is rejected: a suffix under which a registry sells names. */
 const NO_HOST = 'org.im';
 
 /** The allow list of the data. */
@@ -55,7 +55,7 @@ describe('The shipped polkadot data as a list', () => {
     }
   });
 
-  it('blocks the addresses of the data in a plain list, also with the prefix of another network', async () => {
+  it('blocks the shipped addresses if they are a plain list, also with the prefix of another network', async () => {
     const addresses = readFileSync(ADDRESSES, 'utf8')
       .split('\n')
       .slice(1)

@@ -143,9 +143,9 @@ describe('LookupSource', () => {
   });
 
   it('sends at most 50 requests at once, and no lookup waits beyond its deadline', async () => {
-    const held: (() => void)[] = [];
+    const heldResponses: (() => void)[] = [];
     const hold: ListServer['behave'] = (request, response) =>
-      void held.push(() => json({ status: 'UNKNOWN' })(request, response));
+      void heldResponses.push(() => json({ status: 'UNKNOWN' })(request, response));
     const askAll = (budgetMs: number, lookup: LookupSource): Promise<string>[] =>
       Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, budgetMs, lookup));
     // Once the server has responded to the request of another source, it has received all earlier requests.
@@ -159,11 +159,11 @@ describe('LookupSource', () => {
     const all = askAll(TIMEOUT_MS, withLongBudget);
     for (let answered = 0; answered < 120;) {
       const maxHeld = Math.min(50, 120 - answered);
-      await eventually('the server holds the maximum number of requests', () => held.length >= maxHeld);
+      await eventually('the server holds the maximum number of requests', () => heldResponses.length >= maxHeld);
       await everythingHasArrived();
-      expect(held).toHaveLength(maxHeld);
+      expect(heldResponses).toHaveLength(maxHeld);
       answered += maxHeld;
-      for (const answer of held.splice(0)) answer();
+      for (const answer of heldResponses.splice(0)) answer();
     }
     expect(new Set(await Promise.all(all))).toEqual(new Set(['not-found']));
     const withShortBudget = lookUp(TIMEOUT_MS);
@@ -171,7 +171,7 @@ describe('LookupSource', () => {
     await everythingHasArrived();
     const sent = server.requests.length;
     server.behave = json({ status: 'UNKNOWN' });
-    for (const answer of held.splice(0)) answer();
+    for (const answer of heldResponses.splice(0)) answer();
     // Lookups that waited for a slot past their deadline are not sent.
     expect(await ask('behind.example', TIMEOUT_MS, withShortBudget)).toBe('not-found');
     expect(server.requests).toHaveLength(sent + 1);

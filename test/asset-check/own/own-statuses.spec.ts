@@ -225,7 +225,7 @@ describe('OwnStatuses', () => {
   it('are read completely again after a rebuild and after a parked event was retried', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     const log = await projectAndRefresh(events);
-    // A rebuild with a corrected projection: other rows at the same positions.
+    // Simulates a rebuild with a corrected projection, which writes other rows at the same positions.
     await rebuild({ pool: database.pool, log }, assetStatuses);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
     await own.refresh();

@@ -10,18 +10,21 @@ describe('The instant up to which every event has been delivered', () => {
   afterEach(() => void jest.useRealTimers());
 
   /** Observes the end of the log; every event up to that end has been delivered. */
-  const observe = (connections: number, tookMs = 1): { readonly asked: number; readonly asOf: number | undefined } => {
-    const asked = { at: Date.now(), now: performance.now(), connections };
+  const observe = (
+    connections: number,
+    tookMs = 1,
+  ): { readonly requestedAt: number; readonly asOf: number | undefined } => {
+    const request = { at: Date.now(), now: performance.now(), connections };
     jest.advanceTimersByTime(tookMs);
-    end.observe(7n, asked);
-    return { asked: asked.at, asOf: end.deliveredUntil(7n) };
+    end.observe(7n, request);
+    return { requestedAt: request.at, asOf: end.deliveredUntil(7n) };
   };
 
   it('is the time of the request for the end of the log, once everything up to that end has been delivered', () => {
-    const asked = { at: Date.now(), now: performance.now(), connections: 1 };
-    end.observe(7n, asked);
+    const request = { at: Date.now(), now: performance.now(), connections: 1 };
+    end.observe(7n, request);
     expect(end.deliveredUntil(6n)).toBeUndefined();
-    expect(end.deliveredUntil(7n)).toBe(asked.at);
+    expect(end.deliveredUntil(7n)).toBe(request.at);
   });
 
   for (const [what, connections, pauseMs] of [
@@ -37,6 +40,6 @@ describe('The instant up to which every event has been delivered', () => {
       }
       jest.advanceTimersByTime(700);
       const later = observe(connections);
-      expect(later.asOf).toBe(later.asked);
+      expect(later.asOf).toBe(later.requestedAt);
     });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 
 const MiB = 1024 * 1024;
-/** Requests of each of four kinds. `EARLY_ANSWERS=25` tests each status and size with a hundred requests. */
+/** The number of requests of each of four kinds. `EARLY_ANSWERS=25` sends 100 requests per status and size. */
 const ROUNDS = Number(process.env['EARLY_ANSWERS'] ?? 2);
 const GROUPS = '/v2/organization/asset-groups';
 const PIECE = Buffer.alloc(65_536, ' ');
@@ -41,14 +41,14 @@ const chunkOf = (bytes: Buffer): Buffer =>
 /** Opens a connection. Resolves when the connection is closed. */
 const talk = (write: (socket: Socket) => void, reads: 'at once' | 'after resume'): Promise<Exchange> =>
   new Promise((resolve) => {
-    const begun = Date.now();
+    const startedAt = Date.now();
     let answer = '';
     const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () => write(socket));
     if (reads === 'at once') socket.on('data', (data) => (answer += data.toString('latin1')));
     else socket.pause().on('resume', () => socket.on('data', (data) => (answer += data.toString('latin1'))));
     socket
       .on('error', () => undefined)
-      .on('close', () => resolve({ answer, bytes: socket.bytesWritten, tookMs: Date.now() - begun }));
+      .on('close', () => resolve({ answer, bytes: socket.bytesWritten, tookMs: Date.now() - startedAt }));
   });
 
 /** Sends a request like a client that reads the response only after it has written the whole body. */
@@ -82,7 +82,7 @@ const statusesOf = (answer: string): string[] =>
 
 beforeAll(async () => {
   app = await startApp();
-  // errors.spec.ts tests the real values. These values are long enough for the longest body in this file on a busy machine.
+  // errors.spec.ts tests the real values. These values suffice for the longest body here on a busy machine.
   Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 3_000, requestTimeout: 3_000 });
   key = await app.issueKey({ organization: 'acme' });
   endless = writeForEver({ path: GROUPS });
@@ -127,7 +127,7 @@ describe('A response sent before the body has arrived', () => {
   it('closes the connection of a client that sends an endless body', async () => {
     const { answer, bytes } = await endless;
     expect(statusesOf(answer)).toEqual(['401']);
-    // The bytes that are discarded, and the bytes in the buffers of the two sockets.
+    // The service discards a part of these bytes. The other bytes are in the buffers of the two sockets.
     expect(bytes).toBeLessThan(48 * MiB);
   });
 

@@ -72,7 +72,7 @@ describe('An unexpected error', () => {
 describe('An outage', () => {
   const unavailable = new Unavailable('The log did not answer; try again');
 
-  it('is a 503 with Retry-After', () => {
+  it('gets 503 with Retry-After', () => {
     const { status, body, sentHeaders } = answer(unavailable);
     expect([status, sentHeaders]).toEqual([503, { 'retry-after': '1' }]);
     expect(body).toEqual({ code: 'SERVICE_UNAVAILABLE', message: 'The log did not answer; try again' });

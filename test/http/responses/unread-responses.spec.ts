@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** Starts a server. A path names an organization and a kind of response: `/acme/text`, `/acme/stream`, `/acme/shared`. */
+/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`): `/acme/text`. */
 const serve = async () => {
   const budget = new ByteBudget({
     name: 'unread responses',
