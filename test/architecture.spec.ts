@@ -5,17 +5,17 @@ import { MODULES, PROJECTIONS } from './modules.js';
 import { findCycles, type Imports } from './support/import-cycles.js';
 
 /** Modules that may import no package except Node's own. */
-const ALONE = new Set(['events', 'errors']);
+const WITHOUT_PACKAGES = new Set(['events', 'errors']);
 /** For each of these packages, the only files that may import it. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@eventstore/db-client': ['src/event-log/eventstoredb/client.ts', 'src/event-log/eventstoredb/decoded-once.ts'],
 };
-/** Configures the pools of each kind of work, and may therefore import what only `postgres` may. */
+/** Configures the connection pools. Apart from `postgres`, only this file may import any name of pg. */
 const POOLS = 'src/read-models/pools.ts';
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:serve\.ts|ops\/worker\.ts|cli[/.])/;
 /**
- * What every module may import from pg: the injection token and types. Only the module `postgres` opens connections.
+ * The names that every module may import from pg: the injection token and types. Only `postgres` opens connections.
  */
 const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
 
@@ -51,13 +51,13 @@ const importFault = (path: string, specifier: string, clause: string): string | 
   const module = moduleOf(path);
   if (!specifier.startsWith('.')) {
     const name = packageOf(specifier);
-    if (module !== undefined && ALONE.has(module) && !specifier.startsWith('node:'))
+    if (module !== undefined && WITHOUT_PACKAGES.has(module) && !specifier.startsWith('node:'))
       return `imports ${specifier}: this module imports no package`;
     const owners = OWNERS[name];
     if (owners?.includes(path) === false) return `imports ${name}, which ${owners[0]} owns`;
     if (name === 'pg' && module !== 'postgres' && path !== POOLS) {
-      const foreign = namesOf(clause).find((each) => !PG_NAMES.has(each));
-      if (foreign !== undefined) return `imports ${foreign} of pg, which postgres owns`;
+      const forbiddenName = namesOf(clause).find((each) => !PG_NAMES.has(each));
+      if (forbiddenName !== undefined) return `imports ${forbiddenName} of pg, which postgres owns`;
     }
     if (
       name === 'kysely' &&
@@ -75,13 +75,13 @@ const importFault = (path: string, specifier: string, clause: string): string | 
   if (target.startsWith('projections/'))
     return path.startsWith('projections/') || module === 'cli'
       ? undefined
-      : `imports ${target}: src starts projections, only the operator's calls import them`;
+      : `imports ${target}: only projections and cli may import projections`;
   if (
     target.startsWith('src/postgres/embedded/') &&
     !path.startsWith('src/postgres/embedded/') &&
     !STARTS_EMBEDDED.test(path)
   )
-    return `imports ${target}: only a process starts the embedded server`;
+    return `imports ${target}: only the entry points may import the embedded server`;
   const targetModule = moduleOf(target);
   if (targetModule === undefined) return `imports ${target}, which is outside src and projections`;
   const allowed = mayImport(path);
@@ -103,7 +103,7 @@ const MAX_FILES = 15;
 const MIGRATIONS = 'src/read-models/migrations';
 const listed = (modules: readonly string[] | 'all of src'): string =>
   modules === 'all of src' ? modules : [...modules].sort().join(', ') || 'nothing';
-const NAMES_NOTHING = /(?:^|[-.])(?:manager|helpers?|utils?|base|common|service|impl)(?:[-.]|$)/;
+const MEANINGLESS_NAME = /(?:^|[-.])(?:manager|helpers?|utils?|base|common|service|impl)(?:[-.]|$)/;
 
 const faultsOf = (path: string, source: string): string[] => {
   const code = withoutComments(source);
@@ -117,17 +117,18 @@ const faultsOf = (path: string, source: string): string[] => {
     faults.push('reads process.env, which runtime/config.ts owns');
   if (WRITES.test(code) && !WRITERS.includes(path))
     faults.push('writes to the terminal, which runtime/terminal.ts escapes');
-  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && module !== 'postgres') faults.push('opens connections of its own');
-  const written = WRITES_READ_MODELS.exec(code)?.[1];
-  if (written !== undefined && path.startsWith('src/') && module !== 'read-models')
-    faults.push(`writes read.${written}, which only projections write`);
-  const kept = WRITES_SERVICE.exec(code)?.[1];
-  if (kept !== undefined && module !== 'read-models')
-    faults.push(`writes service.${kept}, whose statements read-models has`);
+  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && module !== 'postgres')
+    faults.push('opens database connections, which only postgres may do');
+  const readModelTable = WRITES_READ_MODELS.exec(code)?.[1];
+  if (readModelTable !== undefined && path.startsWith('src/') && module !== 'read-models')
+    faults.push(`writes read.${readModelTable}, which only projections write`);
+  const serviceTable = WRITES_SERVICE.exec(code)?.[1];
+  if (serviceTable !== undefined && module !== 'read-models')
+    faults.push(`writes service.${serviceTable}, which only read-models writes`);
   if (/@QueryHandler\b/.test(code) && /\.append(?:All)?\(/.test(code)) faults.push('appends to the log in a query');
   const file = posix.basename(path);
-  // A migration is named for what it does, to the schema `service` too.
-  if (NAMES_NOTHING.test(file) && !path.startsWith(`${MIGRATIONS}/`)) faults.push('has a name that says nothing');
+  // The name of a migration may contain `service`, because migrations change the schema `service`.
+  if (MEANINGLESS_NAME.test(file) && !path.startsWith(`${MIGRATIONS}/`)) faults.push('has a name that says nothing');
   if (file === 'index.ts') faults.push('is a barrel');
   return faults.map((fault) => `${path} ${fault}`);
 };
@@ -151,7 +152,7 @@ describe('The architecture', () => {
   });
 });
 
-/** What each file imports of src and projections, types included. */
+/** Returns the files of src and projections that a file imports, including type imports. */
 const importsOf = (path: string): string[] =>
   [...withoutComments(readFileSync(join(root, path), 'utf8')).matchAll(IMPORT)]
     .map(([, , specifier, dynamic]) => (specifier ?? dynamic)!)
@@ -161,7 +162,7 @@ const importsOf = (path: string): string[] =>
 describe('The shape of the tree', () => {
   const paths = [...sourcesIn('src'), ...sourcesIn('projections')];
 
-  it('has no cycle, neither between files nor between the modules of the table', () => {
+  it('has no import cycle, neither between files nor between the modules of the table', () => {
     const files: Imports = new Map(paths.map((path) => [path, importsOf(path)]));
     expect(findCycles(files)).toEqual([]);
     const modules: Imports = new Map(
@@ -186,15 +187,18 @@ describe('The shape of the tree', () => {
     expect([...counts].filter(([folder, count]) => count > MAX_FILES && folder !== MIGRATIONS)).toEqual([]);
   });
 
-  it('matches the table of modules in docs/internals/architecture.md', () => {
+  it('is described by the table of modules in docs/internals/architecture.md', () => {
     const rows = readFileSync(join(root, 'docs/internals/architecture.md'), 'utf8').matchAll(
       /^\| (`(?:src|projections)[^|]*) \|[^|]*\| ([^|]+) \|$/gm,
     );
-    const told = [...rows].flatMap(([, modules, may]) =>
+    const documented = [...rows].flatMap(([, modules, may]) =>
       [...modules!.matchAll(/`([^`]+)`/g)].map(([, module]) => [module, may!.trim()] as const),
     );
-    const due = Object.entries(MODULES).map(([module, may]) => [`src/${module}`, listed(may)] as const);
-    expect(Object.fromEntries(told)).toEqual({ ...Object.fromEntries(due), projections: listed(PROJECTIONS) });
+    const expected = Object.entries(MODULES).map(([module, may]) => [`src/${module}`, listed(may)] as const);
+    expect(Object.fromEntries(documented)).toEqual({
+      ...Object.fromEntries(expected),
+      projections: listed(PROJECTIONS),
+    });
   });
 });
 
@@ -221,9 +225,9 @@ describe('The rules of the architecture', () => {
     [
       'src/metrics/totals/get-metrics.ts',
       "import { metrics } from '../../../projections/metrics.js';",
-      /calls import them/,
+      /may import projections/,
     ],
-    ['src/serve.ts', "import { PROJECTIONS } from '../projections/registry.js';", /calls import them/],
+    ['src/serve.ts', "import { PROJECTIONS } from '../projections/registry.js';", /may import projections/],
     ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/totals/get-metrics.js';", /src\/metrics/],
     ['projections/metrics.ts', "import { requestIdOf } from '../src/http/request-id.js';", /src\/http/],
     [
@@ -241,9 +245,9 @@ describe('The rules of the architecture', () => {
     ['src/metrics/a.ts', "const zone = process.env['TZ'];", /config\.ts owns/],
     ['src/cli/keys.ts', 'process.stdout.write(name);', /terminal\.ts escapes/],
     ['src/http/a.ts', 'console.warn(reason);', /terminal\.ts escapes/],
-    ['src/metrics/a.ts', 'const pool = new Pool({ max: 1 });', /connections of its own/],
+    ['src/metrics/a.ts', 'const pool = new Pool({ max: 1 });', /opens database connections/],
     ['src/metrics/a.ts', 'await pool.query(`insert into read.days values (1)`);', /only projections write/],
-    ['projections/metrics.ts', 'await pool.query(`delete from service.key_uses`);', /read-models has/],
+    ['projections/metrics.ts', 'await pool.query(`delete from service.key_uses`);', /only read-models writes/],
     ['src/metrics/a.ts', '@QueryHandler(A) class B { async execute() { await this.log.append(x); } }', /in a query/],
     ['src/metrics/metrics.service.ts', '', /says nothing/],
     ['src/metrics/date-utils.ts', '', /says nothing/],
@@ -251,11 +255,11 @@ describe('The rules of the architecture', () => {
     ['src/reports/file-report.ts', '', /no module/],
   ];
 
-  it.each(forbidden)('forbid that %s holds %j', (path, source, fault) => {
+  it.each(forbidden)('forbid that the file %s contains %j', (path, source, fault) => {
     expect(faultsOf(path, source)).toEqual([expect.stringMatching(fault)]);
   });
 
-  it('allow what the modules need', () => {
+  it('allow the imports and statements that the modules need', () => {
     const allowed: readonly (readonly [string, string])[] = [
       ['src/metrics/a.ts', "import { Pool } from 'pg';\nimport { Access } from '../http/access.js';"],
       ['src/metrics/a.ts', "// import { evolve } from '../asset-groups/asset-group.js';"],

@@ -164,8 +164,8 @@ describe('The manifests for Kubernetes', () => {
         ['topology.kubernetes.io/zone', { matchLabels }],
       ]);
       // A graceful shutdown takes at most 10 s after the preStop delay.
-      const before = Number(containers[0]!.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
-      expect(terminationGracePeriodSeconds).toBeGreaterThan(before + 10);
+      const preStopSeconds = Number(containers[0]!.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
+      expect(terminationGracePeriodSeconds).toBeGreaterThan(preStopSeconds + 10);
     }
     expect(ofKind<Service>('Service').map(({ spec }) => [spec!.selector, spec!.ports])).toEqual([
       [{ 'app.kubernetes.io/name': 'api' }, [{ name: 'http', port: 80, targetPort: 'http' }]],
@@ -177,9 +177,9 @@ describe('The manifests for Kubernetes', () => {
       ofKind<NetworkPolicy>('NetworkPolicy').map(({ metadata, spec }) => [metadata!.name!, spec!]),
     );
     expect(policies['nothing-else']).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
-    const open = Object.values(policies).flatMap(({ ingress = [], egress = [] }) => [...ingress, ...egress]);
+    const rules = Object.values(policies).flatMap(({ ingress = [], egress = [] }) => [...ingress, ...egress]);
     // Each rule names ports, or addresses outside the cluster.
-    for (const rule of open) expect(rule.ports ?? ('to' in rule ? rule.to : [])).not.toEqual([]);
+    for (const rule of rules) expect(rule.ports ?? ('to' in rule ? rule.to : [])).not.toEqual([]);
     expect(policies['prometheus']!.ingress![0]!.ports).toEqual([{ port: 'ops' }]);
   });
 });

@@ -84,7 +84,7 @@ describe('docker-compose.yml', () => {
     expect(dockerfile).toContain('"dist/src/main.js"]');
   });
 
-  it('gives the API the flags that npm start gives it, as docs/operations/deployment.md does', () => {
+  it('starts the API with the flags of npm start, as the Dockerfile and docs/operations/deployment.md do', () => {
     const command = (eventStoreUrl?: string): string[] => ['node', ...apiFlags(eventStoreUrl), 'dist/src/main.js'];
     expect(api.command).toEqual(command(api.environment['EVENTSTORE_URL']));
     expect(dockerfile).toContain(`CMD ${JSON.stringify(command()).replaceAll(',', ', ')}`);

@@ -12,13 +12,12 @@ const PAGES = [
     .map((name) => `docs/${name.replaceAll('\\', '/')}`),
 ];
 
-/** A path in the repository as the pages write it; a module may be a file. A name in capitals stands for any name. */
+/** A path in the repository as the pages write it. `.ts` may be omitted. A name in capitals is a placeholder. */
 const PATH = /`((?:src|projections|test|reliability|docs|bench|deploy|docker|build|\.ci)\/[\w./-]+)`/g;
 const LINK = /\]\(([^)#]+)(?:#[^)]*)?\)/g;
 
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(PATH)].map(([, path]) => path!).filter((path) => !/\/[A-Z]+\//.test(path));
-/** A file name without its folder in a comment of the source. */
 const COMMENT = /^\s*(?:\/\/|\/?\*).*/gm;
 const filesIn = (source: string): string[] =>
   (source.match(COMMENT) ?? []).flatMap((line) => [...line.matchAll(/`([\w-]+\.ts)`/g)].map(([, name]) => name!));
@@ -34,19 +33,19 @@ const SOURCES = ['src', 'projections', 'bench', 'build'].flatMap((folder) =>
     .map((name) => `${folder}/${name.replaceAll('\\', '/')}`),
 );
 
-describe('The comments', () => {
+describe('The comments of the source', () => {
   it('name only files that exist', () => {
     const names = new Set(SOURCES.map((path) => basename(path)));
-    const gone = SOURCES.flatMap((path) =>
+    const missing = SOURCES.flatMap((path) =>
       filesIn(readFileSync(join(root, path), 'utf8'))
         .filter((name) => !names.has(name))
         .map((name) => `${path}: ${name}`),
     );
-    expect(gone).toEqual([]);
+    expect(missing).toEqual([]);
   });
 });
 
-describe('The pages', () => {
+describe('The page', () => {
   it.each(PAGES)('%s names and links only existing files', (page) => {
     const text = readFileSync(join(root, page), 'utf8');
     expect([...pathsIn(text), ...linksIn(page, text)].filter((path) => !isThere(path))).toEqual([]);

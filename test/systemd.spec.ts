@@ -10,8 +10,8 @@ import { describeWith } from './support/tools.js';
 
 const FOLDER = 'docs/operations/systemd';
 const NODE = '/usr/bin/node';
-/** A setting of Node, not of the service. */
-const OF_NODE = new Set(['NODE_ENV']);
+/** Settings of Node, not of the service. */
+const NODE_SETTINGS = new Set(['NODE_ENV']);
 const [API, DELIVERIES, PROJECTOR] = ['api', 'deliveries', 'projector'].map(
   (name) => `threat-protection-${name}.service`,
 ) as [string, string, string];
@@ -29,17 +29,20 @@ describe('The units for systemd', () => {
     expect(valuesOf(DELIVERIES, 'ExecStart')).toEqual([`${NODE} dist/src/deliver.js`]);
   });
 
-  it.each([API, DELIVERIES, PROJECTOR])('%s contains only existing settings with valid values', (unit) => {
-    const given = Object.fromEntries(
-      valuesOf(unit, 'Environment')[0]!
-        .split(' ')
-        .map((each) => each.split('=')),
-    );
-    expect(Object.keys(given)).toContain('DATA_DIR');
-    const { names } = readConfig(given);
-    for (const name of [...Object.keys(given), ...read(unit).match(/\b[A-Z]+_[A-Z_]+\b/g)!])
-      expect([name, names.has(name) || OF_NODE.has(name) || name.startsWith('AF_')]).toEqual([name, true]);
-  });
+  it.each([API, DELIVERIES, PROJECTOR])(
+    'include %s, which contains only existing settings with valid values',
+    (unit) => {
+      const settings = Object.fromEntries(
+        valuesOf(unit, 'Environment')[0]!
+          .split(' ')
+          .map((each) => each.split('=')),
+      );
+      expect(Object.keys(settings)).toContain('DATA_DIR');
+      const { names } = readConfig(settings);
+      for (const name of [...Object.keys(settings), ...read(unit).match(/\b[A-Z]+_[A-Z_]+\b/g)!])
+        expect([name, names.has(name) || NODE_SETTINGS.has(name) || name.startsWith('AF_')]).toEqual([name, true]);
+    },
+  );
 
   it('have a state folder each, and are otherwise equal', () => {
     const [api, deliveries, projector] = [API, DELIVERIES, PROJECTOR].map((unit) =>
@@ -62,7 +65,7 @@ describe('The units for systemd', () => {
   });
 
   it.each([API, DELIVERIES, PROJECTOR])(
-    '%s ends for good if a restart cannot help, and has the time and files it needs',
+    'restart %s unless its settings are invalid, and allow enough time to stop and enough open files',
     (unit) => {
       expect(valuesOf(unit, 'Restart')).toEqual(['always']);
       expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual([String(EXIT_CONFIG)]);
@@ -80,29 +83,31 @@ describeWith(isInstalled, 'systemd-analyze (apt-get install systemd)')('systemd'
     unit: string,
     edit: (text: string) => string,
     ...words: string[]
-  ): { status: number; said: string } => {
+  ): { status: number; output: string } => {
     const folder = mkdtempSync(join(tmpdir(), 'units-'));
     try {
       const file = join(folder, unit);
       writeFileSync(file, edit(read(unit).replace(NODE, process.execPath)));
       const { status, stdout, stderr } = spawnSync('systemd-analyze', [...words, file], { encoding: 'utf8' });
-      return { status: status!, said: stdout + stderr };
+      return { status: status!, output: stdout + stderr };
     } finally {
       rmSync(folder, { recursive: true });
     }
   };
-  const asTheyAre = (text: string): string => text;
+  const unchanged = (text: string): string => text;
 
   it.each([API, DELIVERIES, PROJECTOR])('verifies %s without a warning, and reports an invalid directive', (unit) => {
     const verify = ['verify', '--man=no'];
-    expect(analyze(unit, asTheyAre, ...verify)).toEqual({ status: 0, said: '' });
-    expect(analyze(unit, (text) => text.replace('UMask=', 'Umask='), ...verify).said).toMatch(/Unknown key.* 'Umask'/);
+    expect(analyze(unit, unchanged, ...verify)).toEqual({ status: 0, output: '' });
+    expect(analyze(unit, (text) => text.replace('UMask=', 'Umask='), ...verify).output).toMatch(
+      /Unknown key.* 'Umask'/,
+    );
     expect(analyze(unit, (text) => text.replace('ExecStart=', 'ExecStart=/none'), ...verify).status).not.toBe(0);
   });
 
   it.each([API, DELIVERIES, PROJECTOR])('gives %s a low exposure score', (unit) => {
     const security = ['security', '--offline=true', '--no-pager', '--threshold=25'];
-    expect(analyze(unit, asTheyAre, ...security).status).toBe(0);
+    expect(analyze(unit, unchanged, ...security).status).toBe(0);
     expect(
       analyze(unit, (text) => text.replace(/^(?:Protect|Private|Restrict).*\n/gm, ''), ...security).status,
     ).not.toBe(0);

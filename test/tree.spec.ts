@@ -21,7 +21,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'asset-groups/races.spec.ts': 'two instances that change groups concurrently',
   'asset-groups/writers.spec.ts': 'responses to concurrent writers are linearizable',
   'assets/link-forms.spec.ts': 'every form of a link that a platform gives out names the same profile',
-  'assets/web-forms.spec.ts': 'every URL that a browser opens on a host is read as that host',
+  'assets/web-address-spellings.spec.ts': 'every URL that a browser opens on a host is read as that host',
   'bench/measuring.spec.ts': 'how the bench measures: quartiles, pairs, table, data, the end of a run',
   'ci/integrity.spec.ts': 'the lock file check of .ci',
   'event-log/behind-pgbouncer.spec.ts': 'the contract of the log behind a real PgBouncer',
@@ -29,7 +29,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',
   'events/vocabulary.spec.ts': 'the types of the vocabulary, by the compiler',
   'http/bodies.spec.ts': 'request bodies of all routes: sizes, compression, budgets',
-  'http/docs-unread.spec.ts': 'clients that request the API reference and disconnect',
+  'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
   'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
@@ -58,7 +58,7 @@ describe('The tree of the tests', () => {
     expect(specs.filter((spec) => !hasSubject(spec) && SUBJECTS_OF_SPECS[spec] === undefined)).toEqual([]);
   });
 
-  it('lists no spec that does not exist, and none that has the path of the file that it tests', () => {
+  it('has a list of exceptions that names only existing specs without the path of a tested file', () => {
     expect(Object.keys(SUBJECTS_OF_SPECS).filter((spec) => !specs.includes(spec) || hasSubject(spec))).toEqual([]);
   });
 });

@@ -25,8 +25,11 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/event-log/new-event.ts': [1, 'when a log was opened, for people'],
   'src/api-keys/issue-api-key.ts': [1, 'when an operator issued a key; its expiry is a time that the operator typed'],
   'src/api-keys/revoke-api-key.ts': [1, 'when an operator revoked a key, for people'],
-  'src/brands/append-operator-change.ts': [1, 'the time that an operator states, as upstream does, after the newest'],
-  'src/cli/events.ts': [1, 'the expiry of a key for one call, a day later'],
+  'src/brands/append-operator-change.ts': [
+    1,
+    'the time of a change that an operator makes, which is after the time of the newest change',
+  ],
+  'src/cli/events.ts': [1, 'the expiry of a key that is issued for one call: one day from now'],
   'src/cli/demo/keys.ts': [2, 'the expiry of a key for the demo'],
   'src/dashboard/page/live.js': [2, 'the timer of a page, in the browser'],
   'src/dashboard/page/range.js': [1, 'the range that a person chose, in the browser'],
@@ -43,7 +46,7 @@ const sources = ['src', 'projections'].flatMap((folder) =>
     .map((name) => posix.join(folder, name.replaceAll('\\', '/'))),
 );
 
-it('reads the wall clock only in the listed files', () => {
+it('The product reads the wall clock only in the listed files', () => {
   const found = sources.flatMap((path): [string, number][] => {
     const readings = [...readFileSync(join(root, path), 'utf8').matchAll(/Date\.now\(|new Date\(\)/g)].length;
     return readings === 0 ? [] : [[path, readings]];

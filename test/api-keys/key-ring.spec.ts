@@ -9,7 +9,7 @@ import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
 /** A log of key events that can be made unavailable or lose events. */
 class KeyLog extends InMemoryEventLog {
-  away = false;
+  isUnavailable = false;
   /** Hides the events from this revision on. */
   seemsToEndAt = Infinity;
   private ids = 0;
@@ -35,9 +35,9 @@ class KeyLog extends InMemoryEventLog {
     this.add('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
   }
 
-  override async readStream(...asked: Parameters<InMemoryEventLog['readStream']>): Promise<RecordedEvent[]> {
-    if (this.away) throw new Unavailable('The log is away');
-    return (await super.readStream(...asked)).filter(({ revision }) => revision < this.seemsToEndAt);
+  override async readStream(...args: Parameters<InMemoryEventLog['readStream']>): Promise<RecordedEvent[]> {
+    if (this.isUnavailable) throw new Unavailable('The log is unavailable');
+    return (await super.readStream(...args)).filter(({ revision }) => revision < this.seemsToEndAt);
   }
 }
 
@@ -50,15 +50,15 @@ const open = (): { stream: KeyLog; ring: KeyRing; readiness: Readiness } => {
 };
 
 describe('KeyRing', () => {
-  it('throws Unavailable and is not ready before the keys are read', async () => {
+  it('throws Unavailable and makes the service not ready until the keys have been read', async () => {
     const { stream, ring, readiness } = open();
     const key = createKey();
     stream.issue('a', key);
-    stream.away = true;
+    stream.isUnavailable = true;
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
     expect(() => ring.verify(key)).toThrow(Unavailable);
     expect((await readiness.report()).status).toBe('not-ready');
-    stream.away = false;
+    stream.isUnavailable = false;
     await ring.refresh();
     expect(ring.verify(key)).toEqual({ keyId: 'a', organization: undefined, scopes: ['read'] });
     expect((await readiness.report()).status).toBe('ready');
@@ -69,7 +69,7 @@ describe('KeyRing', () => {
     const key = createKey();
     stream.issue('a', key);
     await ring.refresh();
-    stream.away = true;
+    stream.isUnavailable = true;
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
     expect(ring.verify(key)?.keyId).toBe('a');
   });
@@ -98,7 +98,7 @@ describe('KeyRing', () => {
     const read = stream.readStream.bind(stream);
     stream.readStream = (name, from, limit) => {
       if (from > 0n) return read(name, from, limit);
-      return Promise.reject(new Unavailable('The log is away'));
+      return Promise.reject(new Unavailable('The log is unavailable'));
     };
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
     expect([kept, lost].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', 'lost']);

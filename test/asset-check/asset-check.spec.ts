@@ -123,7 +123,7 @@ describe('AssetChecker', () => {
     expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is not a URL/u);
   });
 
-  it('returns unsupported-type if every enabled source does', async () => {
+  it('returns unsupported-type if every enabled source returns unsupported-type', async () => {
     const hosts = await list('hosts', 'hosts', '0.0.0.0 evil.example');
     const sources: Source[] = [{ ...own, mode: 'DISABLED' }, hosts];
     expect(answerOf(sources, '@somebody')).toMatchObject({
@@ -155,7 +155,7 @@ describe('AssetChecker', () => {
 
   it('returns internal-error if the check itself fails', async () => {
     const check = new AssetChecker([own], 100);
-    // No content makes a check fail, so a failure is injected.
+    // No known content makes a check fail, so the spec injects a failure.
     Object.assign(check, { toResponse: () => JSON.parse('{') as never });
     expect(check.check('evil.example')).toEqual({
       status: 'UNKNOWN',

@@ -51,7 +51,7 @@ describe('A bulk check', () => {
     return (await handler.execute(new CheckAssets(contents))).result;
   };
 
-  it('queries a source for every content, even if a source gets only 50 at a time', async () => {
+  it('looks up every content in a source, even though a source receives at most 50 requests at a time', async () => {
     server.behave = sends('{"status":"BLOCKED"}', { 'content-type': 'application/json' });
     const contents = Array.from({ length: 240 }, (_, n) => `site-${n}.example`);
     // Five rounds of requests take longer than the budget of a single check.
@@ -67,7 +67,7 @@ describe('A bulk check', () => {
     expect(results[0]!.sources[1]).toMatchObject({ reason: 'source-error' });
   });
 
-  it('returns a response no larger than its request for long contents, and writes it one result at a time', async () => {
+  it('returns a response no larger than its request for long contents, and writes the response one result at a time', async () => {
     const contents = Array.from({ length: 100 }, (_, n) => `https://sites.google.com/${n}/${'😀'.repeat(1_270)}`);
     const answer = await bulk([own], contents, 500);
     expect(answer.results[0]!.asset!.content).toMatch(/^sites\.google\.com\/0\/.{101}…$/);
@@ -80,7 +80,7 @@ describe('A bulk check', () => {
     expect(written.value!.length).toBeLessThan(Buffer.byteLength(JSON.stringify({ contents })) / 3);
   });
 
-  it('has a time budget that grows with its size, up to 30 s and at least that of a single check', () => {
+  it('has a time budget that grows with the number of contents up to 30 s, and is at least the budget of a single check', () => {
     const budget = (contents: number, source: Source): number =>
       new AssetChecker([own, source], 1_500).budgetOf(contents);
     expect(budget(1, lookUp(1_000))).toBe(1_500);
@@ -94,14 +94,14 @@ describe('A bulk check', () => {
 
   it('yields to other requests while it parses slow contents', async () => {
     const contents = Array.from({ length: 1_000 }, (_, n) => `https://x.com/${'가'.repeat(2_000)}${n}`);
-    let passed = 0;
-    const pass = (): void => {
-      passed += 1;
-      waiting = setImmediate(pass);
+    let turns = 0;
+    const countTurn = (): void => {
+      turns += 1;
+      waiting = setImmediate(countTurn);
     };
-    let waiting = setImmediate(pass);
+    let waiting = setImmediate(countTurn);
     await bulk([own], contents, 1_500);
     clearImmediate(waiting);
-    expect(passed).toBeGreaterThan(10);
+    expect(turns).toBeGreaterThan(10);
   });
 });

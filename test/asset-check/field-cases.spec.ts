@@ -84,8 +84,8 @@ const LISTS: readonly (readonly [Format, string, blocked: readonly string[], unk
   ],
 ];
 
-/** Contents that one own status must apply to. */
-const OWN: readonly (readonly [type: string, content: string, reached: readonly string[]])[] = [
+/** Reported assets, and for each the contents that its status must apply to. */
+const OWN: readonly (readonly [type: string, content: string, spellings: readonly string[]])[] = [
   [
     'URL',
     'ӏedger-fc13.example',
@@ -170,16 +170,16 @@ describe('A list as people publish it', () => {
     const others = Array.from({ length: 20 }, (_, n) => `other-${n}.example`);
     const { check, content } = await listOf([...others, line].join('\n'), 'plain');
     expect(content.rejected).toEqual([{ reason: expect.any(String), count: 1, examples: [expect.any(String)] }]);
-    for (const asked of ['x.example', 'y.x.example', 'metamask.app.link', 'https://metamask.app.link/dapp/x.example'])
-      expect([asked, isBlocked(check(asked))]).toEqual([asked, false]);
+    for (const derived of ['x.example', 'y.x.example', 'metamask.app.link', 'https://metamask.app.link/dapp/x.example'])
+      expect([derived, isBlocked(check(derived))]).toEqual([derived, false]);
   });
 });
 
 describe('A status that an organization reports', () => {
-  it.each(OWN)('for the %s %s applies to every spelling', (type, content, reached) => {
+  it.each(OWN)('for the %s %s applies to every spelling', (type, content, spellings) => {
     const key = assetKey({ type, content });
-    for (const asked of reached)
-      expect([asked, parseContent(asked).parsed?.keys]).toEqual([asked, expect.arrayContaining([key])]);
+    for (const spelling of spellings)
+      expect([spelling, parseContent(spelling).parsed?.keys]).toEqual([spelling, expect.arrayContaining([key])]);
   });
 
   it('for a name with a sharp s does not apply to the name with ss', () => {

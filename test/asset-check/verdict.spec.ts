@@ -11,14 +11,14 @@ const RESULTS: Record<string, SourceResult> = {
 };
 const NAMES = Object.keys(RESULTS);
 
-const voice = (source: string, name: string, mode: AttributedResult['mode'] = 'ENABLED'): AttributedResult => ({
+const attributed = (source: string, name: string, mode: AttributedResult['mode'] = 'ENABLED'): AttributedResult => ({
   source,
   isOwn: source === 'own',
   mode,
   result: RESULTS[name]!,
 });
 
-/** The rule of the specification: the first existing item of this list determines the verdict. */
+/** The rule of the specification: the first item of this list that matches a result determines the verdict. */
 const RULE: readonly (readonly [own: boolean, results: readonly string[]])[] = [
   [true, ['exact BLOCKED', 'exact ALLOWED']],
   [false, ['exact BLOCKED']],
@@ -38,8 +38,8 @@ describe('The source that determines the verdict', () => {
         ['own', 'a', 'b'],
         ['b', 'own', 'a'],
       ]) {
-        const held: Record<string, string> = { own, a, b };
-        const verdict = decide(order.map((source) => voice(source, held[source]!)));
+        const nameBySource: Record<string, string> = { own, a, b };
+        const verdict = decide(order.map((source) => attributed(source, nameBySource[source]!)));
         let expected: { status: string; source: string; reason?: string } = {
           status: 'UNKNOWN',
           source: 'own',
@@ -47,8 +47,8 @@ describe('The source that determines the verdict', () => {
         };
         for (const [isOwn, names] of [...RULE].reverse())
           for (const source of [...order].reverse())
-            if ((source === 'own') === isOwn && names.includes(held[source]!)) {
-              const [kind, status] = held[source]!.split(' ') as [string, string];
+            if ((source === 'own') === isOwn && names.includes(nameBySource[source]!)) {
+              const [kind, status] = nameBySource[source]!.split(' ') as [string, string];
               const reason = kind === 'inherited' ? 'parent-domain' : isOwn ? undefined : 'external-source';
               expected = { status, source, reason };
             }
@@ -77,9 +77,12 @@ describe('The source that determines the verdict', () => {
     { reasons: ['source-error', 'source-error'], reason: 'not-found' },
     { reasons: ['not-found', 'timeout'], reason: 'not-found' },
     { reasons: ['source-error', 'hosting-domain', 'timeout'], reason: 'hosting-domain' },
-  ] as const)('is nobody where the sources say $reasons, and the reason is $reason', ({ reasons, reason }) => {
-    expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
-  });
+  ] as const)(
+    'is own, with the status UNKNOWN and the reason $reason, if the sources return $reasons',
+    ({ reasons, reason }) => {
+      expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
+    },
+  );
 
   const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', matchedLength?: number): AttributedResult => ({
     source,
@@ -96,15 +99,15 @@ describe('The source that determines the verdict', () => {
   ])(
     'is this service’s own source for an inherited ALLOWED, unless another source has a nearer inherited BLOCKED: $own, $other',
     (one) => {
-      const voices = [
+      const attributedResults = [
         inherited('own', 'ALLOWED', one.own),
         inherited('a', 'BLOCKED', 3),
         inherited('b', 'BLOCKED', one.other),
         inherited('c', 'ALLOWED', 20),
       ];
-      // Otherwise the other sources decide; of two BLOCKED results the first configured one is used.
-      expect(decide(voices).source).toBe(one.source === 'b' ? 'a' : 'own');
-      expect(decide([voices[0]!, voices[2]!, voices[3]!]).source).toBe(one.source);
+      // If another source has a nearer BLOCKED, the first configured source with BLOCKED determines the verdict.
+      expect(decide(attributedResults).source).toBe(one.source === 'b' ? 'a' : 'own');
+      expect(decide([attributedResults[0]!, attributedResults[2]!, attributedResults[3]!]).source).toBe(one.source);
     },
   );
 
@@ -119,7 +122,7 @@ describe('The source that determines the verdict', () => {
   });
 
   it('is never a disabled source', () => {
-    expect(decide([voice('own', 'none'), voice('a', 'exact BLOCKED', 'DISABLED')])).toMatchObject({
+    expect(decide([attributed('own', 'none'), attributed('a', 'exact BLOCKED', 'DISABLED')])).toMatchObject({
       status: 'UNKNOWN',
       source: 'own',
     });

@@ -13,7 +13,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
 
-/** The dose of the suite, or `GROUPS_DOSE=full` for what was promised. */
+/** Ordinary runs use the smaller numbers; `GROUPS_DOSE=full` selects the larger ones. */
 const FULL = process.env['GROUPS_DOSE'] === 'full';
 const CREATES_AT_ONCE = FULL ? 10_000 : 1_000;
 const LISTS = FULL ? 1_000 : 40;
@@ -85,11 +85,13 @@ describe('Two instances on one database', () => {
   });
 
   it(`assign consecutive ids to ${CREATES_AT_ONCE} concurrent creates`, async () => {
-    const named = await Promise.all(Array.from({ length: CREATES_AT_ONCE }, (_, n) => create(n, 'many', `Group ${n}`)));
-    expect(named.map(({ id }) => id).sort((a, b) => a - b)).toEqual(
+    const createdGroups = await Promise.all(
+      Array.from({ length: CREATES_AT_ONCE }, (_, n) => create(n, 'many', `Group ${n}`)),
+    );
+    expect(createdGroups.map(({ id }) => id).sort((a, b) => a - b)).toEqual(
       Array.from({ length: CREATES_AT_ONCE }, (_, n) => n + 1),
     );
-    const expected = named.map(({ id, name }) => ({ id, name, assetCount: 0 })).sort((a, b) => a.id - b.id);
+    const expected = createdGroups.map(({ id, name }) => ({ id, name, assetCount: 0 })).sort((a, b) => a.id - b.id);
     for (const n of [0, 1]) expect(await list(n, 'many')).toEqual(expected);
     await project();
     for (const n of [0, 1]) expect(await list(n, 'many')).toEqual(expected);
@@ -97,12 +99,14 @@ describe('Two instances on one database', () => {
 
   it.each(['stopped', 'working'])(
     `include each of ${LISTS} new groups in the next list of the other instance, with the projector %s`,
-    async (of) => {
-      const projecting = of === 'working' ? follow() : undefined;
+    async (projector) => {
+      const projecting = projector === 'working' ? follow() : undefined;
       for (let n = 1; n <= LISTS; n += 1) {
-        const { id } = await create(n, of, `Group ${n}`);
+        const { id } = await create(n, projector, `Group ${n}`);
         expect(id).toBe(n);
-        expect((await list(n + 1, of)).map((group) => group.id)).toEqual(Array.from({ length: n }, (_, i) => i + 1));
+        expect((await list(n + 1, projector)).map((group) => group.id)).toEqual(
+          Array.from({ length: n }, (_, i) => i + 1),
+        );
       }
       await projecting?.stop();
     },

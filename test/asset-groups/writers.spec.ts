@@ -69,12 +69,12 @@ const commandOf = (organization: string, from: Draft): AssetGroupCommand => {
   return { type, organization, name: from.name, request: request || undefined };
 };
 
-/** What a client saw of a command, and between which lengths of the stream. */
-interface Seen {
+/** The outcome of a command, with the lengths of the stream when the command was sent and when it completed. */
+interface Observation {
   readonly command: AssetGroupCommand;
-  readonly asked: number;
-  answered: number;
-  /** Absent: the outcome stayed unknown. */
+  readonly lengthBefore: number;
+  lengthAfter: number;
+  /** Absent if the command was refused or if its outcome is unknown. */
   groupId?: number;
   refusal?: Error;
   isUnknown?: boolean;
@@ -82,12 +82,12 @@ interface Seen {
 
 const requestOf = (command: AssetGroupCommand) => ('request' in command ? command.request : undefined);
 
-const agrees = (seen: Seen, decision: Decision): boolean =>
+const agrees = (observed: Observation, decision: Decision): boolean =>
   decision.refusal
-    ? seen.refusal?.message === decision.refusal.message
-    : seen.refusal === undefined && seen.groupId === decision.groupId;
+    ? observed.refusal?.message === decision.refusal.message
+    : observed.refusal === undefined && observed.groupId === decision.groupId;
 
-const after = (events: readonly RecordedEvent[], length: number): AssetGroups => {
+const groupsAfter = (events: readonly RecordedEvent[], length: number): AssetGroups => {
   const groups = noGroups();
   for (const recorded of events.slice(0, length)) {
     const read = decodeEvent(recorded);
@@ -97,44 +97,48 @@ const after = (events: readonly RecordedEvent[], length: number): AssetGroups =>
   return groups;
 };
 
-/** Whether one writer alone, in some order that keeps who came before whom, would have seen the same. */
-const findings = (events: readonly RecordedEvent[], all: readonly Seen[]): string[] => {
+/**
+ * Checks whether a single writer could have caused the same events and outcomes with some order of the commands that
+ * keeps the order of commands that did not overlap. Returns the events and outcomes that no order explains.
+ */
+const findings = (events: readonly RecordedEvent[], all: readonly Observation[]): string[] => {
   const found: string[] = [];
-  const left = new Set(all);
+  const unexplained = new Set(all);
   const now = Date.now();
   events.forEach((recorded, index) => {
-    const groups = after(events, index);
-    const explains = (seen: Seen): boolean => {
-      if (seen.asked > index || seen.answered <= index) return false;
-      const decision = decide(groups, seen.command, now);
+    const groups = groupsAfter(events, index);
+    const explains = (observed: Observation): boolean => {
+      if (observed.lengthBefore > index || observed.lengthAfter <= index) return false;
+      const decision = decide(groups, observed.command, now);
       const [event] = decision.events;
-      if (event?.type !== recorded.type || !(seen.isUnknown || agrees(seen, decision))) return false;
+      if (event?.type !== recorded.type || !(observed.isUnknown || agrees(observed, decision))) return false;
       // Two commands with equal rejections are distinguished by their parameters.
       const request = idempotentRequestOf(recorded.metadata);
-      if (request?.idempotencyKeyHash !== requestOf(seen.command)?.idempotencyKeyHash) return false;
-      const { groupId: numbered, name: named } = recorded.data as Record<string, unknown>;
+      if (request?.idempotencyKeyHash !== requestOf(observed.command)?.idempotencyKeyHash) return false;
+      const { groupId: recordedId, name: recordedName } = recorded.data as Record<string, unknown>;
       const data = event.data as Record<string, unknown>;
-      return data['groupId'] === numbered && data['name'] === named;
+      return data['groupId'] === recordedId && data['name'] === recordedName;
     };
-    const candidates = [...left].filter(explains).sort((a, b) => a.answered - b.answered);
-    if (candidates.length === 0) found.push(`Nobody asked for event ${index}, ${recorded.type}`);
-    else left.delete(candidates[0]!);
+    const candidates = [...unexplained].filter(explains).sort((a, b) => a.lengthAfter - b.lengthAfter);
+    if (candidates.length === 0) found.push(`No command explains event ${index}, ${recorded.type}`);
+    else unexplained.delete(candidates[0]!);
   });
-  for (const seen of left) {
-    if (seen.isUnknown) continue;
-    const isExplained = Array.from({ length: seen.answered - seen.asked + 1 }, (_, n) => seen.asked + n).some(
-      (length) => {
-        const decision = decide(after(events, length), seen.command, now);
-        return decision.events.length === 0 && agrees(seen, decision);
-      },
-    );
-    if (!isExplained) found.push(`No moment explains ${JSON.stringify(seen)}`);
+  for (const observed of unexplained) {
+    if (observed.isUnknown) continue;
+    const isExplained = Array.from(
+      { length: observed.lengthAfter - observed.lengthBefore + 1 },
+      (_, n) => observed.lengthBefore + n,
+    ).some((length) => {
+      const decision = decide(groupsAfter(events, length), observed.command, now);
+      return decision.events.length === 0 && agrees(observed, decision);
+    });
+    if (!isExplained) found.push(`No length of the stream explains ${JSON.stringify(observed)}`);
   }
   return found;
 };
 
 describe('Several writers', () => {
-  it('have the same result as one writer in some order, whatever responses are lost', async () => {
+  it('have the same result as one writer in some order, even if responses are lost', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(draft, fc.nat(WRITERS - 1), fc.nat(3)), { minLength: 5, maxLength: 40 }),
@@ -148,24 +152,28 @@ describe('Several writers', () => {
             turns: () => next(4),
           });
           const queues = Array.from({ length: WRITERS }, () => newWriter(log));
-          const all: Seen[] = [];
+          const all: Observation[] = [];
           const pending: Promise<void>[] = [];
           let projected = 0;
           for (const [from, writer, pause] of drafts) {
             const command = commandOf(organization, from);
-            const seen: Seen = { command, asked: log.events.length, answered: Number.POSITIVE_INFINITY };
-            all.push(seen);
+            const observed: Observation = {
+              command,
+              lengthBefore: log.events.length,
+              lengthAfter: Number.POSITIVE_INFINITY,
+            };
+            all.push(observed);
             pending.push(
               queues[writer]!.execute(command)
                 .then(({ result }) => {
-                  seen.groupId = result.groupId;
+                  observed.groupId = result.groupId;
                 })
                 .catch((error: Error) => {
-                  if (error instanceof Unavailable) seen.isUnknown = true;
-                  else seen.refusal = error;
+                  if (error instanceof Unavailable) observed.isUnknown = true;
+                  else observed.refusal = error;
                 })
                 .then(() => {
-                  seen.answered = log.events.length;
+                  observed.lengthAfter = log.events.length;
                 }),
             );
             for (let turn = 0; turn < pause; turn += 1) await setImmediate();
@@ -188,20 +196,20 @@ describe('Several writers', () => {
     );
   });
 
-  it('get an immediate response while the log is unavailable, and continue when it is available again', async () => {
+  it('get an immediate response while the log is unavailable, and continue when the log is available again', async () => {
     let fate: Fate = 'lost';
     const log = new InMemoryEventLog([], { fate: () => fate });
     const queue = newWriter(log);
     const organization = `org-${randomUUID().slice(0, 13)}`;
     const create = (named: string): Promise<unknown> =>
       queue.execute({ type: 'CreateAssetGroup', organization, name: named, request: undefined });
-    const [first, ...behind] = ['A', 'B', 'C'].map(create);
+    const [first, ...queued] = ['A', 'B', 'C'].map(create);
     let answered = 0;
-    for (const one of behind) one.catch(() => (answered += 1));
+    for (const one of queued) one.catch(() => (answered += 1));
     await expect(first).rejects.toBeInstanceOf(Unavailable);
     await setImmediate();
     expect(answered).toBe(2);
-    for (const one of behind) await expect(one).rejects.toBeInstanceOf(Unavailable);
+    for (const one of queued) await expect(one).rejects.toBeInstanceOf(Unavailable);
     fate = 'answered';
     expect(await create('A')).toMatchObject({ result: { groupId: 1, assets: 0, replayed: false } });
   });

@@ -50,7 +50,7 @@ describe('An account', () => {
     expect(parseContent(text).parsed?.account).toBe(keys.at(-1));
   });
 
-  it('is parsed from a muxed Stellar account as an account with a memo', () => {
+  it('with a memo is parsed from a muxed Stellar address', () => {
     const { key, keyWithoutTag } = readAddress(MUXED_VECTOR)!;
     expect({ key, keyWithoutTag }).toEqual({
       key: `${MUXED_BASE}?memo=9223372036854775808`,

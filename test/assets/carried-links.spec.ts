@@ -22,7 +22,7 @@ describe('A link that carries another link', () => {
     expect(assetKey({ type: 'URL', content })).toBe('URL:evil.example');
   });
 
-  it.each(WEB_WRAPPING_LINKS)('returns the host of the wrapping link: %s', (form) => {
+  it.each(WEB_WRAPPING_LINKS)('is parsed with the host of the wrapping link: %s', (form) => {
     expect(wrappingHostsOf(written(form, HOST)).length).toBeGreaterThan(0);
     expect(wrappingHostsOf(written(form, HOST))).not.toContain(HOST);
   });
@@ -75,7 +75,7 @@ describe('A link that carries another link', () => {
     expect(assetKey({ type: 'URL', content })).toBe(`URL:${content}`);
   });
 
-  it('is not followed in an app link with two links, a script or an account', () => {
+  it('is not unwrapped if it is an app link that carries two links, is a script or an account, or leads to a script', () => {
     for (const content of [
       'some-wallet://open?x=https://good.example&url=https://evil.example',
       'javascript:alert("<https://good.example>")',
@@ -107,7 +107,7 @@ describe('Content on an IPFS gateway', () => {
       'sub.name.eth.link',
       'name.w3s.link',
       'name.on-fleek.app',
-    ])(`is not identified by /${folder}/CID on the host %s of one publisher`, (host) => {
+    ])(`is not identified by the CID in /${folder}/CID if the host %s belongs to a single publisher`, (host) => {
       expect(cidsOf(`https://${host}/${folder}/${CID}`)).not.toContain(CID);
     });
 

@@ -10,8 +10,8 @@ const plane = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, n) => from + n).filter((code) => code < 0xd800 || code > 0xdfff);
 
 /**
- * Hosts as Unicode 17 has them. Node 20 knows Unicode 15.0 and the rules of its time: its URL parser rejects the first
- * four and makes "ss" of the capital sharp s. The specs run on several versions of Node, and all must agree.
+ * The expected hosts follow Unicode 17. The URL parser of Node 20 follows Unicode 15.0: it rejects the first four hosts
+ * and turns the capital sharp s into "ss". The specs run on several versions of Node, and all must return these hosts.
  */
 const HOSTS: readonly (readonly [string, string | undefined])[] = [
   ['\u04c0edger.example', 'xn--edger-dof.example'],
@@ -56,7 +56,7 @@ describe('A host', () => {
     );
   });
 
-  it('is equal in upper and lower case', () => {
+  it('has the same key in upper and lower case', () => {
     for (const [upper, lower] of [
       ['\u04c0edger.example', '\u04cfedger.example'],
       ['\u2183.example', '\u2184.example'],

@@ -9,20 +9,20 @@ const hex = (address: string, mask = 0): string =>
     .replace(/(....)(....)/, '$1:$2');
 
 /** IPv6 addresses that embed an IPv4 address. */
-const formsOf = (address: string): string[] => [
+const embeddingsOf = (address: string): string[] => [
   `::ffff:${hex(address)}`,
   `64:ff9b::${hex(address)}`,
   `2002:${hex(address)}::1`,
 ];
 const compatible = (address: string): string => `::${hex(address)}`;
-/** A client behind this address, with its bits inverted. */
+/** The Teredo address of a client with this IPv4 address. Teredo inverts the bits of the IPv4 address. */
 const teredo = (address: string): string => `2001:0:808:808:0:0:${hex(address, 0xff)}`;
 
 describe('An IP address', () => {
   it.each(['10.0.0.1', '127.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '224.0.0.1', '0.0.0.8'])(
     'in a private block is internal and not public in every embedding: %s',
     (address) => {
-      for (const form of [address, ...formsOf(address), compatible(address), teredo(address), `[${address}]`])
+      for (const form of [address, ...embeddingsOf(address), compatible(address), teredo(address), `[${address}]`])
         expect({ form, internal: isInternalAddress(form), isPublic: isPublicAddress(form) }).toEqual({
           form,
           internal: true,
@@ -32,7 +32,7 @@ describe('An IP address', () => {
   );
 
   it('on the public Internet is public, also embedded in a routed IPv6 address', () => {
-    for (const form of ['8.8.8.8', ...formsOf('8.8.8.8'), '2606:4700::1111', '[2606:4700::1111]'])
+    for (const form of ['8.8.8.8', ...embeddingsOf('8.8.8.8'), '2606:4700::1111', '[2606:4700::1111]'])
       expect({ form, internal: isInternalAddress(form), isPublic: isPublicAddress(form) }).toEqual({
         form,
         internal: false,
@@ -49,7 +49,7 @@ describe('An IP address', () => {
   );
 
   it('has one canonical form in all embeddings', () => {
-    for (const form of ['8.8.8.8', ...formsOf('8.8.8.8'), compatible('8.8.8.8')])
+    for (const form of ['8.8.8.8', ...embeddingsOf('8.8.8.8'), compatible('8.8.8.8')])
       expect({ form, simplest: canonicalAddress(form) }).toEqual({ form, simplest: '8.8.8.8' });
     expect(['::', '::1', '2606:4700:0:0::1', 'evil.example', ''].map(canonicalAddress)).toEqual([
       '::',

@@ -180,7 +180,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['[2606:4700', 'parse-error'],
     ['[fe80::1%25eth0]', 'internal-scheme'],
   ],
-  'the browser’s, the machine’s and private addresses': [
+  'addresses of the browser, the machine and private networks': [
     ['chrome://settings', 'internal-scheme'],
     ['CHROME://settings', 'internal-scheme'],
     ['chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn/home.html', 'internal-scheme'],
@@ -321,7 +321,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     [`https://${CID}.ipfs.dweb.link/`, `URL ${CID}.ipfs.dweb.link`],
     [`${CID_0.slice(0, -1)}0`, 'parse-error'],
   ],
-  'what is no asset': [
+  'texts that are not an asset': [
     ['', 'parse-error'],
     ['   ', 'parse-error'],
     ['\n\t', 'parse-error'],
@@ -361,7 +361,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
 
 describe('parseContent', () => {
   for (const [kind, cases] of Object.entries(CASES))
-    describe(kind, () => {
+    describe(`for ${kind}`, () => {
       it.each(cases.map(([content, reading]) => ({ content, reading })))('parses $content as $reading', (one) => {
         expect(readingOf(one.content)).toBe(one.reading);
       });
@@ -536,7 +536,7 @@ describe('assetKey', () => {
     expect(new Set(different.map(assetHash)).size).toBe(different.length);
   });
 
-  it('returns the key of the host for a page without a path, and the key of the profile for its link', () => {
+  it('returns the key of the host for a page without a path, and the key of the profile for the link of a profile', () => {
     expect(assetKey({ type: 'PAGE', content: 'https://evil.example/' })).toBe('URL:evil.example');
     for (const [type, content] of [
       ['TWITTER', 'https://x.com/Evil'],
@@ -550,7 +550,7 @@ describe('assetKey', () => {
       expect(parseContent(content).parsed!.keys).toContain(assetKey({ type, content }));
   });
 
-  it('returns the pinned keys, because streams are named by them', () => {
+  it('returns the pinned keys, because stream names are derived from the keys', () => {
     const pinned = JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][];
     expect(pinned.length).toBeGreaterThan(500);
     const changed = pinned.filter(([type, content, key]) => assetKey({ type: type!, content: content! }) !== key);

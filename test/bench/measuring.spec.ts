@@ -15,7 +15,7 @@ describe('Quartiles', () => {
     expect(quantile([10, 20], 0.99)).toBeCloseTo(19.9);
   });
 
-  it('throws for an empty set', () => {
+  it('throw for an empty set', () => {
     expect(() => quantile([], 0.5)).toThrow(RangeError);
   });
 });
@@ -53,7 +53,7 @@ describe('The results table', () => {
     aim: 3,
   };
 
-  it('decides by the median whether a goal is met, whether more or less is better', () => {
+  it('decides by the median whether a goal is met, both if more is better and if less is better', () => {
     expect(isMet(line, line.must)).toBe(true);
     expect(isMet(line, line.aim)).toBe(false);
     expect(isMet({ ...line, more: false }, 1.9)).toBe(false);
@@ -75,27 +75,27 @@ describe('The data of the bench', () => {
 
 describe('The clean-up after a run', () => {
   it('completes although a failed goal still holds a connection, and ends each pool once', async () => {
-    const said: string[] = [];
-    const ending = new CleanUp((line) => void said.push(line), 20);
+    const lines: string[] = [];
+    const ending = new CleanUp((line) => void lines.push(line), 20);
     let isStopped = false;
     ending.add(async () => void (isStopped = true));
     ending.add(() => Promise.reject(new Error('it was gone already')));
     const pool = createPool(process.env['TEST_DATABASE_URL']!, () => {});
-    const held = await pool.connect();
+    const connection = await pool.connect();
     let ends = 0;
     ending.add(() => {
       ends++;
       return pool.end();
     });
-    // A signal during the clean-up.
+    // A signal during the clean-up starts the clean-up again.
     await Promise.all([ending.run(), ending.run()]);
     await ending.run();
     expect(ends).toBe(1);
     expect(isStopped).toBe(true);
-    expect(said).toEqual([
+    expect(lines).toEqual([
       'Clean-up: a resource is still open after 0.02 s and is not closed',
       'Clean-up: it was gone already',
     ]);
-    held.release();
+    connection.release();
   });
 });

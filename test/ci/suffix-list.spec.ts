@@ -28,9 +28,9 @@ describe('The age of the Public Suffix List that CI reports', () => {
   it.each([
     ['7.5.5', 'published 5 days ago; the newest version'],
     ['7.5.4', 'published 10 days ago; the newest is 7.5.5, 5 days old'],
-  ])('counts from the publication of tldts %s', (version, said) =>
+  ])('is counted from the publication of tldts %s', (version, expected) =>
     expect(ageOf(version, JSON.stringify(TIMES))).toBe(
-      `The bundled Public Suffix List is of tldts ${version}, ${said}`,
+      `The bundled Public Suffix List is of tldts ${version}, ${expected}`,
     ),
   );
 
@@ -39,7 +39,7 @@ describe('The age of the Public Suffix List that CI reports', () => {
     (answer) => expect(ageOf('7.5.4', answer)).toMatch(/tldts 7\.5\.4; the registry did not say/),
   );
 
-  it('is printed by every run of CI, and fails none', () => {
+  it('is printed by every CI run and never fails the run', () => {
     expect(readFileSync('.ci/run', 'utf8')).toMatch(/^ *node \.ci\/suffix-list\.mjs(?! *\|\|)/m);
   });
 });

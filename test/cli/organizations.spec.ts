@@ -4,7 +4,7 @@ import { addIngestUsage } from '../../src/quotas/usage.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
 
-it('organizations usage lists what each organization has sent today, and its quota', async () => {
+it('organizations usage lists the events and bytes that each organization has sent today, and the quotas', async () => {
   const database = await createDatabase();
   const call = (...words: string[]) =>
     operatorCall({ DATABASE_URL: database.url, INGEST_BYTES_PER_DAY: '0' }, 'organizations', 'usage', ...words);

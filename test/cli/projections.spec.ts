@@ -7,8 +7,8 @@ import { projectToHead } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
 const AT = '2026-03-01T00:00:00Z';
-/** More than `verify` lists of a table and side. */
-const GROUPS = 101;
+/** More rows than `verify` prints for one table and one side. */
+const GROUPED_ASSETS = 101;
 
 it('projections verify counts the differences of each table before it lists them', async () => {
   const database = await createDatabase();
@@ -16,7 +16,7 @@ it('projections verify counts the differences of each table before it lists them
   const verify = (...words: string[]) =>
     operatorCall({ DATABASE_URL: database.url }, 'projections', 'verify', ...words);
   try {
-    const grouped = Array.from({ length: GROUPS }, (_, index) =>
+    const grouped = Array.from({ length: GROUPED_ASSETS }, (_, index) =>
       sent('AssetGrouped', {
         organization: 'acme',
         groupId: 1,

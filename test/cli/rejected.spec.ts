@@ -3,7 +3,7 @@ import { addRejectedEvents } from '../../src/read-models/rejected-events.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
 
-it('rejected list shows refused events, whatever they hold, and rejected clear forgets them', async () => {
+it('rejected list shows rejected events with escaped control characters, and rejected clear deletes the events', async () => {
   const database = await createDatabase();
   const call = async (...words: string[]): Promise<string> => {
     const { code, out } = await operatorCall({ DATABASE_URL: database.url }, 'rejected', ...words);

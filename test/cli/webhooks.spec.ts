@@ -4,7 +4,7 @@ import { startApp } from '../support/app.js';
 import { operatorCall } from '../support/operator-call.js';
 import { projectToHead } from '../support/projecting.js';
 
-it('webhooks are listed without what only their organization may know, disabled and enabled', async () => {
+it('webhooks list hides secrets and the queries of URLs, and webhooks disable and enable change the state of a webhook', async () => {
   const app = await startApp();
   const { config, log, pool } = app;
   const env = { DATABASE_URL: config.databaseUrl, EVENTSTORE_URL: config.eventStoreUrl };
@@ -49,11 +49,11 @@ it('webhooks are listed without what only their organization may know, disabled 
     );
     expect(await list('--organization', 'acme')).toEqual([{ ...acme, state: 'FAILING' }]);
 
-    const of = ['--organization', 'acme', '--id', 'wh_1'];
-    expect(await call('disable', ...of)).toMatchObject({ code: 0, out: 'wh_1 of acme is disabled\n' });
-    expect(await call('disable', ...of)).toMatchObject({ code: 0 });
+    const selector = ['--organization', 'acme', '--id', 'wh_1'];
+    expect(await call('disable', ...selector)).toMatchObject({ code: 0, out: 'wh_1 of acme is disabled\n' });
+    expect(await call('disable', ...selector)).toMatchObject({ code: 0 });
     expect(await list('--organization', 'acme')).toEqual([{ ...acme, state: 'DISABLED', disabledReason: 'requested' }]);
-    expect(await call('enable', ...of)).toMatchObject({ code: 0, out: 'wh_1 of acme is enabled\n' });
+    expect(await call('enable', ...selector)).toMatchObject({ code: 0, out: 'wh_1 of acme is enabled\n' });
     expect(await call('disable', '--organization', 'other', '--id', 'wh_1')).toMatchObject({
       code: 1,
       err: 'Webhook not found\n',

@@ -13,13 +13,13 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-/** Where the page's files are, as it says itself. */
+/** Returns the folder of the page's files, which the HTML of the page names. */
 const folder = (): string => /src="(dashboard\/[0-9a-f]{16}\/)main\.js"/.exec(html)![1]!;
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${app.url}/${path}`, { headers });
 
 describe('GET /dashboard', () => {
-  it('is a page that may load our own files and nothing else, and is in no frame', () => {
+  it('returns a page that may load only files of this service and may not be framed', () => {
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     const policy = page.headers.get('content-security-policy')!.split('; ');
     expect(policy).toEqual(
@@ -39,16 +39,16 @@ describe('GET /dashboard', () => {
     expect(page.headers.get('referrer-policy')).toBe('no-referrer');
   });
 
-  it('holds no script, no style and no other host', () => {
+  it('returns HTML without inline scripts, inline styles and URLs of other hosts', () => {
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script[^>]*>[^<]|https?:/);
   });
 
-  it('has every file that it and its scripts name, and no file that nothing names', async () => {
-    const named = new Set<string>();
+  it('serves every file that the page and its scripts reference, and the page has no unreferenced files', async () => {
+    const referenced = new Set<string>();
     const follow = async (names: Iterable<string>): Promise<void> => {
       for (const name of names) {
-        if (named.has(name)) continue;
-        named.add(name);
+        if (referenced.has(name)) continue;
+        referenced.add(name);
         const response = await get(folder() + name);
         expect([name, response.status]).toEqual([name, 200]);
         const text = await response.text();
@@ -63,22 +63,28 @@ describe('GET /dashboard', () => {
     const files = readdirSync('src/dashboard/page', { recursive: true, encoding: 'utf8' }).filter((name) =>
       extname(name),
     );
-    expect([...named].sort()).toEqual(['chart.js', ...files.filter((name) => name !== 'index.html')].sort());
+    expect([...referenced].sort()).toEqual(['chart.js', ...files.filter((name) => name !== 'index.html')].sort());
   });
 
-  it('is asked for again each time, its files never: their address is their version', async () => {
+  it('is revalidated on each load, but its files are cached for a year because their URL contains their version', async () => {
     expect(page.headers.get('cache-control')).toBe('no-cache');
     expect((await get('dashboard', { 'if-none-match': page.headers.get('etag')! })).status).toBe(304);
     const file = await get(`${folder()}main.js`);
     expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(file.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
-    // A page of another version, while instances are exchanged.
+    // During a deployment, the page of another version requests files of that version.
     expect((await get('dashboard/0123456789abcdef/main.js')).headers.get('cache-control')).toBe('no-cache');
   });
 
-  it('has nothing else below it', async () => {
-    const beside = ['index.html', 'nothing.js', '..%2fserve-dashboard.js', '%2e%2e%2fserve-dashboard.js', '__proto__'];
-    for (const name of beside) {
+  it('returns 404 for every other path below it', async () => {
+    const otherNames = [
+      'index.html',
+      'nothing.js',
+      '..%2fserve-dashboard.js',
+      '%2e%2e%2fserve-dashboard.js',
+      '__proto__',
+    ];
+    for (const name of otherNames) {
       const response = await get(folder() + name);
       expect([name, response.status, ((await response.json()) as { code: string }).code]).toEqual([
         name,
@@ -88,12 +94,12 @@ describe('GET /dashboard', () => {
     }
   });
 
-  it('sends a reader who ends its address with a slash to the page', async () => {
+  it('redirects /dashboard/ to /dashboard', async () => {
     const response = await get('dashboard/');
     expect([response.redirected, response.url, response.status]).toEqual([true, `${app.url}/dashboard`, 200]);
   });
 
-  it('is no part of the reference', async () => {
+  it('is not part of the API reference', async () => {
     expect(await (await get('openapi.json')).text()).not.toContain('/dashboard');
   });
 });

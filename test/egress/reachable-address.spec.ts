@@ -28,7 +28,7 @@ const samplesOf = (block: string): string[] => {
 };
 
 /** An IPv4 address in each IPv6 notation that embeds it. */
-const formsOf = (address: string): string[] => {
+const embeddingsOf = (address: string): string[] => {
   const [a, b, c, d] = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'));
   return [`::ffff:${a}${b}:${c}${d}`, `64:ff9b::${a}${b}:${c}${d}`, `2002:${a}${b}:${c}${d}::1`];
 };
@@ -40,7 +40,7 @@ describe('isReachableAddress', () => {
       for (const address of samplesOf(block)) {
         expect([address, isReachableAddress(address)]).toEqual([address, false]);
         if (!ipaddr.IPv4.isValid(address)) continue;
-        for (const form of formsOf(address)) expect([form, isReachableAddress(form)]).toEqual([form, false]);
+        for (const form of embeddingsOf(address)) expect([form, isReachableAddress(form)]).toEqual([form, false]);
       }
     },
   );
@@ -55,7 +55,7 @@ describe('isReachableAddress', () => {
     '1fff::1',
     'e000::1',
     '::7f00:1',
-  ])('is not %s: multicast, or given to nobody', (address) => {
+  ])('rejects %s, which is a multicast, deprecated or unallocated address', (address) => {
     expect(isReachableAddress(address)).toBe(false);
   });
 
@@ -68,7 +68,8 @@ describe('isReachableAddress', () => {
 
   it('accepts public addresses, also if they are embedded in an IPv6 address', () => {
     for (const address of ['8.8.8.8', '1.1.1.1', '100.63.255.255', '100.128.0.0', '172.32.0.1', '223.255.255.255'])
-      for (const form of [address, ...formsOf(address)]) expect([form, isReachableAddress(form)]).toEqual([form, true]);
+      for (const form of [address, ...embeddingsOf(address)])
+        expect([form, isReachableAddress(form)]).toEqual([form, true]);
     for (const address of ['2606:4700::1111', '2001:200::1', '2a00:1450:4001::1', '2003::1'])
       expect([address, isReachableAddress(address)]).toEqual([address, true]);
   });
@@ -76,7 +77,7 @@ describe('isReachableAddress', () => {
   it('rejects the addresses of this machine in every notation', () => {
     const own = (address: string) => ({ address }) as NonNullable<ReturnType<typeof networkInterfaces>[string]>[number];
     interfaces.mockReturnValue({ eth0: [own('8.8.4.4'), own('2606:4700:0:0::64')], eth1: undefined });
-    for (const address of ['8.8.4.4', ...formsOf('8.8.4.4'), '2606:4700::64'])
+    for (const address of ['8.8.4.4', ...embeddingsOf('8.8.4.4'), '2606:4700::64'])
       expect([address, isReachableAddress(address)]).toEqual([address, false]);
     expect(isReachableAddress('8.8.8.8')).toBe(true);
   });

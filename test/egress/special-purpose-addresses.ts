@@ -1,7 +1,7 @@
 /**
  * IANA's registries of special-purpose addresses as of 18 July 2026: each block, and whether it is globally reachable.
  * Sources: https://www.iana.org/assignments/iana-ipv4-special-registry and
- * https://www.iana.org/assignments/iana-ipv6-special-registry. If IANA states neither, the value is
+ * https://www.iana.org/assignments/iana-ipv6-special-registry. If IANA does not state this, the value is
  * undefined.
  */
 export const SPECIAL_PURPOSE: readonly (readonly [block: string, name: string, reachable: boolean | undefined])[] = [

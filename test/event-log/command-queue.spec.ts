@@ -4,7 +4,7 @@ import { CommandQueue, type Decided, type Loaded } from '../../src/event-log/com
 import { WrongExpectedRevision } from '../../src/event-log/event-log.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
-/** A queue whose appends fail with these errors, one after the other, and then succeed. */
+/** Creates a queue whose appends fail with these errors, one after the other, and then succeed. */
 const queueWith = (...failures: Error[]) => {
   const quota = { left: 3 };
   const log = new InMemoryEventLog([], {
@@ -36,8 +36,8 @@ const queueWith = (...failures: Error[]) => {
 
 describe('The quota of commands', () => {
   it.each([
-    ['is rejected', new Invalid('The store refuses it')],
-    ['gets no response', new Unavailable('The store is away')],
+    ['is rejected', new Invalid('The store rejects the append')],
+    ['gets no response', new Unavailable('The store is unavailable')],
   ])('is not charged for an append that %s', async (_, failure) => {
     const { execute, quota } = queueWith(failure);
     await expect(execute(2)).rejects.toBe(failure);
@@ -50,7 +50,7 @@ describe('The quota of commands', () => {
     expect(quota.left).toBe(1);
   });
 
-  it('rejects only the command of a batch that exceeds it', async () => {
+  it('rejects only the command of a batch that exceeds the quota', async () => {
     const { execute, quota } = queueWith();
     const outcomes = await Promise.allSettled([execute(1), execute(1), execute(5), execute(1)]);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);

@@ -21,7 +21,7 @@ const someEvent = (n: number) => ({
   metadata: { source: 'urn:test', n },
 });
 /** The part of an event that a copy keeps. */
-const kept = ({ stream, revision, id, type, data, metadata }: RecordedEvent) => ({
+const copiedPart = ({ stream, revision, id, type, data, metadata }: RecordedEvent) => ({
   stream,
   revision,
   id,
@@ -51,7 +51,7 @@ describe('log copy', () => {
     await source.close();
     await database.drop();
   });
-  const contents = async (log: EventLog) => (await log.readAll(BEGINNING, EVENTS + 10)).slice(1).map(kept);
+  const contents = async (log: EventLog) => (await log.readAll(BEGINNING, EVENTS + 10)).slice(1).map(copiedPart);
 
   it('copies every event in order and reports the progress', async () => {
     const progress: CopyProgress[] = [];
@@ -103,7 +103,7 @@ describe('log copy', () => {
       target,
       () => {
         if (++pages >= 3) return;
-        // The first append of the next page is stored, and its answer is lost.
+        // The first append of the next page is stored, and the response to it is lost.
         const stopListening = double.store.onAppended(() => {
           stopListening();
           double.dropConnections();

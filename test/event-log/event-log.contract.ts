@@ -78,7 +78,7 @@ const readOn = async (log: EventLog, after: bigint, limit: number): Promise<Reco
 };
 
 /** Follows a log in the background; `seen` holds the events of one organization that were delivered. */
-const follow = (log: EventLog, after: bigint, organization: string, whenHanded?: (batch: Batch) => void) => {
+const follow = (log: EventLog, after: bigint, organization: string, onDelivered?: (batch: Batch) => void) => {
   const abort = new AbortController();
   const seen: RecordedEvent[] = [];
   const batches: Batch[] = [];
@@ -87,7 +87,7 @@ const follow = (log: EventLog, after: bigint, organization: string, whenHanded?:
     async (batch) => {
       batches.push(batch);
       seen.push(...batch.events.filter(({ stream }) => stream.includes(organization)));
-      whenHanded?.(batch);
+      onDelivered?.(batch);
     },
     abort.signal,
   );
@@ -119,7 +119,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
     const reported = appended.map(({ duplicate }, at) => duplicate || (!hasExactDuplicates && expected[at]!));
     expect(reported).toEqual(expected);
   };
-  /** What a log returns for an append that it returned `first` for before. */
+  /** What a log returns for a repeated append that returned `first` at the first time. */
   const repeatedOf = (first: Appended): Appended => ({
     ...first,
     duplicate: hasExactDuplicates ? true : (expect.any(Boolean) as unknown as boolean),
@@ -151,7 +151,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         expect(events[2]!.position).toBe(second.position);
       });
 
-      it('returns an event by its position, and nothing for a position without an event', async () => {
+      it('makes the event readable by its position, and no event is returned for another position', async () => {
         const { position } = await log.append(stream('placed'), 'no-stream', [someEvent()]);
         const [event] = await log.readStream(stream('placed'), 0n, 1);
         expect(await log.eventAt(position)).toEqual(event);
@@ -239,7 +239,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         expect(await log.readStream(stream('again'), 0n, 10)).toHaveLength(4);
       });
 
-      it('stores events once that another instance has appended before', async () => {
+      it('stores events only once if another instance has appended them before', async () => {
         const other = await opened.another();
         const events = [someEvent(), someEvent()];
         const first = await log.append(stream('elsewhere'), 'no-stream', events);
@@ -278,7 +278,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           expect(finished).toEqual({ revision: 2n, position: events[2]!.position, duplicate: false });
         });
 
-        it('stores an event once that occurs twice in one append', async () => {
+        it('stores an event only once if it occurs twice in one append', async () => {
           const [one, two] = [someEvent(), someEvent()];
           await log.append(stream('twice'), 'no-stream', [one, two, one]);
           expect(ids(await log.readStream(stream('twice'), 0n, 10))).toEqual(ids([one, two]));
@@ -350,7 +350,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         );
       });
 
-      it('stores an event once that many callers send at the same time, and reports it to one of them as new', async () => {
+      it('stores an event only once if many callers send it at the same time, and reports it as new to one caller', async () => {
         const entries = Array.from({ length: 50 }, (_, n) => ({
           stream: stream(`crowd-${n}`),
           event: someEvent({ n }),
@@ -374,12 +374,12 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         const event = someEvent({ organization: 'a' }, { source: 'urn:test', id: '1', time: '2026-01-01T00:00:00Z' });
         const before = Date.now();
         await log.append(stream('kept'), 'no-stream', [event]);
-        const [kept] = await log.readStream(stream('kept'), 0n, 1);
-        expect(kept).toMatchObject({ ...event, stream: stream('kept'), revision: 0n });
-        expect(typeof kept!.position).toBe('bigint');
-        expect(Number.isSafeInteger(kept!.recordedAt)).toBe(true);
+        const [storedEvent] = await log.readStream(stream('kept'), 0n, 1);
+        expect(storedEvent).toMatchObject({ ...event, stream: stream('kept'), revision: 0n });
+        expect(typeof storedEvent!.position).toBe('bigint');
+        expect(Number.isSafeInteger(storedEvent!.recordedAt)).toBe(true);
         // The store has a clock of its own, perhaps on another machine.
-        expect(Math.abs(kept!.recordedAt - before)).toBeLessThan(60_000);
+        expect(Math.abs(storedEvent!.recordedAt - before)).toBeLessThan(60_000);
       });
 
       it('keeps every kind of JSON value in data and metadata', async () => {
@@ -397,22 +397,22 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           deep: JSON.parse(`${'['.repeat(60)}1${']'.repeat(60)}`) as unknown,
         };
         await log.append(stream('json'), 'no-stream', [someEvent(data, data)]);
-        const [kept] = await log.readStream(stream('json'), 0n, 1);
-        expect(kept!.data).toEqual(data);
-        expect(kept!.metadata).toEqual(data);
+        const [storedEvent] = await log.readStream(stream('json'), 0n, 1);
+        expect(storedEvent!.data).toEqual(data);
+        expect(storedEvent!.metadata).toEqual(data);
       });
 
       it('lacks properties that were undefined', async () => {
         await log.append(stream('undefined'), 'no-stream', [someEvent({ a: undefined, b: [1], c: 2 })]);
-        const [kept] = await log.readStream(stream('undefined'), 0n, 1);
-        expect(kept!.data).toStrictEqual({ b: [1], c: 2 });
+        const [storedEvent] = await log.readStream(stream('undefined'), 0n, 1);
+        expect(storedEvent!.data).toStrictEqual({ b: [1], c: 2 });
       });
 
       it('may be half a mebibyte large', async () => {
         const event = someEvent({ text: 'é'.repeat(262_000) });
         await log.append(stream('half'), 'no-stream', [event]);
-        const [kept] = await log.readStream(stream('half'), 0n, 1);
-        expect(kept!.data).toEqual(event.data);
+        const [storedEvent] = await log.readStream(stream('half'), 0n, 1);
+        expect(storedEvent!.data).toEqual(event.data);
       });
     });
 
@@ -452,7 +452,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         expect(events.map(({ position }) => position)).toContain(two.position);
       });
 
-      it('returns no events after the head, and none of the log is after the head', async () => {
+      it('returns a head that no event of the log is after, and no events after the head', async () => {
         const before = await log.head();
         const { position } = await log.append(stream('end'), 'any', [someEvent()]);
         const head = await log.head();
@@ -480,8 +480,8 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           { stream: streams[0], id: first.id },
         ]);
         expect(found.map((event) => event?.metadata)).toEqual([{ n: 3 }, undefined, undefined, { n: 1 }, { n: 1 }]);
-        const [kept] = await log.readStream(streams[0], 0n, 1);
-        expect(found[3]).toMatchObject({ position, recordedAt: kept!.recordedAt });
+        const [storedEvent] = await log.readStream(streams[0], 0n, 1);
+        expect(found[3]).toMatchObject({ position, recordedAt: storedEvent!.recordedAt });
         expect(await log.find([])).toEqual([]);
       });
     });
@@ -510,7 +510,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         }
       });
 
-      it('names the unit of its positions', () => {
+      it('belongs to a log that states the unit of its positions', () => {
         expect(['events', 'bytes']).toContain(log.positionUnit);
       });
     });
@@ -536,12 +536,12 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         const other = await opened.another();
         const mine = ownOrganization();
         const after = await log.head();
-        const answered = new Map<string, number>();
-        const handed = new Set<string>();
+        const acknowledgedAtById = new Map<string, number>();
+        const delivered = new Set<string>();
         const late: string[] = [];
         const checkAsOf = (batch: Batch): void => {
-          for (const { id } of batch.events) handed.add(id);
-          for (const [id, at] of answered) if (at < (batch.asOf ?? 0) && !handed.has(id)) late.push(id);
+          for (const { id } of batch.events) delivered.add(id);
+          for (const [id, at] of acknowledgedAtById) if (at < (batch.asOf ?? 0) && !delivered.has(id)) late.push(id);
         };
         const followers = [follow(log, after, mine, checkAsOf), follow(other, after, mine)];
         await Promise.all(
@@ -554,23 +554,23 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
                   events.map((event, at) => ({ stream: `report-${mine}:${writer}-${at}`, event })),
                 );
               else await instance.append(`threat-${mine}:${writer}`, 'any', events);
-              for (const { id } of events) answered.set(id, Date.now());
+              for (const { id } of events) acknowledgedAtById.set(id, Date.now());
             }
           }),
         );
         const last = someEvent();
         await log.append(`threat-${mine}:last`, 'any', [last]);
-        answered.set(last.id, Date.now());
+        acknowledgedAtById.set(last.id, Date.now());
         const stored = (await readOn(log, after, 500)).filter((event) => event.stream.includes(mine));
-        expect(ids(stored).sort()).toEqual([...answered.keys()].sort());
+        expect(ids(stored).sort()).toEqual([...acknowledgedAtById.keys()].sort());
         for (const { seen } of followers)
-          await eventually('the last event is handed over', () => seen.some(({ id }) => id === last.id));
+          await eventually('the last event is delivered', () => seen.some(({ id }) => id === last.id));
         for (const { seen, batches, stop } of followers) {
           await stop();
           expect(seen).toEqual(stored);
           for (const [at, { position, events }] of batches.entries())
             expect(position).toBeGreaterThanOrEqual(events.at(-1)?.position ?? batches[at - 1]?.position ?? after);
-          // Nothing at or before a batch's position comes after it.
+          // No later batch has an event at or before the position of a batch.
           for (const [at, { events }] of batches.entries())
             if (at > 0 && events.length > 0) expect(events[0]!.position).toBeGreaterThan(batches[at - 1]!.position);
         }
@@ -587,8 +587,8 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           [6, appended[5]!.position],
         ] as const) {
           const { seen, batches, stop } = follow(log, after, mine);
-          const asked = Date.now();
-          await eventually('it has come up to date', () => (batches.at(-1)?.asOf ?? 0) > asked);
+          const startedAt = Date.now();
+          await eventually('the follower has caught up', () => (batches.at(-1)?.asOf ?? 0) > startedAt);
           await stop();
           expect(seen.map(({ revision }) => revision)).toEqual([0n, 1n, 2n, 3n, 4n, 5n].slice(skipped));
         }
@@ -596,21 +596,27 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
 
       it('delivers empty batches with an increasing `asOf` while nothing is appended', async () => {
         const { batches, stop } = follow(log, await log.head(), organization);
-        await eventually('four quiet batches', () => batches.filter(({ events }) => events.length === 0).length >= 4);
-        const asked = Date.now();
-        await eventually('the last batch is of after that', () => (batches.at(-1)!.asOf ?? 0) > asked);
+        await eventually(
+          'four empty batches are delivered',
+          () => batches.filter(({ events }) => events.length === 0).length >= 4,
+        );
+        const startedAt = Date.now();
+        await eventually('the last batch has a later asOf', () => (batches.at(-1)!.asOf ?? 0) > startedAt);
         await stop();
         const known = batches.flatMap(({ asOf }) => (asOf === undefined ? [] : [asOf]));
         expect(known).toEqual([...known].sort((a, b) => a - b));
       });
 
-      it('reports an `asOf` only once every event acknowledged before it has been delivered', async () => {
+      it('reports an `asOf` only once every event acknowledged before that instant has been delivered', async () => {
         const mine = ownOrganization();
         const { seen, batches, stop } = follow(log, await log.head(), mine);
         for (let n = 0; n < 5; n++) {
           await log.append(`threat-${mine}:a`, 'any', [someEvent({ n })]);
-          const answeredAt = Date.now();
-          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answeredAt);
+          const acknowledgedAt = Date.now();
+          await eventually(
+            'a batch has an asOf after the acknowledgement',
+            () => (batches.at(-1)?.asOf ?? 0) > acknowledgedAt,
+          );
           expect(seen).toHaveLength(n + 1);
         }
         await stop();
@@ -620,12 +626,12 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         const mine = ownOrganization();
         const abort = new AbortController();
         let running = 0;
-        let most = 0;
+        let maxRunning = 0;
         const seen: string[] = [];
         const finished = log.subscribe(
           await log.head(),
           async ({ events }) => {
-            most = Math.max(most, ++running);
+            maxRunning = Math.max(maxRunning, ++running);
             await log.head();
             seen.push(...ids(events.filter((event) => event.stream.includes(mine))));
             running--;
@@ -634,16 +640,16 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         );
         const events = Array.from({ length: 60 }, () => someEvent());
         for (const event of events) await log.append(`threat-${mine}:a`, 'any', [event]);
-        await eventually('all are handed over', () => seen.length >= events.length);
+        await eventually('all events are delivered', () => seen.length >= events.length);
         abort.abort();
         await finished;
         expect(seen).toEqual(ids(events));
-        expect(most).toBe(1);
+        expect(maxRunning).toBe(1);
       });
 
       it('ends when it is aborted, and delivers nothing more', async () => {
         const { batches, stop } = follow(log, BEGINNING, organization);
-        await eventually('it has begun', () => batches.length > 0);
+        await eventually('the follower has received a batch', () => batches.length > 0);
         await stop();
         const count = batches.length;
         await followedByAnother(log, stream('quiet'));

@@ -10,7 +10,7 @@ describeEventLog({
     const store: RecordedEvent[] = [];
     const open = async (): Promise<InMemoryEventLog> => {
       const log = new InMemoryEventLog(store);
-      // Specs give a log in memory whole histories, so it does not write its first event itself.
+      // Other specs fill an in-memory log with a complete history, so it does not append its first event itself.
       if (store.length === 0)
         await log.append('operations', 'no-stream', [
           { id: randomUUID(), type: 'LogOpened', data: { logId: await log.id() }, metadata: {} },

@@ -5,16 +5,16 @@ import type { EventLog, NewEvent } from '../../src/event-log/event-log.js';
 import { eventually } from '../support/eventually.js';
 
 const WRITERS = 8;
-const ACKNOWLEDGED_A_ROUND = 60;
+const ACKNOWLEDGEMENTS_PER_ROUND = 60;
 
 const someEvent = (): NewEvent => ({ id: randomUUID(), type: 'ThreatStatusChanged', data: { n: 1 }, metadata: {} });
 
-/** How long something may take to come about while something goes wrong. */
+/** The timeout of conditions that are awaited during a fault. */
 export const TIMEOUT_MS = 25_000;
 
 /**
- * Writers that repeat each append with the same id until it is answered, and a follower, while something goes wrong.
- * What they keep is compared with what the store holds in the end.
+ * Writers that retry each append with the same event id until it is acknowledged, and a follower, during a fault.
+ * `recount` compares what the writers and the follower recorded with the content of the store.
  */
 export class Load {
   readonly acknowledged = new Map<string, string[]>();
@@ -46,17 +46,17 @@ export class Load {
     return [...this.acknowledged.values()].reduce((sum, ids) => sum + ids.length, 0);
   }
 
-  /** Waits until this many more are acknowledged. */
-  async goOn(more = ACKNOWLEDGED_A_ROUND): Promise<void> {
-    const enough = this.count + more;
-    await eventually('more is acknowledged', () => this.count >= enough, TIMEOUT_MS);
+  /** Waits until this many more events are acknowledged. */
+  async goOn(more = ACKNOWLEDGEMENTS_PER_ROUND): Promise<void> {
+    const target = this.count + more;
+    await eventually('more events are acknowledged', () => this.count >= target, TIMEOUT_MS);
   }
 
   async stop(): Promise<void> {
     this.isStopping = true;
     const [, ...writers] = this.running;
     await Promise.all(writers);
-    // What the follower gets twice, it gets before what is appended last.
+    // The follower receives all repeated events before the event that is appended last.
     const last = `threat-${this.organization}:last`;
     await this.append(last, []);
     const [id] = this.acknowledged.get(last)!;
@@ -65,7 +65,7 @@ export class Load {
     await this.running[0];
   }
 
-  /** Nothing acknowledged is lost or doubled, in the store or for the follower. */
+  /** Checks that each acknowledged event is stored exactly once and was delivered exactly once to the follower. */
   async recount(): Promise<void> {
     for (const [stream, ids] of this.acknowledged)
       expect((await this.log.readStream(stream, 0n, 100_000)).map(({ id }) => id)).toEqual(ids);
@@ -78,12 +78,12 @@ export class Load {
     while (!this.isStopping) await this.append(stream, ids);
   }
 
-  /** Appends one event more to the stream, with the same id until it is acknowledged. */
+  /** Appends one event to the stream, and retries with the same event id until the event is acknowledged. */
   private async append(stream: string, ids: string[]): Promise<void> {
     this.acknowledged.set(stream, ids);
     const event = someEvent();
     const expected = ids.length === 0 ? 'no-stream' : BigInt(ids.length - 1);
-    await eventually(`${stream} takes an append`, async () => {
+    await eventually(`${stream} accepts an append`, async () => {
       const sentAt = performance.now();
       try {
         await this.log.append(stream, expected, [event]);

@@ -29,7 +29,7 @@ const SOURCES = ['https://upstream.example/a?b#c', 'urn:upstream:1', '/threats',
 const JSON_TYPES = ['application/json', 'text/json; charset=utf-8', 'application/vnd.upstream+json', 'a/JSON'];
 
 /**
- * A schema for random events like this one. Fields that random texts would hardly ever match have a few valid values.
+ * Returns a schema for random events like this event. Fields that random texts hardly ever match have a few values.
  */
 const schemaOf = ({ type, data }: JsonCloudEvent): JsonSchema => ({
   type: 'object',

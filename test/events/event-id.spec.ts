@@ -31,7 +31,7 @@ describe('The event id', () => {
     ['1,024 characters', 'x'.repeat(1_024)],
     ['1,024 characters outside the basic plane', '\u{1f600}'.repeat(1_024)],
     ['a no-break space', '\u00a0'],
-  ])('accepts sources and ids with %s', (_, text) => {
+  ])('can be computed from sources and ids with %s', (_, text) => {
     expect(issueOfId(text)).toBeUndefined();
   });
 
@@ -45,7 +45,7 @@ describe('The event id', () => {
       'must not contain control characters',
     ]),
     ['a lone surrogate', 'a\ud800b', 'must not contain lone surrogates'],
-  ])('rejects sources and ids with %s', (_, text, issue) => {
+  ])('is not computed from invalid sources and ids with %s', (_, text, issue) => {
     expect(issueOfId(text!)).toBe(issue);
   });
 });

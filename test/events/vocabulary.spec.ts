@@ -10,7 +10,7 @@ export const rejectedByTheCompiler = (report: EventOf<'ReportFiled'>['data']): u
   return [
     // @ts-expect-error an upstream event without a description
     upstreamEvent('ReportFiled', { fields, example: {} }),
-    // @ts-expect-error one without an example
+    // @ts-expect-error an upstream event without an example
     upstreamEvent('ReportFiled', { fields, description: 'A report was filed.' }),
     // @ts-expect-error a field without a description
     id(),
@@ -30,14 +30,14 @@ describe('The event types', () => {
     expect(new Set(types).size).toBe(types.length);
   });
 
-  it('are stored as they were sent, for each example', () => {
+  it('have examples that are stored as they were sent', () => {
     for (const { type, example } of UPSTREAM) {
       const { event } = parseEvent(type, example);
       expect([type, event && toJson(event)]).toEqual([type, example]);
     }
   });
 
-  it('are rejected without any of their fields', () => {
+  it('are rejected if all of their fields are missing', () => {
     for (const type of [...UPSTREAM_TYPES, ...OWN_TYPES])
       expect([type, parseEvent(type, {}).issues?.length]).toEqual([type, expect.any(Number)]);
   });

@@ -57,9 +57,9 @@ describe('API keys of a service with two instances', () => {
   const status = async (app: TestApp, key: string): Promise<number> =>
     (await fetch(app.url + GROUPS, { headers: { 'x-api-key': key } })).status;
 
-  /** Asks until the answer is the wanted one; how long that took is no matter of a test, only that it comes. */
-  const becomes = (app: TestApp, key: string, wanted: number): Promise<void> =>
-    eventuallyPasses(async () => expect(await status(app, key)).toBe(wanted), 10_000);
+  /** Repeats the request until the response has the expected status. */
+  const becomes = (app: TestApp, key: string, expected: number): Promise<void> =>
+    eventuallyPasses(async () => expect(await status(app, key)).toBe(expected), 10_000);
 
   const issue = (scopes: readonly Scope[], organization?: string, expiresAt?: number) =>
     issueApiKey(one.log, { scopes, organization, name: 'a name', expiresAt });

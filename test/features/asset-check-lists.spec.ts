@@ -8,7 +8,7 @@ const CID = 'QmaMMPbpjEBqQMfksDTrto1usRpNat9xL6J6ocJ7YNSz3k';
 const CID_V1 = 'bafybeifh3smysh2mf37vaohwc2gpcydxdouxzlemuujbvwwi4eplnurfua';
 
 /** Published lists, and the expected status of contents. */
-const LISTS: readonly (readonly [format: string, list: string, asked: Readonly<Record<string, string>>])[] = [
+const LISTS: readonly (readonly [format: string, list: string, statusByContent: Readonly<Record<string, string>>])[] = [
   [
     'hosts',
     '127.0.0.1 localhost\r\n0.0.0.0 a.crlf.example # reported by b.crlf.example\r\n',
@@ -105,8 +105,8 @@ describe('The asset check with handwritten lists', () => {
     await rm(folder, { recursive: true });
   });
 
-  const rows = LISTS.flatMap(([format, list, asked]) =>
-    Object.entries(asked).map(([content, status]) => [format, list, content, status] as const),
+  const rows = LISTS.flatMap(([format, list, statusByContent]) =>
+    Object.entries(statusByContent).map(([content, status]) => [format, list, content, status] as const),
   );
   it.each(rows)('parses the %s list %j: the status of %s is %s', async (_, __, content, status) => {
     const { body } = await app.call('/v2/asset/check', { key, json: { content } });

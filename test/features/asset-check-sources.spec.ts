@@ -11,20 +11,20 @@ import { eventually } from '../support/eventually.js';
 
 const BUDGET_MS = 400;
 
-/** Sources that fail in every way, and one working source. */
+/** Sources that fail in different ways, and working sources. */
 describe('The asset check with failing sources', () => {
   let folder: string;
   let app: TestApp;
   let key: string;
   let hadEndedAtStart: boolean;
   const servers: ListServer[] = [];
-  const named: Record<string, ListServer> = {};
+  const serversByName: Record<string, ListServer> = {};
 
   const serve = async (name: string, behaviour: ListServer['behave']): Promise<string> => {
     const server = new ListServer();
     server.behave = behaviour;
     servers.push(server);
-    named[name] = server;
+    serversByName[name] = server;
     return `${await server.start()}/`;
   };
 
@@ -80,7 +80,7 @@ describe('The asset check with failing sources', () => {
   const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
   it('starts without waiting for failing sources', () => {
-    // If the start waited for the hanging list, it would take until the list times out.
+    // If the service waited for the hanging list, the service would start only after the list has timed out.
     expect(hadEndedAtStart).toBe(false);
   });
 
@@ -114,12 +114,12 @@ describe('The asset check with failing sources', () => {
   });
 
   it('uses a changed list without a restart', async () => {
-    named['good']!.behave = sends('listed.example\nnew.example\n');
-    await eventually('it is listed', async () => (await check('new.example')).status === 'BLOCKED');
+    serversByName['good']!.behave = sends('listed.example\nnew.example\n');
+    await eventually('the new entry is used', async () => (await check('new.example')).status === 'BLOCKED');
     expect(await check('new.example')).toMatchObject({ status: 'BLOCKED', source: 'good' });
   });
 
-  it('never connects to the checked content', async () => {
+  it('never connects to the checked host', async () => {
     const canary = new ListServer();
     const { port, host } = new URL(await canary.start());
     servers.push(canary);

@@ -18,16 +18,16 @@ afterAll(async () => {
   await app.close();
 });
 
-/** A caller with a new organization. */
-const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write'], of: TestApp = app) => {
+/** Issues a key of a new organization, and returns functions that call the API with this key. */
+const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write'], service: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
-  const key = await of.issueKey({ organization, scopes });
-  const call = (method: string, path = '', given?: unknown, headers = {}): Promise<ApiResponse> =>
-    of.call(`/v2/organization/asset-groups${path}`, {
+  const key = await service.issueKey({ organization, scopes });
+  const call = (method: string, path = '', bodyOrJson?: unknown, headers = {}): Promise<ApiResponse> =>
+    service.call(`/v2/organization/asset-groups${path}`, {
       method,
       key,
       headers,
-      ...(typeof given === 'string' ? { body: given } : { json: given }),
+      ...(typeof bodyOrJson === 'string' ? { body: bodyOrJson } : { json: bodyOrJson }),
     });
   return {
     organization,
@@ -43,7 +43,7 @@ const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write
 const project = (): Promise<unknown> => projectToHead(app.log, app.pool, [assetGroups]);
 
 let minute = 0;
-/** Appends an event that puts an asset into a group, or into none. */
+/** Appends an event that puts an asset into a group, or removes the asset from its group if `groupId` is undefined. */
 const group = async (organization: string, content: string, groupId: number | undefined): Promise<void> => {
   const updatedAt = new Date(1_790_000_000_000 + 60_000 * minute++).toISOString();
   const data = { organization, asset: { type: 'URL', content }, updatedAt };
@@ -141,7 +141,7 @@ describe('POST /v2/organization/asset-groups', () => {
 });
 
 describe('An Idempotency-Key', () => {
-  // Decided once from the tail of the stream, and once from the read model.
+  // These specs run twice: the service decides from the tail of the stream, and then from the read model.
   describe.each([
     ['with the projector stopped', async () => {}],
     ['with the projector caught up', project],
@@ -428,7 +428,7 @@ describe('The daily quota of an organization for groups', () => {
     await limited.close();
   });
 
-  it('is charged for creates, renames and deletions, and nothing is stored beyond it', async () => {
+  it('is charged for creates, renames and deletions, and nothing is stored beyond the quota', async () => {
     const { organization, create, rename, remove, list } = await newCaller(['read', 'write'], limited);
     expect((await create('A')).status).toBe(201);
     expect((await create('B')).status).toBe(201);

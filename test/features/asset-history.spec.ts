@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const ask = (json: unknown, as = key) => app.call('/v2/asset/history', { key: as, json });
-const past = async (content: string, as = key) => (await ask({ content }, as)).body['statuses'];
+const statusesOf = async (content: string, as = key) => (await ask({ content }, as)).body['statuses'];
 
 const report = async (...events: readonly Sent[]): Promise<void> => {
   await app.log.appendAll(events.map(stored));
@@ -87,13 +87,13 @@ describe('POST /v2/asset/history', () => {
     });
   });
 
-  it('returns the statuses of a page and of its host, each with the asset it is for', async () => {
+  it('returns the statuses of a page and of its host, each with the asset that the status was reported for', async () => {
     await report(
       entry('p1', 'p.example/claim', 'BLOCKED', day(2)),
       entry('p2', 'p.example', 'ALLOWED', day(1)),
       entry('p3', 'p.example/other', 'BLOCKED', day(1)),
     );
-    expect(await past('https://p.example/claim')).toMatchObject([
+    expect(await statusesOf('https://p.example/claim')).toMatchObject([
       { status: 'BLOCKED', match: 'p.example/claim' },
       { status: 'ALLOWED', match: 'p.example' },
     ]);
@@ -102,12 +102,12 @@ describe('POST /v2/asset/history', () => {
   it('returns only brands of the requesting organization', async () => {
     await report(entry('b1', 'b.example', 'BLOCKED', day(1), 'acme/wallet', 'acme-2/theirs', 'acme/bank', 'other/x'));
     const other = await app.issueKey({ organization: 'other', scopes: ['read'] });
-    expect(await past('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
-    expect(await past('b.example', other)).toMatchObject([{ brands: ['x'] }]);
-    // Rows of an earlier version do not name them; the log does.
+    expect(await statusesOf('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
+    expect(await statusesOf('b.example', other)).toMatchObject([{ brands: ['x'] }]);
+    // Rows that an earlier version wrote have no reviews; the service reads the brands from the log.
     await app.pool.query(`update read.asset_status_entries set reviews = null where change_id = 'b1'`);
-    expect(await past('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
-    expect(await past('b.example', other)).toMatchObject([{ brands: ['x'] }]);
+    expect(await statusesOf('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
+    expect(await statusesOf('b.example', other)).toMatchObject([{ brands: ['x'] }]);
   });
 
   it('returns the newest 100 statuses, and hasMore if there are more', async () => {

@@ -32,7 +32,7 @@ const call = async (
 ): Promise<number> => (await app.call(path, { method, key, json, headers })).status;
 
 describe('Audit data in the log', () => {
-  it('records the key and the trace of each creation, renaming and deletion of a group', async () => {
+  it('include the key and the trace of each creation, renaming and deletion of a group', async () => {
     expect(await call('POST', GROUPS, { name: 'A' }, { traceparent: TRACEPARENT, 'idempotency-key': 'k' })).toBe(201);
     expect(await call('PATCH', `${GROUPS}/1`, { name: 'B' }, { traceparent: 'nonsense' })).toBe(200);
     expect(await call('DELETE', `${GROUPS}/1`, {})).toBe(200);
@@ -43,7 +43,7 @@ describe('Audit data in the log', () => {
     expect(await metadataOf('AssetGroupDeleted')).toEqual([{ keyId }]);
   });
 
-  it('records the trace in which an event was reported, and ignores an invalid trace context', async () => {
+  it('include the trace in which an event was reported, but no invalid trace context', async () => {
     const ingest = await app.issueKey({ scopes: ['ingest'] });
     const event = (id: string) => ({
       specversion: '1.0',
@@ -78,19 +78,19 @@ describe('Audit data in the log', () => {
     expect(others).toHaveLength(5);
     for (const other of others) expect(other).not.toHaveProperty('traceparent');
 
-    // Without a trace context in the request, that of the event is stored; an invalid one is ignored.
-    const made = TRACEPARENT.replace('4bf9', '0000');
-    expect(await send('made', undefined, { traceparent: made })).toBe(200);
-    expect(await send('both', TRACEPARENT, { traceparent: made })).toBe(200);
+    // If the request has no trace context, the trace context of the event is stored, unless it is invalid.
+    const eventTraceparent = TRACEPARENT.replace('4bf9', '0000');
+    expect(await send('made', undefined, { traceparent: eventTraceparent })).toBe(200);
+    expect(await send('both', TRACEPARENT, { traceparent: eventTraceparent })).toBe(200);
     expect(await send('nonsense', undefined, { traceparent: 'nonsense' })).toBe(200);
     expect((await metadataOf('ThreatDeleted')).slice(-3)).toEqual([
-      expect.objectContaining({ id: 'made', traceparent: made }),
+      expect.objectContaining({ id: 'made', traceparent: eventTraceparent }),
       expect.objectContaining({ id: 'both', traceparent: TRACEPARENT }),
       expect.not.objectContaining({ traceparent: expect.anything() }),
     ]);
   });
 
-  it('records which operator issued and revoked a key', async () => {
+  it('include the operators who issued and revoked a key', async () => {
     const { id } = await issueApiKey(app.log, { scopes: ['ingest'], operator: 'ann' });
     await revokeApiKey(app.log, id, 'bob');
     const listed = await listApiKeys(app.log);

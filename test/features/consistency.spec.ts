@@ -16,7 +16,7 @@ import { type Projecting, projectToHead, startProjecting } from '../support/proj
 import { COMMANDS, type Request, REQUESTS } from '../support/requests.js';
 import { cloudEvent, EXAMPLES, type Sent, sent, SOURCE, stored } from '../support/upstream.js';
 
-const FORM = /^[A-Za-z0-9._-]{1,128}$/;
+const TOKEN_FORMAT = /^[A-Za-z0-9._-]{1,128}$/;
 const GROUPS = '/v2/organization/asset-groups';
 const WEBHOOKS = '/v2/organization/webhooks';
 const NOT_REACHED = {
@@ -32,9 +32,9 @@ const MALFORMED = 'Consistency-Token must be the Consistency-Token of an earlier
 const AT = '2026-03-01T12:00:00.000Z';
 const SCOPES = ['read', 'write', 'ingest'] as const;
 const BATCH = { 'content-type': 'application/cloudevents-batch+json' };
-/** Operations of `REQUESTS` that append to the log, and so read nothing that follows it. */
+/** Operations of `REQUESTS` that append to the log and therefore do not wait for the read models. */
 const WRITES = [...COMMANDS, 'sendEvents'];
-/** Sends a webhook instead of answering from what it reads, and needs a receiver. */
+/** This operation sends a webhook instead of returning data of the read models, and needs a receiver. */
 const SENDS = 'testWebhook';
 const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);
 
@@ -49,11 +49,11 @@ let projecting: Projecting | undefined;
 const tokenOf = ({ headers }: ApiResponse): string => headers.get('consistency-token') ?? '';
 const positionIn = (answer: ApiResponse): Promise<bigint> => tokens.read(tokenOf(answer));
 
-/** The token that names this position, of this log or another one. */
-const tokenAt = async (position: bigint, of = tokens): Promise<string> => {
+/** Returns a token for a position of this log, or of the log of `issuer`. */
+const tokenAt = async (position: bigint, issuer = tokens): Promise<string> => {
   let written = '';
   const reply = { request: { minPosition: null }, header: (_: string, value: string) => (written = value) };
-  await of.add(reply as unknown as FastifyReply, position);
+  await issuer.add(reply as unknown as FastifyReply, position);
   return written;
 };
 
@@ -67,7 +67,7 @@ const threatOf = (organization: string, threatId: string): Sent =>
     updatedAt: AT,
   });
 
-/** Runs the projector until the read models have everything. */
+/** Runs the projector until the read models contain all events. */
 const project = async (): Promise<void> => void (await projectToHead(app.log, app.pool));
 const pause = async (): Promise<void> => {
   await projecting?.stop();
@@ -75,7 +75,7 @@ const pause = async (): Promise<void> => {
 };
 const resume = (): Projecting => (projecting ??= startProjecting(app.log, app.pool));
 
-/** An organization of its own, with a key for everything. */
+/** Creates a new organization and a key with all scopes. */
 const newCaller = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes: SCOPES });
@@ -84,8 +84,8 @@ const newCaller = async () => {
     organization,
     key,
     call,
-    /** Asks with a token. */
-    after: (token: string, { path, headers, ...options }: Request, prefer?: string): Promise<ApiResponse> =>
+    /** Calls the API with a Consistency-Token. */
+    callWithToken: (token: string, { path, headers, ...options }: Request, prefer?: string): Promise<ApiResponse> =>
       call(path, {
         ...options,
         headers: { ...headers, 'consistency-token': token, ...(prefer !== undefined && { prefer }) },
@@ -95,7 +95,7 @@ const newCaller = async () => {
 };
 type Caller = Awaited<ReturnType<typeof newCaller>>;
 
-/** A caller with a record of each kind, a group and a webhook: every operation can succeed, if asked for these. */
+/** Creates a caller with a record of each kind, a group and a webhook, so that every operation can succeed. */
 const newOwner = async (): Promise<Caller & { request: (operation: string) => Request }> => {
   const caller = await newCaller();
   const { organization, call, send } = caller;
@@ -120,11 +120,11 @@ const newOwner = async (): Promise<Caller & { request: (operation: string) => Re
     ...caller,
     request: (operation) => {
       const { path, ...rest } = REQUESTS[operation]!(1, organization);
-      const own = path
+      const ownPath = path
         .replace(/wh_0+1/, webhook)
         .replace(/asset-groups\/2/, `asset-groups/${group}`)
         .replace('verdicts/record-1', `verdicts/change-${organization}`);
-      return { path: own, ...rest };
+      return { path: ownPath, ...rest };
     },
   };
 };
@@ -144,10 +144,10 @@ afterAll(async () => {
 });
 
 describe('The Consistency-Token of a write', () => {
-  /** Each returns the answer, and the position that its token must name. */
+  /** A write returns the response, and the position that the token of the response must name. */
   type Write = (caller: Caller) => Promise<{ readonly answer: ApiResponse; readonly position: bigint }>;
   const atHead = async (answer: ApiResponse) => ({ answer, position: await app.log.head() });
-  const first = async ({ call }: Caller): Promise<string> =>
+  const newGroupPath = async ({ call }: Caller): Promise<string> =>
     `${GROUPS}/${(await call(GROUPS, { json: { name: 'First' } })).body.id}`;
   const webhook = async ({ call }: Caller): Promise<string> =>
     `${WEBHOOKS}/${(await call(WEBHOOKS, { json: { url: 'https://acme.example/' } })).body.id}`;
@@ -182,7 +182,7 @@ describe('The Consistency-Token of a write', () => {
       async ({ organization, send }) => atHead(await send(cloudEvent(threatOf(organization, 't')), { id: 'x' })),
     ],
     [
-      'a batch of duplicates, where it names their positions',
+      'a batch of duplicates, and names the position of the last duplicate',
       async ({ organization, send }) => {
         const events = ['a', 'b'].map((id) => cloudEvent(threatOf(organization, id)));
         const { position } = await atHead(await send(...events));
@@ -191,7 +191,7 @@ describe('The Consistency-Token of a write', () => {
       },
     ],
     [
-      'a batch with a duplicate and a new event, where it names the new event',
+      'a batch with a duplicate and a new event, and names the position of the new event',
       async ({ organization, send }) => {
         const event = cloudEvent(threatOf(organization, 'a'));
         await send(event);
@@ -199,7 +199,7 @@ describe('The Consistency-Token of a write', () => {
       },
     ],
     [
-      'a trial run',
+      'a dry run',
       async ({ organization, call }) =>
         atHead(
           await call('/v2/events?dryRun=true', { json: [cloudEvent(threatOf(organization, 'a'))], headers: BATCH }),
@@ -209,18 +209,20 @@ describe('The Consistency-Token of a write', () => {
     ['a repeated request for a group', (caller) => twice(caller, GROUPS, { name: 'First' })],
     [
       'a renamed group',
-      async (caller) => atHead(await caller.call(await first(caller), { method: 'PATCH', json: { name: 'Second' } })),
+      async (caller) =>
+        atHead(await caller.call(await newGroupPath(caller), { method: 'PATCH', json: { name: 'Second' } })),
     ],
     [
       'a group renamed to its own name',
-      async (caller) => atHead(await caller.call(await first(caller), { method: 'PATCH', json: { name: 'First' } })),
+      async (caller) =>
+        atHead(await caller.call(await newGroupPath(caller), { method: 'PATCH', json: { name: 'First' } })),
     ],
-    ['a deleted group', async (caller) => atHead(await caller.call(await first(caller), { method: 'DELETE' }))],
-    ['added members', async (caller) => atHead(await caller.call(`${await first(caller)}/assets`, contents))],
+    ['a deleted group', async (caller) => atHead(await caller.call(await newGroupPath(caller), { method: 'DELETE' }))],
+    ['added members', async (caller) => atHead(await caller.call(`${await newGroupPath(caller)}/assets`, contents))],
     [
       'members that were already in the group',
       async (caller) => {
-        const path = `${await first(caller)}/assets`;
+        const path = `${await newGroupPath(caller)}/assets`;
         await caller.call(path, contents);
         return atHead(await caller.call(path, contents));
       },
@@ -228,7 +230,7 @@ describe('The Consistency-Token of a write', () => {
     [
       'removed members',
       async (caller) => {
-        const path = `${await first(caller)}/assets`;
+        const path = `${await newGroupPath(caller)}/assets`;
         await caller.call(path, contents);
         return atHead(await caller.call(`${path}/remove`, contents));
       },
@@ -257,16 +259,16 @@ describe('The Consistency-Token of a write', () => {
   it.each(writes)('is returned for %s', async (_, write) => {
     const { answer, position } = await write(await newCaller());
     expect([200, 201]).toContain(answer.status);
-    expect(tokenOf(answer)).toMatch(FORM);
+    expect(tokenOf(answer)).toMatch(TOKEN_FORMAT);
     expect(await positionIn(answer)).toBe(position);
   });
 
   it('never names an earlier position than the token of the request, even for a duplicate of an old event', async () => {
-    const { organization, send, after } = await newCaller();
+    const { organization, send, callWithToken } = await newCaller();
     const json = [cloudEvent(threatOf(organization, 'old'))];
     await send(...json);
     const token = tokenOf(await send(cloudEvent(threatOf(organization, 'new'))));
-    const repeated = await after(token, { path: '/v2/events', json, headers: BATCH });
+    const repeated = await callWithToken(token, { path: '/v2/events', json, headers: BATCH });
     expect(repeated.body).toMatchObject({ accepted: 0, duplicates: 1 });
     expect(await positionIn(repeated)).toBe(await tokens.read(token));
   });
@@ -298,17 +300,17 @@ describe('Each route with a token', () => {
     // The other operations need these resources, so they are deleted last.
     const last = WRITES.filter((operation) => operation.startsWith('delete'));
     it.each([...READS, ...WRITES.filter((operation) => !last.includes(operation)), ...last])(
-      'accepts the newest token and returns one that is not older: %s',
+      'accepts the newest token and returns a token that is not older: %s',
       async (operation) => {
         const token = await tokenAt(await app.log.head());
-        const answer = await owner.after(token, owner.request(operation), 'wait=10');
+        const answer = await owner.callWithToken(token, owner.request(operation), 'wait=10');
         expect([operation, answer.status, answer.body]).toEqual([
           operation,
           operation.startsWith('create') ? 201 : 200,
           answer.body,
         ]);
         expect(answer.headers.get('preference-applied')).toBe('wait=10');
-        expect(tokenOf(answer)).toMatch(FORM);
+        expect(tokenOf(answer)).toMatch(TOKEN_FORMAT);
         expect(await positionIn(answer)).toBeGreaterThanOrEqual(await tokens.read(token));
       },
     );
@@ -325,7 +327,7 @@ describe('Each route with a token', () => {
 
     it.each(READS)('returns 503 for a token that its projections have not reached: %s', async (operation) => {
       const request = owner.request(operation);
-      const answer = await owner.after(token, request, 'wait=0');
+      const answer = await owner.callWithToken(token, request, 'wait=0');
       expect([answer.status, answer.body]).toEqual([503, NOT_REACHED]);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
       expect(answer.headers.get('consistency-token')).toBeNull();
@@ -335,19 +337,19 @@ describe('Each route with a token', () => {
 
     // Changes of members and webhooks are left out: they wait for their projection with or without a token.
     it.each(['createAssetGroup', 'renameAssetGroup', 'sendEvents', 'createWebhook'])(
-      'is not held up by a token if it only writes: %s',
+      'does not wait for the token if it only writes: %s',
       async (operation) => {
         const { path, ...rest } = owner.request(operation);
-        const answer = await owner.after(token, { path, ...rest }, 'wait=0');
+        const answer = await owner.callWithToken(token, { path, ...rest }, 'wait=0');
         expect([200, 201]).toContain(answer.status);
       },
     );
 
     it.each([...READS, ...WRITES])(
-      'answers 410 to a token beyond the head, and stores nothing: %s',
+      'returns 410 for a token beyond the head, and stores nothing: %s',
       async (operation) => {
         const head = await app.log.head();
-        const answer = await owner.after(await tokenAt(head + 1_000_000n), owner.request(operation));
+        const answer = await owner.callWithToken(await tokenAt(head + 1_000_000n), owner.request(operation));
         expect([answer.status, answer.body]).toEqual([410, READ_AGAIN]);
         expect(await app.log.head()).toBe(head);
       },
@@ -358,8 +360,8 @@ describe('Each route with a token', () => {
 describe('A response to a request with a token', () => {
   afterAll(pause);
 
-  /** What each route shows of a write, by what the write was. */
-  const threats: Record<string, (caller: Caller, id: string) => [Request, (body: any) => boolean]> = {
+  /** For each route: the request, and whether its response contains the written event. */
+  const readsOfThreat: Record<string, (caller: Caller, id: string) => [Request, (body: any) => boolean]> = {
     metrics: () => [{ path: '/v2/organization/metrics' }, ({ metrics }) => metrics.newThreats === 1],
     timeline: () => [
       { path: '/v2/organization/metrics/timeline?startDate=2026-03-01&endDate=2026-03-02' },
@@ -392,28 +394,31 @@ describe('A response to a request with a token', () => {
     ],
   };
 
-  it.each(Object.entries(threats))('includes the event that the token was returned for: %s', async (_, ask) => {
-    await pause();
-    const caller = await newCaller();
-    const id = `t-${randomUUID().slice(0, 8)}`;
-    const event = { ...threatOf(caller.organization, id), id };
-    const token = tokenOf(await caller.send(cloudEvent(event)));
-    const [request, shows] = ask(caller, id);
-    // Sent before the projector starts, so that the request has to wait.
-    const waiting = caller.after(token, request, 'wait=10');
-    await eventually('it waits', () => app.app.get(WaitingRequests).size === 1);
-    resume();
-    const answer = await waiting;
-    expect([answer.status, answer.body, shows(answer.body)]).toEqual([200, answer.body, true]);
-    expect(await positionIn(answer)).toBeGreaterThanOrEqual(await tokens.read(token));
-  });
+  it.each(Object.entries(readsOfThreat))(
+    'includes the event that the token was returned for: %s',
+    async (_, requestFor) => {
+      await pause();
+      const caller = await newCaller();
+      const id = `t-${randomUUID().slice(0, 8)}`;
+      const event = { ...threatOf(caller.organization, id), id };
+      const token = tokenOf(await caller.send(cloudEvent(event)));
+      const [request, shows] = requestFor(caller, id);
+      // Sent before the projector starts, so that the request has to wait.
+      const waiting = caller.callWithToken(token, request, 'wait=10');
+      await eventually('the request waits', () => app.app.get(WaitingRequests).size === 1);
+      resume();
+      const answer = await waiting;
+      expect([answer.status, answer.body, shows(answer.body)]).toEqual([200, answer.body, true]);
+      expect(await positionIn(answer)).toBeGreaterThanOrEqual(await tokens.read(token));
+    },
+  );
 
   it.each([
     ['check', '/v2/asset/check', ({ status }: any) => status],
     ['bulk check', '/v2/asset/check/bulk', ({ results }: any) => results[0].status],
     ['history', '/v2/asset/history', ({ statuses }: any) => statuses[0]?.status],
   ])('includes the status of an asset: %s', async (_, path, statusIn) => {
-    const { call, after } = await newCaller();
+    const { call, callWithToken } = await newCaller();
     const key = await app.issueKey({ scopes: ['ingest'] });
     for (const status of ['BLOCKED', 'ALLOWED', 'BLOCKED'] as const) {
       await pause();
@@ -425,7 +430,7 @@ describe('A response to a request with a token', () => {
       const token = tokenOf(await app.call('/v2/events', { key, json: [event], headers: BATCH }));
       const json = path.endsWith('bulk') ? { contents: [content] } : { content };
       expect((await call(path, { json })).status).toBe(200);
-      const waiting = after(token, { path, json }, 'wait=10');
+      const waiting = callWithToken(token, { path, json }, 'wait=10');
       resume();
       const answer = await waiting;
       expect([answer.status, statusIn(answer.body)]).toEqual([200, status]);
@@ -434,12 +439,12 @@ describe('A response to a request with a token', () => {
 
   it('includes groups, members, webhooks and brands', async () => {
     const caller = await newCaller();
-    const { organization, call, after } = caller;
+    const { organization, call, callWithToken } = caller;
     const upstream = await app.issueKey({ scopes: ['ingest'] });
     const send = (event: Sent): Promise<ApiResponse> =>
       app.call('/v2/events', { key: upstream, json: [cloudEvent(event)], headers: BATCH });
-    const held = async (token: string, path: string): Promise<ApiResponse['body']> => {
-      const waiting = after(token, { path }, 'wait=10');
+    const readAfterWaiting = async (token: string, path: string): Promise<ApiResponse['body']> => {
+      const waiting = callWithToken(token, { path }, 'wait=10');
       resume();
       const { status, body } = await waiting;
       expect(status).toBe(200);
@@ -448,43 +453,43 @@ describe('A response to a request with a token', () => {
     };
     await pause();
     const group = await call(GROUPS, { json: { name: 'First' } });
-    expect((await held(tokenOf(group), GROUPS)).groups).toMatchObject([{ name: 'First' }]);
+    expect((await readAfterWaiting(tokenOf(group), GROUPS)).groups).toMatchObject([{ name: 'First' }]);
     const path = `${GROUPS}/${group.body.id}`;
     resume();
     const members = await call(`${path}/assets`, { json: { contents: ['a.example'] } });
-    expect((await held(tokenOf(members), `${path}/assets`)).assets).toHaveLength(1);
+    expect((await readAfterWaiting(tokenOf(members), `${path}/assets`)).assets).toHaveLength(1);
     const webhook = await call(WEBHOOKS, { json: { url: 'https://acme.example/' } });
-    expect((await held(tokenOf(webhook), WEBHOOKS)).webhooks).toHaveLength(1);
+    expect((await readAfterWaiting(tokenOf(webhook), WEBHOOKS)).webhooks).toHaveLength(1);
     const brand = await send(sent('BrandRegistered', { organization, brand: 'shoes', updatedAt: AT }));
-    expect((await held(tokenOf(brand), '/v2/organization/brands')).total).toBe(1);
+    expect((await readAfterWaiting(tokenOf(brand), '/v2/organization/brands')).total).toBe(1);
     const flag = { organization, flag: 'f', enabled: true, updatedAt: AT };
     const flagged = await send(sent('FeatureFlagChanged', flag));
-    expect((await held(tokenOf(flagged), '/v2/organization')).flags).toEqual(['f']);
+    expect((await readAfterWaiting(tokenOf(flagged), '/v2/organization')).flags).toEqual(['f']);
   });
 
-  it('counts a parked event as reached', async () => {
+  it('is returned once the event of the token has been parked', async () => {
     await pause();
-    const { organization, after } = await newCaller();
+    const { organization, callWithToken } = await newCaller();
     const threat = threatOf(organization, 'parked');
     const { stream, event } = stored(threat);
     await app.log.append(stream, 'any', [{ ...event, data: { organization, threatId: 'parked' } }]);
     const token = await tokenAt(await app.log.head());
     const metrics = { path: '/v2/organization/metrics' };
-    expect((await after(token, metrics, 'wait=0')).status).toBe(503);
-    const waiting = after(token, metrics, 'wait=10');
+    expect((await callWithToken(token, metrics, 'wait=0')).status).toBe(503);
+    const waiting = callWithToken(token, metrics, 'wait=10');
     resume();
     expect((await waiting).body).toMatchObject({ metrics: { newThreats: 0 } });
-    expect((await after(token, { path: '/v2/events/parked' })).body).toMatchObject({
+    expect((await callWithToken(token, { path: '/v2/events/parked' })).body).toMatchObject({
       items: expect.arrayContaining([expect.objectContaining({ projection: 'metrics', id: threat.id })]),
     });
   });
 
   it('never names an earlier position to a client that reads the feed in pages', async () => {
-    const { organization, send, after } = await newCaller();
+    const { organization, send, callWithToken } = await newCaller();
     resume();
     const events = ['a', 'b', 'c'].map((id) => cloudEvent(threatOf(organization, id)));
     const token = tokenOf(await send(...events));
-    const page = await after(token, { path: '/v2/organization/feed?limit=1' }, 'wait=10');
+    const page = await callWithToken(token, { path: '/v2/organization/feed?limit=1' }, 'wait=10');
     expect(page.body).toHaveLength(1);
     expect(await positionIn(page)).toBeGreaterThanOrEqual(await tokens.read(token));
   });
@@ -517,10 +522,10 @@ describe('The wait for a token', () => {
     ['await=0', 2],
     ['wait', 2],
     [',,;=', 2],
-  ] as const)('ends after the time that it allows: Prefer: %s is %d s', async (prefer, seconds) => {
+  ] as const)('ends after the requested time: Prefer: %s means %d s', async (prefer, seconds) => {
     // checkpoints.spec.ts tests the wait itself; this spec checks the requested duration.
     const reached = jest.spyOn(app.app.get(Checkpoints), 'reached').mockResolvedValueOnce(false);
-    const { status, body } = await caller.after(token, metrics, prefer);
+    const { status, body } = await caller.callWithToken(token, metrics, prefer);
     expect([status, body]).toEqual([503, NOT_REACHED]);
     expect(reached.mock.calls.map(([, , ms]) => ms)).toEqual([seconds * 1_000]);
     reached.mockRestore();
@@ -528,7 +533,7 @@ describe('The wait for a token', () => {
 
   it('lasts as long as Prefer: wait says', async () => {
     const began = performance.now();
-    expect((await caller.after(token, metrics, 'wait=1')).status).toBe(503);
+    expect((await caller.callWithToken(token, metrics, 'wait=1')).status).toBe(503);
     // A timer may fire a millisecond early.
     expect(performance.now() - began).toBeGreaterThanOrEqual(990);
   });
@@ -544,14 +549,14 @@ describe('The wait for a token', () => {
     ['respond-async', null],
   ])('is confirmed even if the token is reached immediately: Prefer: %s is applied as %s', async (prefer, applied) => {
     const reached = tokenOf(await caller.call(metrics.path));
-    const { status, headers } = await caller.after(reached, metrics, prefer);
+    const { status, headers } = await caller.callWithToken(reached, metrics, prefer);
     expect([status, headers.get('preference-applied')]).toEqual([200, applied]);
   });
 
   it('uses no database connection, and is limited to 64 requests per organization', async () => {
     const waiting = app.app.get(WaitingRequests);
-    const held = Array.from({ length: 64 }, () => caller.after(token, metrics, 'wait=10'));
-    await eventually('all of them wait', () => waiting.size === 64);
+    const waitingCalls = Array.from({ length: 64 }, () => caller.callWithToken(token, metrics, 'wait=10'));
+    await eventually('all requests wait', () => waiting.size === 64);
     for (const type of [MetricsPool, RecordsPool]) {
       const pool = app.app.get(type);
       expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0]);
@@ -561,37 +566,38 @@ describe('The wait for a token', () => {
     const others = await Promise.all([newCaller(), newCaller()]);
     for (const other of others) expect((await other.call(metrics.path)).status).toBe(200);
 
-    const refused = await caller.after(token, metrics);
+    const refused = await caller.callWithToken(token, metrics);
     expect([refused.status, refused.body.code]).toEqual([429, 'TOO_MANY_REQUESTS']);
     expect(refused.headers.get('retry-after')).toBe('1');
     expect(refused.headers.get('consistency-token')).toBeNull();
     // Requests without a token, and requests of other organizations with a token, succeed.
     expect((await caller.call(metrics.path)).status).toBe(200);
-    expect((await others[0]!.after(token, metrics, 'wait=0')).status).toBe(503);
+    expect((await others[0]!.callWithToken(token, metrics, 'wait=0')).status).toBe(503);
 
     await project();
-    for (const { status, body } of await Promise.all(held)) expect([status, body.metrics.newThreats]).toEqual([200, 1]);
+    for (const { status, body } of await Promise.all(waitingCalls))
+      expect([status, body.metrics.newThreats]).toEqual([200, 1]);
     expect(waiting.size).toBe(0);
   });
 
   it('ends when the client closes the connection', async () => {
     const waiting = app.app.get(WaitingRequests);
     const late = tokenOf(await caller.send(cloudEvent(threatOf(caller.organization, 'later'))));
-    const left = new AbortController();
-    const asked = fetch(app.url + metrics.path, {
+    const disconnect = new AbortController();
+    const response = fetch(app.url + metrics.path, {
       headers: { 'x-api-key': caller.key, 'consistency-token': late, prefer: 'wait=10' },
-      signal: left.signal,
+      signal: disconnect.signal,
     });
-    await eventually('it waits', () => waiting.size === 1);
-    left.abort();
-    await expect(asked).rejects.toThrow();
-    await eventually('it has left', () => waiting.size === 0, 2_000);
+    await eventually('the request waits', () => waiting.size === 1);
+    disconnect.abort();
+    await expect(response).rejects.toThrow();
+    await eventually('the request has ended', () => waiting.size === 0, 2_000);
   });
 });
 
 describe('An invalid token', () => {
   const metrics = { path: '/v2/organization/metrics' };
-  /** Another character in one place. */
+  /** Returns the token with a different character at one index. */
   const changed = (token: string, place: number): string =>
     token.slice(0, place) + (token[place] === 'A' ? 'B' : 'A') + token.slice(place + 1);
 
@@ -599,37 +605,37 @@ describe('An invalid token', () => {
     ['empty', () => ''],
     ['one character', () => 'x'],
     ['a number', () => '17'],
-    ['the first part alone', (token: string) => token.slice(0, 8)],
-    ['cut', (token: string) => token.slice(0, -1)],
+    ['only the first part', (token: string) => token.slice(0, 8)],
+    ['truncated', (token: string) => token.slice(0, -1)],
     ['too long', (token: string) => `${token}A`],
     ['128 characters', () => 'a'.repeat(128)],
     ['10,000 characters', () => 'a'.repeat(10_000)],
-    ['of other characters', (token: string) => token.replace(/.$/, '!')],
+    ['with an invalid character', (token: string) => token.replace(/.$/, '!')],
     ['two tokens', (token: string) => `${token}, ${token}`],
     ['bits that no token has', (token: string) => `${token.slice(0, -1)}B`],
   ])('gets 400: %s', async (_, write) => {
-    const { after } = await newCaller();
+    const { callWithToken } = await newCaller();
     for (const request of [metrics, { path: GROUPS, json: { name: 'First' } }]) {
-      const answer = await after(write(await tokenAt(0n)), request);
+      const answer = await callWithToken(write(await tokenAt(0n)), request);
       expect([answer.status, answer.body]).toMatchObject([400, { code: 'BAD_REQUEST', message: MALFORMED }]);
       expect(answer.headers.get('consistency-token')).toBeNull();
     }
   });
 
   it('gets 400 or 410 if any character has been changed, and is never treated as reached', async () => {
-    const { after } = await newCaller();
+    const { callWithToken } = await newCaller();
     const token = await tokenAt(0n);
     for (let place = 0; place < token.length; place += 1) {
-      const { status } = await after(changed(token, place), metrics, 'wait=0');
+      const { status } = await callWithToken(changed(token, place), metrics, 'wait=0');
       expect([place, [400, 410].includes(status)]).toEqual([place, true]);
     }
   });
 
   it('gets 410 if it is from another log', async () => {
-    const { after } = await newCaller();
+    const { callWithToken } = await newCaller();
     const others = new ConsistencyTokens({ id: async () => 'another' } as never);
     for (const request of [metrics, { path: '/v2/organization' }, { path: GROUPS, json: { name: 'First' } }]) {
-      const answer = await after(await tokenAt(0n, others), request);
+      const answer = await callWithToken(await tokenAt(0n, others), request);
       expect([answer.status, answer.body]).toEqual([410, READ_AGAIN]);
       expect(answer.headers.get('consistency-token')).toBeNull();
     }
@@ -639,7 +645,7 @@ describe('An invalid token', () => {
 describe('An error response', () => {
   it('has no token, whatever token the request had', async () => {
     await project();
-    const { call, after } = await newCaller();
+    const { call, callWithToken } = await newCaller();
     const token = tokenOf(await call('/v2/organization/metrics'));
     await call(GROUPS, { json: { name: 'First' }, headers: { 'idempotency-key': 'a' } });
     const readOnly = await app.issueKey({ organization: 'acme', scopes: ['read'] });
@@ -662,7 +668,7 @@ describe('An error response', () => {
       [422, { path: GROUPS, json: { name: 'Second' }, headers: { 'idempotency-key': 'a' } }],
     ];
     for (const [expected, request] of errors) {
-      const answers = [await call(request.path, request), await after(token, request)];
+      const answers = [await call(request.path, request), await callWithToken(token, request)];
       for (const { status, headers } of answers)
         expect([request, status, headers.get('consistency-token'), headers.get('preference-applied')]).toEqual([
           request,
@@ -697,9 +703,9 @@ describe('Tokens', () => {
   it('reveal nothing about their positions: no byte is constant or increases', async () => {
     const bytesOf = async (position: bigint): Promise<Buffer> =>
       Buffer.from((await tokenAt(position)).split('.')[1]!, 'base64url');
-    const of = (positions: readonly bigint[]): Promise<Buffer[]> => Promise.all(positions.map(bytesOf));
+    const tokensAt = (positions: readonly bigint[]): Promise<Buffer[]> => Promise.all(positions.map(bytesOf));
     const numbers = Array.from({ length: 256 }, (_, n) => BigInt(n));
-    for (const tokensOf of [await of(numbers.map(() => 7n)), await of(numbers)])
+    for (const tokensOf of [await tokensAt(numbers.map(() => 7n)), await tokensAt(numbers)])
       for (let place = 0; place < 16; place += 1) {
         const bytes = tokensOf.map((token) => token[place]!);
         // 256 random bytes have about 162 distinct values.

@@ -39,17 +39,17 @@ describe('After the read models were dropped and rebuilt', () => {
     await send(before, ingest, ['wrong'], { status: 7 });
     // A process writes the usage of the last second when it stops.
     await before.close();
-    const kept = async (): Promise<unknown[]> => [
+    const storedUsage = async (): Promise<unknown[]> => [
       await readIngestUsage(database.pool, dayOf(Date.now())),
       await readKeyUses(database.pool),
     ];
-    const written = await kept();
+    const written = await storedUsage();
     expect(written).toEqual([[expect.objectContaining({ organization: 'acme', events: LIMIT })], expect.any(Map)]);
     expect((written[1] as Map<string, number>).size).toBeGreaterThan(0);
 
     await database.pool.query('drop schema read cascade');
     await migrateReadModels(database.pool);
-    expect(await kept()).toEqual(written);
+    expect(await storedUsage()).toEqual(written);
 
     const after = await start();
     const projecting = startProjecting(after.log, after.pool);
@@ -60,7 +60,7 @@ describe('After the read models were dropped and rebuilt', () => {
       expect(quota.events).toEqual({ limit: LIMIT, left: 0 });
       expect((await after.call('/v2/events/rejected', { key: ingest })).body.items).toHaveLength(1);
       // Events are accepted while the usage of the day is being read. This event must be counted once.
-      await eventually('the quota is refused', async () => (await send(after, ingest, ['t1'])).status === 429);
+      await eventually('the quota is used up', async () => (await send(after, ingest, ['t1'])).status === 429);
       const range = 'startDate=2026-01-01&endDate=2026-12-31';
       const { metrics } = (await after.call(`/v2/organization/metrics?${range}`, { key: read })).body;
       expect(metrics).toMatchObject({ newThreats: LIMIT });

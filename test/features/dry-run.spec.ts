@@ -88,7 +88,7 @@ const counted = async (): Promise<Sums> => {
 describe('A dry run', () => {
   it('returns the same result as the real request after it, and predicts the change of the metrics', async () => {
     const random = new Random(29);
-    const said: Sums = new Map();
+    const predicted: Sums = new Map();
     const differences: unknown[] = [];
     const outcomes = new Map<string, number>();
     let done = 0;
@@ -112,8 +112,8 @@ describe('A dry run', () => {
           differences.push((error as Error).message.slice(0, 2_000));
         }
         for (const { wouldCount, wouldNoLongerCount = [], superseded } of each) {
-          addAll(said, wouldCount!, 1);
-          addAll(said, wouldNoLongerCount, -1);
+          addAll(predicted, wouldCount!, 1);
+          addAll(predicted, wouldNoLongerCount, -1);
           bump(outcomes, superseded ? 'superseded' : 'counts', 1);
         }
         bump(outcomes, 'accepted', Number(real.body.accepted ?? 0));
@@ -121,7 +121,7 @@ describe('A dry run', () => {
         bump(outcomes, 'rejected', Number(real.body.rejected?.length ?? 0));
         await projecting.reached();
       }
-      expect(sorted(said)).toEqual(sorted(await counted()));
+      expect(sorted(predicted)).toEqual(sorted(await counted()));
     }
     expect(differences).toEqual([]);
     // Every case has occurred.
@@ -141,7 +141,7 @@ describe('A dry run', () => {
     expect((await used()).rows).toEqual([]);
   });
 
-  it('returns for each event what it would count as after the events before it', async () => {
+  it('returns the facts that each event would add and remove after the preceding events', async () => {
     const newer = { updatedAt: '2026-03-02T12:00:00.000Z' };
     const fact = { organization: 'globex', measure: 'newThreats', day: '2026-03-01', type: 'URL' };
     const { body } = await dryRun([
@@ -170,7 +170,7 @@ describe('A dry run', () => {
     ['BrandRegistered', { brand: 'shoes' }],
     ['FeatureFlagChanged', { flag: 'brands-metrics', enabled: true }],
     ['AssetGrouped', { groupId: 1, asset: { type: 'URL', content: 'x.example' } }],
-  ] as const)('knows a later state of what a %s is about', async (type, data) => {
+  ] as const)('reports a %s as superseded if a later state of its subject is stored', async (type, data) => {
     const state = (updatedAt: string): object => cloudEvent(sent(type, { organization: 'globex', ...data, updatedAt }));
     await send([state('2026-03-02T00:00:00Z')]);
     await projecting.reached();

@@ -37,12 +37,12 @@ const asJson = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, 
   body,
 });
 
-/** Sends bytes as they are and reads until the server ends the connection. */
+/** Sends bytes unchanged, and returns what the server sends until it closes the connection. */
 const answerTo = async (bytes: string): Promise<string> => (await sendRaw(app.url, bytes)).answer;
 
 const bodyOf = (raw: string): unknown => JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4));
 
-describe('Every error with the flat body', () => {
+describe('The HTTP API', () => {
   it('returns 404 for an unknown route, with or without a key', async () => {
     for (const path of ['/', '/v2', '/v2/nothing', '/v1/organization/metrics', `${METRICS}/`, '/docs/nothing.js']) {
       const { status, headers, body } = await ask('GET', path);
@@ -217,7 +217,7 @@ describe('Every error with the flat body', () => {
     expect(await answerTo('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('returns 415 for a body with another compression than gzip', async () => {
+  it('returns 415 for a body with a compression other than gzip', async () => {
     for (const encoding of ['deflate', 'br', 'gzip, gzip', 'x']) {
       const packed = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': encoding }));
       expect([packed.status, packed.body]).toEqual([
@@ -240,7 +240,7 @@ describe('Every error with the flat body', () => {
     expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'Method not allowed' });
   });
 
-  it('keeps a valid request id and replaces any other', async () => {
+  it('keeps a valid request id and replaces an invalid request id', async () => {
     const idOf = async (sent: string): Promise<string | null> =>
       (await ask('GET', '/v2/nothing', { headers: { 'x-request-id': sent } })).headers.get('x-request-id');
     expect(await idOf('trace-17:a.b_c')).toBe('trace-17:a.b_c');
@@ -264,15 +264,15 @@ describe('Every error with the flat body', () => {
 });
 
 describe('The rate limit of a key', () => {
-  it('returns 429 with Retry-After once it is used up, for that key only, and reports the remaining requests before', async () => {
+  it('returns 429 with Retry-After once the limit is used up, for that key only, and reports the remaining requests before', async () => {
     const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '3' } });
     try {
       const [one, other] = [
         await limited.issueKey({ organization: 'acme' }),
         await limited.issueKey({ organization: 'acme' }),
       ];
-      const get = (with_: string): Promise<Response> =>
-        fetch(limited.url + GROUPS, { headers: { 'x-api-key': with_ } });
+      const get = (apiKey: string): Promise<Response> =>
+        fetch(limited.url + GROUPS, { headers: { 'x-api-key': apiKey } });
       const remaining = [];
       for (let i = 0; i < 3; i++) {
         const response = await get(one);
@@ -293,25 +293,25 @@ describe('The rate limit of a key', () => {
   });
 });
 
-describe('While the database is unavailable', () => {
+describe('The service, while the database is unavailable,', () => {
   const folder = mkdtempSync(join(tmpdir(), 'errors-'));
   const keyFile = join(folder, 'keys');
 
   it('returns 503 with Retry-After on every route, stays live, and reports the outage in the readiness check', async () => {
     writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
-    const lonely = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
+    const disconnected = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
     try {
-      const key = await lonely.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
+      const key = await disconnected.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
       // After the initial backfill, lists and the feed read only their own tables.
-      await projectToHead(lonely.log, lonely.pool);
-      expect((await lonely.call('/v2/organization/feed', { key })).status).toBe(200);
-      const pools = [MetricsPool, RecordsPool, ExportPool, WatchPool].map((pool) => lonely.app.get<Pool>(pool));
-      await Promise.all([lonely.pool, ...pools].map((pool) => pool.end()));
-      await lonely.log.close();
+      await projectToHead(disconnected.log, disconnected.pool);
+      expect((await disconnected.call('/v2/organization/feed', { key })).status).toBe(200);
+      const pools = [MetricsPool, RecordsPool, ExportPool, WatchPool].map((pool) => disconnected.app.get<Pool>(pool));
+      await Promise.all([disconnected.pool, ...pools].map((pool) => pool.end()));
+      await disconnected.log.close();
       // fairness.spec.ts checks that these are all routes with a key.
       for (const [operation, request] of Object.entries(REQUESTS)) {
         const { path, ...options } = request(1, 'acme');
-        const { status, headers, body } = await lonely.call(path, { ...options, key });
+        const { status, headers, body } = await disconnected.call(path, { ...options, key });
         const isFromMemory = operation.startsWith('check');
         expect([operation, status]).toEqual([operation, isFromMemory ? 200 : 503]);
         if (isFromMemory) continue;
@@ -321,16 +321,16 @@ describe('While the database is unavailable', () => {
           message: expect.stringMatching(/try again$|it is safe to repeat the request$/),
         });
       }
-      expect((await fetch(`${lonely.url}/health/live`)).status).toBe(200);
-      const ready = await fetch(`${lonely.url}/health/ready`);
+      expect((await fetch(`${disconnected.url}/health/live`)).status).toBe(200);
+      const ready = await fetch(`${disconnected.url}/health/ready`);
       expect(ready.status).toBe(503);
       expect(await ready.json()).toMatchObject({
         status: 'not-ready',
         parts: { readModels: { state: 'unavailable' } },
       });
-      expect((await fetch(`${lonely.url}/metrics`)).status).toBe(200);
+      expect((await fetch(`${disconnected.url}/metrics`)).status).toBe(200);
     } finally {
-      await lonely.close().catch(() => undefined);
+      await disconnected.close().catch(() => undefined);
       rmSync(folder, { recursive: true });
     }
   });

@@ -38,8 +38,8 @@ const send = (key: string, events: readonly unknown[], query = ''): Promise<ApiR
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   });
 const ask = async (key: string, path: string): Promise<ApiResponse['body']> => {
-  for (const kept of [RejectionLog, UsageLog, DailyQuota])
-    await app.app.get<RejectionLog | UsageLog | DailyQuota>(kept).beforeApplicationShutdown();
+  for (const buffer of [RejectionLog, UsageLog, DailyQuota])
+    await app.app.get<RejectionLog | UsageLog | DailyQuota>(buffer).beforeApplicationShutdown();
   const { status, body } = await app.call(`/v2/events/${path}`, { key });
   expect([path, status, body]).toEqual([path, 200, body]);
   return body;
@@ -57,7 +57,7 @@ describe('GET /v2/events/usage', () => {
     await send(keys.acme, [threat('acme', 't-1'), threat('acme', 't-1'), threat('acme', 't-2'), { type: 'x' }]);
     await send(keys.second, [threat('acme', 't-1'), threat('acme', 't-3', { status: 7 })]);
     await send(keys.globex, [threat('globex', 't-1')]);
-    // A dry run does not count.
+    // A dry run is not counted as usage.
     await send(keys.acme, [threat('acme', 't-9'), threat('acme', 't-1'), {}], '?dryRun=true');
     const ofAcme = {
       'today ThreatStatusChanged accepted': 2,
@@ -68,15 +68,15 @@ describe('GET /v2/events/usage', () => {
     expect(await used(keys.acme)).toEqual(ofAcme);
     expect(await used(keys.second)).toEqual(ofAcme);
     expect(await used(keys.globex)).toEqual({ 'today ThreatStatusChanged accepted': 1 });
-    const left = async (): Promise<unknown> => (await ask(keys.acme, 'usage')).quota;
+    const remainingQuota = async (): Promise<unknown> => (await ask(keys.acme, 'usage')).quota;
     const quota = (events: number): object => ({
       events: { limit: 1_000, left: events },
       resetsAt: `${formatDay(dayOf(Date.now()) + 1)}T00:00:00.000Z`,
     });
-    expect(await left()).toEqual(quota(998));
+    expect(await remainingQuota()).toEqual(quota(998));
     // Counts of another instance are included.
     await addIngestUsage(app.pool, dayOf(Date.now()), [{ organization: 'acme', events: 100, bytes: 0 }]);
-    expect(await left()).toEqual(quota(898));
+    expect(await remainingQuota()).toEqual(quota(898));
   });
 
   it('counts only the events of the key, without a quota, for a key without an organization', async () => {
@@ -85,7 +85,7 @@ describe('GET /v2/events/usage', () => {
     expect(await ask(keys.other, 'usage')).toEqual({ usage: [] });
   });
 
-  it('returns a range of the last 90 days', async () => {
+  it('returns a range of days within the last 90 days', async () => {
     const today = dayOf(Date.now());
     const row = (daysAgo: number): EventUsage => ({
       owner: 'globex',
@@ -152,7 +152,7 @@ describe('GET /v2/events/rejected', () => {
   });
 
   it.each(['reason=bad-luck', 'type=Odd', 'from=now', 'limit=0', 'limit=101', 'cursor=WzEsMl0', 'cursor=x'])(
-    'return 400 for the query %s',
+    'returns 400 for the query %s',
     async (query) => {
       expect((await app.call(`/v2/events/rejected?${query}`, { key: keys.acme })).status).toBe(400);
     },
@@ -160,7 +160,7 @@ describe('GET /v2/events/rejected', () => {
 });
 
 describe('GET /v2/events/parked', () => {
-  it('lists parked events for the organization they are about, and for the key without an organization that sent them', async () => {
+  it('lists parked events to the organization of the event, and to the key without an organization that sent the event', async () => {
     const keyIdOf = async (key: string): Promise<string> => {
       await send(key, [{}]);
       return (await ask(key, 'rejected')).items[0].keyId;

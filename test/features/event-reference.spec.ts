@@ -74,7 +74,7 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('is public, and returns 304 to a client that already has it', async () => {
+  it('is public, and returns 304 to a client that already has the document', async () => {
     for (const path of ['/schemas', '/schemas/ReportFiled.json', '/asyncapi.json']) {
       const response = await fetch(app.url + path);
       expect([path, response.status, response.headers.get('cache-control')]).toEqual([path, 200, 'no-cache']);
@@ -133,8 +133,8 @@ describe('The API reference of POST /v2/events', () => {
   it('has an example in binary mode with its headers, and each type is accepted in binary mode', async () => {
     expect(await send(BINARY, shown(BINARY)[0], headers)).toEqual({ accepted: 0, duplicates: 1, rejected: [] });
     for (const { id, type, time, data } of EXAMPLES) {
-      const own = { ...headers, 'ce-id': `${id}-binary`, 'ce-type': type, 'ce-time': time };
-      expect([type, await send(BINARY, data, own)]).toEqual([type, ACCEPTED]);
+      const binaryHeaders = { ...headers, 'ce-id': `${id}-binary`, 'ce-type': type, 'ce-time': time };
+      expect([type, await send(BINARY, data, binaryHeaders)]).toEqual([type, ACCEPTED]);
     }
   });
 
@@ -149,10 +149,10 @@ describe('The API reference of POST /v2/events', () => {
 
   it('documents who may send which type', async () => {
     const { description } = readReference().paths['/v2/events']!['post'] as { description?: string };
-    const own = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
+    const ownKey = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
     const response = await fetch(`${app.url}/v2/events`, {
       method: 'POST',
-      headers: { 'x-api-key': own, 'content-type': BATCH },
+      headers: { 'x-api-key': ownKey, 'content-type': BATCH },
       body: JSON.stringify(EXAMPLES),
     });
     const { rejected } = (await response.json()) as { rejected: { index: number }[] };

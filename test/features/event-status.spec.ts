@@ -34,9 +34,9 @@ const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> =>
   });
 const ask = (key: string, events: readonly unknown[], after?: ApiResponse): Promise<ApiResponse> =>
   app.call('/v2/events/status', { key, json: { events }, after });
-const named = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
+const referenceTo = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
 const statuses = async (key: string, events: readonly Sent[], after?: ApiResponse): Promise<ApiResponse['body'][]> => {
-  const { status, body } = await ask(key, events.map(named), after);
+  const { status, body } = await ask(key, events.map(referenceTo), after);
   expect([status, body.events?.length]).toEqual([200, events.length]);
   return body.events;
 };
@@ -71,7 +71,7 @@ describe('POST /v2/events/status', () => {
         from: 0,
         to: Number.MAX_SAFE_INTEGER,
       });
-      const said = [...counted.values()].flat() as { organization: string; brand?: string; measure: string }[];
+      const facts = [...counted.values()].flat() as { organization: string; brand?: string; measure: string }[];
       for (const measure of [
         'reports',
         'newThreats',
@@ -82,7 +82,7 @@ describe('POST /v2/events/status', () => {
         expect([
           organization,
           measure,
-          said.filter((each) => each.organization === organization && each.measure === measure && !each.brand).length,
+          facts.filter((each) => each.organization === organization && each.measure === measure && !each.brand).length,
         ]).toEqual([organization, measure, metrics[measure]]);
     }
   });
@@ -140,7 +140,7 @@ describe('POST /v2/events/status', () => {
     expect(body.events.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('counted'));
   });
 
-  it('returns unknown for the events of others, without looking them up', async () => {
+  it('returns unknown for events of other organizations and keys, without looking up events of other organizations', async () => {
     const event = threat('o-1');
     const after = await send(keys.upstream, [event]);
     const find = jest.spyOn(app.log, 'find');
@@ -160,12 +160,12 @@ describe('POST /v2/events/status', () => {
   });
 
   it.each([
-    ['no events', {}],
-    ['none', { events: [] }],
-    ['101', { events: Array(101).fill(named(threat('x'))) }],
-    ['no object', { events: [7] }],
-    ['a type that is none', { events: [{ ...named(threat('x')), type: 'Odd' }] }],
-    ['no record', { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted' }] }],
+    ['a missing list', {}],
+    ['an empty list', { events: [] }],
+    ['101 events', { events: Array(101).fill(referenceTo(threat('x'))) }],
+    ['an event that is not an object', { events: [7] }],
+    ['an unknown type', { events: [{ ...referenceTo(threat('x')), type: 'Odd' }] }],
+    ['an event without a record', { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted' }] }],
     [
       'a record without its id',
       { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted', record: { organization: 'acme' } }] },

@@ -79,7 +79,7 @@ describe('POST /v2/events', () => {
     }
   });
 
-  it('stores 999 of 1,000 events if one is invalid, names that one, and recognises all of them when they are sent again', async () => {
+  it('stores 999 of 1,000 events if one is invalid, names the invalid event, and recognises the stored events when they are sent again', async () => {
     const events = Array.from({ length: 1_000 }, (_, index) => threat(`k-${index}`));
     events[500] = threat('k-500', { status: 'approved', createdAt: '2026-02-30T00:00:00Z' });
     const rejected = [
@@ -160,12 +160,12 @@ describe('POST /v2/events', () => {
       new Promise<number | undefined>((resolve, reject) => {
         // The body is announced and never sent, so a response proves that the service did not wait for the body.
         const headers = { 'content-type': BATCH, 'content-length': '1000000', ...(key && { 'x-api-key': key }) };
-        const asked = httpRequest(`${app.url}/v2/events`, { method: 'POST', headers }, (response) => {
+        const pendingRequest = httpRequest(`${app.url}/v2/events`, { method: 'POST', headers }, (response) => {
           resolve(response.statusCode);
-          asked.destroy();
+          pendingRequest.destroy();
         });
-        asked.on('error', reject);
-        asked.flushHeaders();
+        pendingRequest.on('error', reject);
+        pendingRequest.flushHeaders();
       });
     expect(await status(undefined)).toBe(401);
     expect(await status('tp_wrong')).toBe(401);
@@ -208,7 +208,7 @@ describe('POST /v2/events', () => {
 });
 
 describe('The quota of an organization’s own ingest key', () => {
-  it('returns 429 once it is used up, until midnight UTC; other keys and organizations are not affected', async () => {
+  it('returns 429 once the quota is used up, until midnight UTC; other keys and organizations are not affected', async () => {
     const limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10' } });
     const post = async (key: string, organization: string, ids: string[]) => {
       const json = ids.map((id) => threat(id, { organization }));

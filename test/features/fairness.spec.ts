@@ -25,7 +25,7 @@ beforeAll(async () => {
   database = await createDatabase();
   writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
   app = await startApp({ databaseUrl: database.url, env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
-  // Lists respond after the initial backfill, and do not check it again.
+  // Lists return 200 once the initial backfill is complete, and do not check the backfill again.
   await projectToHead(app.log, app.pool);
   const key = await app.issueKey({ organization: 'acme' });
   await eventually(
@@ -56,7 +56,7 @@ const whileHeld = async (work: () => Promise<void>): Promise<void> => {
  * Counts the blocked statements of requests. Statements of background followers, and statements that write, are
  * excluded.
  */
-const held = async (): Promise<number> => {
+const blockedStatements = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
        and query !~* '^\\s*(insert|delete)|asset_statuses|ingest_usage|key_uses'`,
@@ -68,7 +68,7 @@ const held = async (): Promise<number> => {
 const withoutConnection = (): number =>
   [Pool, MetricsPool, RecordsPool, ExportPool].reduce((sum, pool) => sum + app.app.get<Pool>(pool).waitingCount, 0);
 
-/** An organization may run one of these requests at a time, and two of all others. */
+/** An organization may run one of these requests at a time, and two of every other request. */
 const ONE_AT_A_TIME = [
   ...COMMANDS,
   ...['getReportTable', 'getThreatTable', 'getTakedownTable', 'getVerdictTable'],
@@ -102,7 +102,7 @@ describe('The concurrency limit of an organization', () => {
       const requests: Promise<number>[] = [];
       await whileHeld(async () => {
         requests.push(send('getMetrics', 1));
-        await eventually('the first query hangs', async () => (await held()) === 1);
+        await eventually('the first query hangs', async () => (await blockedStatements()) === 1);
         for (let n = 0; n < 10; n += 1) requests.push(send('getMetrics', 1));
         // Arrives after the other requests, and needs no database.
         expect(await send('checkAsset', 1)).toBe(200);
@@ -131,11 +131,12 @@ describe('The concurrency limit of an organization', () => {
       const [noisy, quiet] = [await newOrganization(), await newOrganization()];
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
       const statuses: number[] = [];
-      let [asked, isOver] = [0, false];
-      // The service cancels a statement that hangs for 2 s, so the requests repeat until both are seen at the same time.
+      let [requestCount, isOver] = [0, false];
+      // The service cancels a statement that hangs for 2 s, so the requests repeat until statements of both
+      // organizations hang at the same time.
       const keepAsking = async (ask: typeof noisy): Promise<void> => {
         while (!isOver) {
-          const status = await ask(operation, (asked += 1));
+          const status = await ask(operation, (requestCount += 1));
           statuses.push(status);
           if (status === 429) return;
         }
@@ -145,15 +146,18 @@ describe('The concurrency limit of an organization', () => {
         for (let n = 0; n < WAITING; n += 1) asking.push(keepAsking(noisy));
         // Arrives after all other requests, and needs no database.
         expect(await noisy('checkAsset', 1)).toBe(200);
-        await eventually('its statements hang', async () => (await held()) >= running);
+        await eventually(
+          'the statements of the noisy organization hang',
+          async () => (await blockedStatements()) >= running,
+        );
         asking.push(keepAsking(quiet));
-        await eventually('the other one has a connection', async () => (await held()) > running);
-        expect(await held()).toBeLessThanOrEqual(running + 1);
+        await eventually('the quiet organization has a connection', async () => (await blockedStatements()) > running);
+        expect(await blockedStatements()).toBeLessThanOrEqual(running + 1);
         expect(withoutConnection()).toBe(0);
       }).finally(() => (isOver = true));
       await Promise.all(asking);
       for (const status of statuses) expect([200, 201, 404, 409, 429, 503]).toContain(status);
-      expect([200, 201, 404]).toContain(await quiet(operation, (asked += 1)));
+      expect([200, 201, 404]).toContain(await quiet(operation, (requestCount += 1)));
     },
   );
 });

@@ -22,8 +22,8 @@ const report = async (...events: readonly Sent[]): Promise<void> => {
 const feed = (last?: string, query = ''): Promise<ApiResponse> =>
   app.call(`/v2/organization/feed?${last === undefined ? '' : `lastEventId=${last}`}${query}`, { key: acme });
 const subjects = ({ body }: ApiResponse): string[] => body.map(({ subject }: { subject: string }) => subject);
-/** Small records after the large ones. A response has room for few of the large ones. */
-const newest = async (): Promise<{ id: string; subject: string }[]> => {
+/** Returns all elements of the feed. */
+const allElements = async (): Promise<{ id: string; subject: string }[]> => {
   const all = [];
   for (let last: string | undefined; ; last = all.at(-1).id) {
     const { body } = await feed(last);
@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 describe('The feed', () => {
-  it('limits a response to 4 MiB, with an X-As-Of that covers only its elements, and continues after the last one', async () => {
+  it('limits a response to 4 MiB, with an X-As-Of that covers only its elements, and continues after its last element', async () => {
     // Each byte of the text takes six bytes in JSON.
     const large = Array.from({ length: 400 }, (_, n) => threat(`large-${n}`, '\u0001'.repeat(4_000)));
     await report(...large);
@@ -76,7 +76,7 @@ describe('The feed', () => {
     const [{ id: before }] = (await feed(undefined, '&limit=1')).body;
     await report(threat('good-1'), threat('poison'), threat('good-2'), threat('good-3'));
     expect(projecting.troubles.join()).toContain('no_poison');
-    const [first, second, third] = (await newest()).slice(-3);
+    const [first, second, third] = (await allElements()).slice(-3);
     expect([first!.subject, second!.subject, third!.subject]).toEqual(['good-1', 'good-2', 'good-3']);
     // The id of an element does not depend on the start of its page.
     expect((await feed(first!.id)).body.map(({ id }: { id: string }) => id)).toEqual([second!.id, third!.id]);
@@ -84,7 +84,7 @@ describe('The feed', () => {
     await app.pool.query('alter table read.listed_records drop constraint no_poison');
     const parked = (await listParked(app.pool)).find(({ projection }) => projection === 'records')!;
     expect(await retryParked(app.pool, records, parked)).toBeUndefined();
-    // The retried event is between the two: a client before it will see it, a client after it would not.
+    // The retried event is after the first element: a client that has read the second element would miss the event.
     expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2', 'good-3']);
     expect(await feed(second!.id)).toMatchObject(gone);
     expect((await feed(before)).status).toBe(200);
@@ -92,7 +92,7 @@ describe('The feed', () => {
 
   it('returns 410 to a client that has read events which a restore removed', async () => {
     await report(threat('kept'), threat('lost-1'), threat('lost-2'));
-    const [kept, lost, last] = (await newest()).slice(-3);
+    const [kept, lost, last] = (await allElements()).slice(-3);
     const waiting = feed(last!.id, '&timeout=20000');
     await projecting.stop();
     const { rows } = await app.pool.query<{ position: number }>(
@@ -104,7 +104,7 @@ describe('The feed', () => {
     );
     projecting = startProjecting(app.log, app.pool);
     await projecting.reached();
-    // One id is beyond the end of the log, and at the position of the other one there is another event.
+    // The last id is beyond the end of the log. Later, another event has the position of the first lost event.
     expect(await feed(last!.id)).toMatchObject(gone);
     await report(threat('other-1'), threat('other-2'), threat('other-3'));
     expect((await app.log.eventAt(BigInt(rows[0]!.position)))?.data).toMatchObject({ threatId: 'other-1' });

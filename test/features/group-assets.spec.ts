@@ -32,7 +32,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** A caller with a new organization and groups with these names. */
+/** Creates a new organization with groups of these names, and returns functions that call the API with its key. */
 const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read', 'write'] as const) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes });
@@ -58,7 +58,7 @@ const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read
   };
 };
 
-/** Appends an upstream event that puts an asset into a group, or into none. */
+/** Sends an upstream event that puts an asset into a group, or removes it from its group if `groupId` is absent. */
 const report = async (
   organization: string,
   content: string,
@@ -91,7 +91,7 @@ describe('GET /v2/organization/asset-groups/{id}', () => {
 });
 
 describe('POST /v2/organization/asset-groups/{id}/assets', () => {
-  it('adds assets to the group, and reports the outcome of each', async () => {
+  it('adds assets to the group, and reports the outcome of each asset', async () => {
     const { call, counts, members } = await newCaller();
     const contents = ['https://A.example/claim', '@Handle', 'chrome://settings', 'not an asset'];
     const { status, body } = await call('POST', '/1/assets', { contents });
@@ -161,7 +161,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await add(2, 'a.example')).toEqual(['unchanged']);
   });
 
-  it('is stored like an upstream event, with the id of the API key', async () => {
+  it('stores a change like an upstream event, with the id of the API key', async () => {
     const { organization, add } = await newCaller();
     await add(1, 'a.example');
     const stream = `groupedAsset-${organization}:${assetHash({ type: 'URL', content: 'a.example' })}`;
@@ -195,7 +195,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
   it.each([
     ['absent', {}],
     ['empty', { contents: [] }],
-    ['no list', { contents: 'a.example' }],
+    ['not a list', { contents: 'a.example' }],
     ['too many', { contents: Array.from({ length: 1_001 }, (_, n) => `${n}.example`) }],
   ])('returns 400 if the contents are %s', async (_, body) => {
     const { call } = await newCaller();
@@ -246,7 +246,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     expect(await counts()).toEqual([0, 3]);
   });
 
-  it('counts against the daily quota of the organization, and stores nothing beyond it', async () => {
+  it('counts against the daily quota of the organization, and stores nothing beyond the quota', async () => {
     const { organization, call, add, counts } = await newCaller();
     const today = dayOf(Date.now());
     const used = async () => (await readIngestUsage(app.pool, today, organization))[0]?.events;
@@ -266,12 +266,12 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     await eventuallyPasses(async () => expect(await used()).toBe(app.config.ingestEventsPerDay));
   });
 
-  it('returns 429 once too many changes of the organization are waiting, and completes the waiting ones', async () => {
+  it('returns 429 once too many changes of the organization are waiting, and completes the waiting changes', async () => {
     const { organization, counts } = await newCaller();
     const contents = Array.from({ length: 1_000 }, (_, n) => readContent(`${n % 20}.example`));
     const queue = app.app.get(MembershipQueue);
-    const asked = { action: 'add', organization, groupId: 1, contents } as const;
-    const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => queue.execute(asked)));
+    const command = { action: 'add', organization, groupId: 1, contents } as const;
+    const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => queue.execute(command)));
     expect(outcomes.map(({ status }) => status)).toEqual([...Array(9).fill('fulfilled'), 'rejected']);
     expect((outcomes.at(-1) as PromiseRejectedResult).reason).toBeInstanceOf(TooManyRequests);
     expect(await counts()).toEqual([20, 0]);
@@ -333,7 +333,7 @@ describe('The routes of a group', () => {
     await projecting.stop();
     const filling = call('POST', '/1/assets', { contents: ['a.example'] });
     try {
-      await eventually('it is stored', async () => (await app.log.head()) > head);
+      await eventually('the membership change is stored', async () => (await app.log.head()) > head);
       expect((await call('DELETE', '/1')).status).toBe(200);
     } finally {
       project();

@@ -22,7 +22,7 @@ const ready = async (): Promise<{ status: number; body: Health }> => {
   return { status: response.status, body: (await response.json()) as Health };
 };
 
-/** Each sample of a metric: its labels as they are written, and its value. */
+/** Returns the samples of a metric: each value by its labels as text. */
 const samples = async (name: string): Promise<Record<string, number>> => {
   const text = await (await fetch(`${app.url}/metrics`)).text();
   const found = [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].filter(([, each]) => each === name);
@@ -37,7 +37,7 @@ const caughtUp = async (): Promise<boolean> => {
 beforeAll(async () => {
   app = await startApp();
   projecting = startProjecting(app.log, app.pool);
-  await eventually('all is counted', caughtUp);
+  await eventually('all projections have caught up', caughtUp);
 });
 afterAll(async () => {
   await projecting.stop();
@@ -73,11 +73,11 @@ describe('The readiness check', () => {
   it('reports degraded while an event is parked, and the service still accepts requests', async () => {
     const { stream, event } = report('r-parked');
     await app.log.append(stream, 'any', [{ ...event, id: '00000000-0000-4000-8000-000000000001' }]);
-    await eventually('it is degraded', async () => (await ready()).body.status === 'degraded');
+    await eventually('the service is degraded', async () => (await ready()).body.status === 'degraded');
     const { status, body } = await ready();
     expect([status, body.status, body.parts.readModels]).toMatchObject([200, 'degraded', { state: 'degraded' }]);
     await eventually(
-      'Prometheus knows',
+      'the metrics report the parked event',
       async () => (await samples('threat_protection_parked_events'))['projection="metrics"'] === 1,
     );
   });
@@ -111,18 +111,18 @@ describe('The Prometheus metrics', () => {
   it('query the database once for concurrent scrapes', async () => {
     const scrape = jest.spyOn(app.app.get(Prometheus), 'scrape');
     let release!: () => void;
-    const held = new Promise<void>((resolve) => (release = resolve));
+    const released = new Promise<void>((resolve) => (release = resolve));
     const read = jest.spyOn(app.app.get(ProjectionLags), 'read').mockImplementation(async () => {
-      await held;
+      await released;
       return [];
     });
-    await eventually('a scrape asks the database', () => {
+    await eventually('a scrape queries the database', () => {
       void samples('threat_protection_read_models_up');
       return read.mock.calls.length > 0;
     });
     const { length } = scrape.mock.calls;
     const scrapes = Array.from({ length: 50 }, () => samples('threat_protection_read_models_up'));
-    await eventually('all of them have arrived', () => scrape.mock.calls.length >= length + 50);
+    await eventually('all scrapes have arrived', () => scrape.mock.calls.length >= length + 50);
     expect(read).toHaveBeenCalledTimes(1);
     release();
     await Promise.all(scrapes);
@@ -143,7 +143,7 @@ describe('The Prometheus metrics', () => {
       'the projection continues',
       async () => (await samples('threat_protection_projection_position'))[metrics]! > before[metrics]!,
     );
-    await eventually('all is counted', caughtUp);
+    await eventually('all projections have caught up', caughtUp);
     expect(await caughtUp()).toBe(true);
     const seconds = await samples('threat_protection_projection_lag_seconds');
     for (const { name } of PROJECTIONS) expect(seconds[`projection="${name}"`]).toBeLessThan(30);

@@ -93,13 +93,13 @@ describe('A hostile text that is stored', () => {
     ['sources status', 1],
     ['projections verify', 1],
     ['events send', 2],
-  ])('is printed escaped by %s, and unchanged as a JSON string with --json', async (words, least) => {
-    const given = words === 'events send' ? sendCall() : words.split(' ');
-    const { out, err } = await call(...given);
+  ])('is printed escaped by %s, and unchanged as a JSON string with --json', async (words, minOccurrences) => {
+    const args = words === 'events send' ? sendCall() : words.split(' ');
+    const { out, err } = await call(...args);
     expect(`${out}${err}`).not.toMatch(UNSAFE);
-    expect(out.split(SHOWN).length - 1).toBeGreaterThanOrEqual(least);
+    expect(out.split(SHOWN).length - 1).toBeGreaterThanOrEqual(minOccurrences);
     expect(out).not.toMatch(/^forged/m);
-    const asJson = await call(...given, '--json');
+    const asJson = await call(...args, '--json');
     expect(`${asJson.out}${asJson.err}`).not.toMatch(UNSAFE);
     expect(asJson.out.trimEnd().split('\n')).toHaveLength(1);
     const texts: unknown[] = [];

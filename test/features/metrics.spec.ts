@@ -31,7 +31,7 @@ const ask = (key: string, query = '') => app.call(`/v2/organization/metrics${que
 const get = (key: string, path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${app.url}/v2/organization/${path}`, { headers: { 'x-api-key': key, ...headers } });
 
-/** Threats of whole days as the projection would have counted them. */
+/** Inserts counts of threats by day and type, as the projection would write them. */
 const fillDays = (organization: string, days: number, types: number, name = 'TYPE_'): Promise<unknown> =>
   app.pool.query(
     `insert into read.type_days select $1, '', day, $4 || n, 1
@@ -175,7 +175,7 @@ describe('GET /v2/organization/metrics', () => {
     expect((await ask(key, '?brandSlug=wallet')).body.metrics.newThreats).toBe(1);
   });
 
-  it('returns 403 for a brand without the feature flag, 404 for an unknown brand, and 400 in preference to both', async () => {
+  it('returns 403 for a brand without the feature flag, 404 for an unknown brand, and prefers 400 for an invalid date to both', async () => {
     const organization = 'flagged';
     const key = await app.issueKey({ organization });
     expect(await ask(key, '?brandSlug=wallet')).toMatchObject({
@@ -204,7 +204,7 @@ describe('GET /v2/organization/metrics', () => {
     '?startDate',
     '?startDate=2026-01-01&startDate=2026-01-02',
     '?endDate=1767225600000',
-  ])('returns 400 and the text about dates for %s', async (query) => {
+  ])('returns 400 with the message about date formats for %s', async (query) => {
     const { status, body } = await ask(await app.issueKey({ organization: 'acme' }), query);
     expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', 'Invalid date format, use ISO 8601 format']);
   });
@@ -286,7 +286,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect(all.body.points[0]).toMatchObject({ newThreats: 5, end: '2026-03-31T23:59:59.999Z' });
   });
 
-  it('returns one point of zeros if nothing was ever counted, and no points if the window begins in the future', async () => {
+  it('returns one point of zeros if no record was ever counted, and no points if the window begins in the future', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const { body } = await timelineOf(key, 'endDate=2026-02-10&interval=month');
     expect(body.window).toEqual({ startDate: '2026-02-01T00:00:00.000Z', endDate: '2026-02-10T23:59:59.999Z' });
@@ -296,8 +296,8 @@ describe('GET /v2/organization/metrics/timeline', () => {
 
   it('returns 400 for more than 3,660 points', async () => {
     const key = await app.issueKey({ organization: 'empty' });
-    const most = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-07');
-    expect([most.status, most.body.points.length]).toEqual([200, 3_660]);
+    const longest = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-07');
+    expect([longest.status, longest.body.points.length]).toEqual([200, 3_660]);
     const { status, body } = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-08');
     expect([status, body.message]).toEqual([
       400,
@@ -501,7 +501,7 @@ describe('A metrics response', () => {
     'metrics/comparison?startDate=2026-01-01',
     'metrics/comparison?startDate=2026-01-01&with=year',
     'takedowns/statistics',
-  ])('is 304 for a client that already has it: %s', async (path) => {
+  ])('is 304 for a client that already has the result: %s', async (path) => {
     const organization = `known-${path.replaceAll(/\W+/g, '-').toLowerCase()}`;
     const key = await app.issueKey({ organization });
     await report(threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'));

@@ -37,7 +37,7 @@ const ask = async (key: string, n: number): Promise<Answer> => {
 };
 
 /** Counts the metrics statements that PostgreSQL has started, including waiting ones. */
-const begun = async (): Promise<number> => {
+const startedStatements = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity
      where datname = current_database() and state = 'active' and query like '%read.type_days%' and pid <> pg_backend_pid()`,
@@ -66,38 +66,38 @@ describe('An organization that sends many metrics queries', () => {
       ['noisy', 'noisy-2', 'noisy-3', 'noisy-4'].map((organization) => app.issueKey({ organization })),
     );
     const quiet = await app.issueKey({ organization: 'quiet', scopes: ['write'] });
-    const asked: Promise<Answer>[] = [];
+    const pending: Promise<Answer>[] = [];
     let isOver = false;
     await whileQueriesHang(async () => {
-      for (const key of keys) for (const n of [1, 2]) asked.push(keepAsking(key, n, () => isOver));
-      await eventually('all connections for metrics are taken', async () => (await begun()) === 8);
+      for (const key of keys) for (const n of [1, 2]) pending.push(keepAsking(key, n, () => isOver));
+      await eventually('all connections for metrics are in use', async () => (await startedStatements()) === 8);
       expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
       const created = await app.call('/v2/organization/asset-groups', { key: quiet, json: { name: 'Landing pages' } });
       expect(created.status).toBe(201);
     }).finally(() => (isOver = true));
-    await Promise.all(asked);
+    await Promise.all(pending);
   });
 
   it('receives 429 if 32 of its queries are waiting', async () => {
     const key = await app.issueKey({ organization: 'noisy' });
-    const asked: Promise<Answer>[] = [];
-    const refused: Answer[] = [];
+    const pending: Promise<Answer>[] = [];
+    const rejected: Answer[] = [];
     let isOver = false;
     await whileQueriesHang(async () => {
       for (let n = 0; n < 60; n += 1) {
         const answer = keepAsking(key, n, () => isOver);
-        asked.push(answer);
-        void answer.then((each) => each.status === 429 && refused.push(each));
+        pending.push(answer);
+        void answer.then((each) => each.status === 429 && rejected.push(each));
       }
       // A rejected client stops, and 34 queries are always admitted.
-      await eventually('the queries beyond the limit are rejected', () => refused.length === 60 - 2 - 32);
+      await eventually('the queries beyond the limit are rejected', () => rejected.length === 60 - 2 - 32);
     }).finally(() => (isOver = true));
-    await Promise.all(asked);
-    expect(refused.length).toBe(60 - 2 - 32);
-    expect(refused[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
+    await Promise.all(pending);
+    expect(rejected.length).toBe(60 - 2 - 32);
+    expect(rejected[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
   });
 
-  it('receives 422 if a range has more days or types than a response may have', async () => {
+  it('receives 422 if a range has more days or types than a response may contain', async () => {
     const { pool } = database;
     const fill = (organization: string, days: number, types: number) =>
       pool.query(

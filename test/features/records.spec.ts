@@ -29,7 +29,7 @@ const verdict = (changeId: string, createdAt: string, ...reviews: readonly [stri
     createdAt,
   });
 
-/** Sends events and waits until reads include them. */
+/** Sends events. Later calls of `get` wait until the read models include the events. */
 const report = async (...events: readonly Sent[]): Promise<void> => {
   lastReport = await send(app, ingest, events);
 };
@@ -82,9 +82,15 @@ describe('The lists of records', () => {
     const takedown = { ...T1, id: 'k-1', status: 'COMPLETED', brand: 'wallet', updatedAt: LATER };
     expect((await get('takedowns?brandSlug=wallet&startDate=2026-03-02')).body.items).toEqual([takedown]);
     expect((await get('takedowns?startDate=2026-03-02')).body.items).toEqual([]);
-    const seen = { id: 'c-1', asset: asset('evil.example'), status: 'BLOCKED', brands: ['wallet'], createdAt: T };
-    expect((await get('verdicts?content=hxxps://evil[.]example/x')).body).toEqual({ items: [seen] });
-    expect((await get('verdicts/c-1')).body).toEqual(seen);
+    const expectedVerdict = {
+      id: 'c-1',
+      asset: asset('evil.example'),
+      status: 'BLOCKED',
+      brands: ['wallet'],
+      createdAt: T,
+    };
+    expect((await get('verdicts?content=hxxps://evil[.]example/x')).body).toEqual({ items: [expectedVerdict] });
+    expect((await get('verdicts/c-1')).body).toEqual(expectedVerdict);
     expect((await get('threats', other)).body.items).toHaveLength(1);
   });
 
@@ -98,7 +104,7 @@ describe('The lists of records', () => {
     expect((await get('takedowns.csv', other)).body).toContain('\r\nstatistics,');
   });
 
-  it('return X-As-Of and an ETag, and 304 if unchanged', async () => {
+  it('return X-As-Of and an ETag, and 304 if they are unchanged', async () => {
     const { headers } = await get('threats?startDate=2026-01-01&limit=1');
     expect(Date.now() - Date.parse(headers.get('x-as-of')!)).toBeLessThan(60_000);
     const again = await get('threats?startDate=2026-01-01&limit=1', acme, { 'if-none-match': headers.get('etag')! });
@@ -194,7 +200,7 @@ describe('The feed', () => {
     const waiting = get(`feed?timeout=20000&lastEventId=${last}`);
     const inVain = get(`feed?timeout=1500&types=report&lastEventId=${last}`);
     const theirs = get('feed?timeout=1500&types=report', other);
-    await eventually('three have begun to wait', () => wait.mock.calls.length === 3);
+    await eventually('three requests have begun to wait', () => wait.mock.calls.length === 3);
     wait.mockRestore();
     await report(threat('acme', 't-4', 'BLOCKED', 'four.example'));
     // After its timeout, the request would return an empty list.
@@ -205,19 +211,19 @@ describe('The feed', () => {
     expect(app.app.get(FeedWatch).size).toBe(0);
   });
 
-  it('lets 64 requests of an organization wait, and frees the place of disconnected clients', async () => {
+  it('lets 64 requests of an organization wait, and frees the slots of disconnected clients', async () => {
     const last = (await get('feed')).body.at(-1).id;
     const url = `${app.url}/v2/organization/feed?timeout=20000&lastEventId=${last}`;
     const all = Array.from({ length: 64 }, () =>
       request(url, { headers: { 'x-api-key': acme }, agent: false }).on('error', () => undefined),
     );
     for (const each of all) each.end();
-    await eventually('64 wait', () => app.app.get(FeedWatch).size === 64);
+    await eventually('64 requests wait', () => app.app.get(FeedWatch).size === 64);
     const refused = await get(`feed?timeout=20000&lastEventId=${last}`);
     expect(refused).toMatchObject({ status: 429, body: { code: 'TOO_MANY_REQUESTS' } });
     expect((await get(`feed?lastEventId=${last}`)).body).toEqual([]);
     for (const each of all) each.destroy();
-    await eventually('none waits', () => app.app.get(FeedWatch).size === 0);
+    await eventually('no request waits', () => app.app.get(FeedWatch).size === 0);
   });
 
   it('omits changes that concern only other organizations, and reports deletions', async () => {
@@ -233,15 +239,15 @@ describe('The feed', () => {
 
   it('returns 410 for an id from another log, of a lost event, or from before a retried event', async () => {
     const [first] = (await get('feed')).body;
-    const own = new FeedIds(await app.log.id());
-    const place = own.read(first.id);
-    const gone = [
-      new FeedIds('another log').write([place])[0],
-      own.write([{ ...place, event: '00000000' }])[0],
-      own.write([{ ...place, position: place.position + 1_000_000 }])[0],
-      own.write([{ ...place, parked: 1 }])[0],
+    const feedIds = new FeedIds(await app.log.id());
+    const position = feedIds.read(first.id);
+    const goneIds = [
+      new FeedIds('another log').write([position])[0],
+      feedIds.write([{ ...position, event: '00000000' }])[0],
+      feedIds.write([{ ...position, position: position.position + 1_000_000 }])[0],
+      feedIds.write([{ ...position, parked: 1 }])[0],
     ];
-    for (const id of gone)
+    for (const id of goneIds)
       expect(await get(`feed?lastEventId=${id}`)).toMatchObject({
         status: 410,
         body: {

@@ -49,12 +49,12 @@ const event = (changes: Record<string, unknown> = {}): Record<string, unknown> =
 };
 const sendables = (count: number): Sendable[] =>
   Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
-const stored = async (): Promise<bigint> => app.log.head();
+const logHead = async (): Promise<bigint> => app.log.head();
 
 /**
- * A proxy to the endpoint that can interfere with a request before it is forwarded, and with its response afterwards.
+ * Starts a proxy to the endpoint that can interfere with a request before it is forwarded, and with its response.
  */
-const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
+const startProxy = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
   let requests = 0;
   const forward: RequestListener = (request, response) => {
     const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, (answer) => {
@@ -72,16 +72,16 @@ const send = (events: Iterable<Sendable>, url = app.url, options: SendOptions = 
   sendEvents(events, { url, key }, options);
 
 describe('Sending events', () => {
-  it('sends everything in batches that the endpoint accepts, and reports its progress', async () => {
-    const before = await stored();
+  it('sends all events in batches that the endpoint accepts, and reports the progress', async () => {
+    const before = await logHead();
     const progress: number[] = [];
     const answer = await send(sendables(2_500), app.url, { onProgress: ({ accepted }) => progress.push(accepted) });
     expect(answer).toEqual({ accepted: 2_500, duplicates: 0, rejected: [], warnings: [] });
     expect(progress).toEqual([1_000, 2_000, 2_500]);
-    expect((await stored()) - before).toBe(2_500n);
+    expect((await logHead()) - before).toBe(2_500n);
   });
 
-  it('passes on the consistency token of each batch, with which a read includes the batch', async () => {
+  it('passes on the consistency token of each batch, which makes a read include the batch', async () => {
     const tokens: string[] = [];
     await send(sendables(1_500), app.url, { onToken: (token) => tokens.push(token) });
     expect(tokens).toEqual([expect.stringMatching(/^[\w-]{8}\.[\w-]{22}$/), expect.any(String)]);
@@ -98,13 +98,13 @@ describe('Sending events', () => {
     expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [], warnings: [] });
   });
 
-  it('also limits batches to 8 MiB', async () => {
+  it('limits batches to 8 MiB', async () => {
     const large = Array.from({ length: 5 }, (_, index) => ({
       json: JSON.stringify(event({ padding: 'é'.repeat(1_500_000) })),
       place: `line ${index + 1}`,
     }));
     const sizes: number[] = [];
-    const url = await between((forward) => (request, response) => {
+    const url = await startProxy((forward) => (request, response) => {
       sizes.push(Number(request.headers['content-length']));
       return forward(request, response);
     });
@@ -114,7 +114,7 @@ describe('Sending events', () => {
   });
 
   it('splits a batch that a proxy rejects as too large', async () => {
-    const url = await between((forward) => (request, response) => {
+    const url = await startProxy((forward) => (request, response) => {
       if (Number(request.headers['content-length']) < 10_000) return forward(request, response);
       request.resume();
       request.once('end', () => response.writeHead(413).end('{"message":"too large"}'));
@@ -143,7 +143,7 @@ describe('Sending events', () => {
     });
   });
 
-  it('rejects an event too large for any request, and sends the others', async () => {
+  it('rejects an event that is too large for any request, and sends all other events', async () => {
     const [first, last] = sendables(2) as [Sendable, Sendable];
     const huge = { json: JSON.stringify(event({ padding: 'x'.repeat(8 * 1024 * 1024) })), place: 'line 2' };
     const { accepted, rejected } = await send([first, huge, last]);
@@ -160,8 +160,8 @@ describe('Sending events', () => {
   });
 
   it('counts no event twice if a response is lost', async () => {
-    const before = await stored();
-    const url = await between((forward, count) => (request, response) => {
+    const before = await logHead();
+    const url = await startProxy((forward, count) => (request, response) => {
       if (count !== 1) return forward(request, response);
       // The endpoint has stored all events, but its response never arrives.
       const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, () =>
@@ -173,11 +173,11 @@ describe('Sending events', () => {
     const answer = await send(sendables(100), url, { onRetry: (reason) => retries.push(reason) });
     expect(answer).toEqual({ accepted: 0, duplicates: 100, rejected: [], warnings: [] });
     expect(retries).toHaveLength(1);
-    expect((await stored()) - before).toBe(100n);
+    expect((await logHead()) - before).toBe(100n);
   });
 
   it.each([429, 502, 503, 504])('waits and retries after status %i', async (status) => {
-    const url = await between((forward, count) => (request, response) => {
+    const url = await startProxy((forward, count) => (request, response) => {
       if (count > 2) return forward(request, response);
       request.resume();
       request.once('end', () => response.writeHead(status, { 'retry-after': '0' }).end('{"message":"busy"}'));
@@ -189,7 +189,7 @@ describe('Sending events', () => {
   });
 
   it('stops if the endpoint stays unreachable, and reports how many events were processed', async () => {
-    const url = await between(
+    const url = await startProxy(
       (forward, count) => (request, response) =>
         count === 1 ? forward(request, response) : void request.socket.destroy(),
     );
@@ -208,7 +208,7 @@ describe('Sending events', () => {
   });
 
   it('continues after an interruption, and ends with the same numbers', async () => {
-    const before = await stored();
+    const before = await logHead();
     const events = sendables(5_000);
     const stop = new AbortController();
     const interrupted = send(events, app.url, {
@@ -222,23 +222,23 @@ describe('Sending events', () => {
     expect(stopped.processed).toBeGreaterThanOrEqual(2_000);
     const rest = await send(events.slice(stopped.processed));
     expect(rest.accepted + rest.duplicates).toBe(5_000 - stopped.processed);
-    expect((await stored()) - before).toBe(5_000n);
+    expect((await logHead()) - before).toBe(5_000n);
     expect(await send(events)).toEqual({ accepted: 0, duplicates: 5_000, rejected: [], warnings: [] });
   });
 });
 
 describe('The command `events send`', () => {
-  const call = async (...given: string[]): Promise<{ lines: string[]; words: string; code: number | undefined }> => {
+  const call = async (...args: string[]): Promise<{ lines: string[]; words: string; code: number | undefined }> => {
     const program = new Command().exitOverride();
     addEventCommands(program);
     const written: string[] = [];
     const stdout = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
-    const said: string[] = [];
-    const stderr = jest.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+    const errorOutput: string[] = [];
+    const stderr = jest.spyOn(process.stderr, 'write').mockImplementation((text) => errorOutput.push(String(text)) > 0);
     try {
-      await program.parseAsync(['events', 'send', ...given], { from: 'user' });
+      await program.parseAsync(['events', 'send', ...args], { from: 'user' });
       const code = process.exitCode as number | undefined;
-      return { lines: written.join('').trimEnd().split('\n'), words: said.join(''), code };
+      return { lines: written.join('').trimEnd().split('\n'), words: errorOutput.join(''), code };
     } finally {
       process.exitCode = undefined;
       stdout.mockRestore();
@@ -254,7 +254,7 @@ describe('The command `events send`', () => {
   beforeAll(() => writeFile(join(folder, 'key'), `${key}\n`));
   afterEach(() => void delete process.env['THREAT_PROTECTION_API_KEY']);
 
-  it('reads files line by line, compressed ones too, and names file and line of each rejected event', async () => {
+  it('reads files line by line, including compressed files, and names file and line of each rejected event', async () => {
     const good = Array.from({ length: 5 }, () => JSON.stringify(event()));
     const bad = JSON.stringify(event({ source: '' }));
     const plain = await write('plain.ndjson', `${good[0]}\r\n\n${bad}\n{"broken\n${good[1]}`);
@@ -269,9 +269,9 @@ describe('The command `events send`', () => {
       `${plain}:3 ${id}: source must be a non-empty string`,
     ]);
     expect(refused.code).toBe(1);
-    const taken = await call(packed, '--json', ...endpoint());
-    expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[],"warnings":[]}']);
-    expect(taken.code).toBeUndefined();
+    const result = await call(packed, '--json', ...endpoint());
+    expect(result.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[],"warnings":[]}']);
+    expect(result.code).toBeUndefined();
   });
 
   it('accepts a byte order mark at the beginning of each file, but nowhere else', async () => {
@@ -279,8 +279,8 @@ describe('The command `events send`', () => {
     const plain = await write('marked.ndjson', `\ufeff${lines[0]}\r\n${lines[1]}\r\n`);
     const packed = await write('marked.ndjson.gz', gzipSync(`\ufeff${lines[2]}\n`));
     const blank = await write('blank.ndjson', `\ufeff\r\n${lines[3]}\n`);
-    const taken = await call(plain, packed, blank, ...endpoint());
-    expect([taken.lines, taken.code]).toEqual([['accepted 4', 'duplicates 0', 'rejected 0'], undefined]);
+    const result = await call(plain, packed, blank, ...endpoint());
+    expect([result.lines, result.code]).toEqual([['accepted 4', 'duplicates 0', 'rejected 0'], undefined]);
     const later = await write('later.ndjson', `${lines[0]}\n\ufeff${lines[4]}\n`);
     expect((await call(later, ...endpoint())).lines.at(-1)).toBe(`${later}:2: the line is not JSON in UTF-8`);
   });
@@ -291,7 +291,7 @@ describe('The command `events send`', () => {
     expect((await call(file, '--url', app.url, '--key-file', marked)).lines[0]).toBe('accepted 1');
   });
 
-  it('reports a line over 8 MiB by its position without keeping it in memory, and sends the others', async () => {
+  it('reports a line over 8 MiB by its position without keeping the line in memory, and reads all other lines', async () => {
     const [first, last, longest] = [event(), event(), event()].map((each) => JSON.stringify(each));
     const limit = 8 * 1024 * 1024;
     const lines = [first, 'x'.repeat(limit + 1), last, longest!.padEnd(limit), '[' + ' '.repeat(3 * limit)];
@@ -316,7 +316,7 @@ describe('The command `events send`', () => {
     expect((await call(file, '--from', '7', ...endpoint())).lines[0]).toBe('accepted 3');
   });
 
-  it('fails with a clear message if a file is missing or corrupt, before or while it is sent', async () => {
+  it('fails with exit code 1 if a file is missing, corrupt or a folder', async () => {
     const good = await write('good.ndjson', JSON.stringify(event()));
     const broken = await write('broken.ndjson.gz', gzipSync('x'.repeat(10_000)).subarray(0, 30));
     for (const files of [[join(folder, 'none')], [good, join(folder, 'none')], [broken], [folder]])
@@ -335,8 +335,8 @@ describe('The command `events send`', () => {
 
   it.each([[['--key', 'tp_secret']], [['--key=tp_secret']], [['--key']]])(
     'rejects a key on the command line (%j), and names the right ways to pass it',
-    async (given) => {
-      const { code, words, lines } = await call('x', ...given);
+    async (args) => {
+      const { code, words, lines } = await call('x', ...args);
       expect([code, lines]).toEqual([2, ['']]);
       expect(words).toMatch(/THREAT_PROTECTION_API_KEY.*--key-file/);
       expect(words).not.toContain('tp_secret');
@@ -362,7 +362,7 @@ describe('The command `events send`', () => {
     expect([both.code, both.words]).toEqual([2, 'Standard input cannot be both the events and the key\n']);
   });
 
-  it('describes the problem of a key without repeating the key', async () => {
+  it('describes the problem with a key without repeating the key', async () => {
     const file = await write('unkeyed.ndjson', JSON.stringify(event()));
     for (const content of ['', '\n', 'tp_one\ntp_two', 'tp_é', 'tp_two words', `tp_${'x'.repeat(5_000)}`]) {
       const keyFile = await write('bad-key', content);

@@ -37,12 +37,12 @@ afterAll(async () => {
 
 const URL = 'https://acme.example/hooks';
 
-/** A caller with an organization of its own. */
-const newCaller = async (of: TestApp = app) => {
+/** Creates a new organization, and returns functions that call the API with its key. */
+const newCaller = async (service: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
-  const key = await of.issueKey({ organization });
+  const key = await service.issueKey({ organization });
   const call = (method: string, path = '', json?: unknown, headers = {}): Promise<ApiResponse> =>
-    of.call(`/v2/organization/webhooks${path}`, { method, key, json, headers });
+    service.call(`/v2/organization/webhooks${path}`, { method, key, json, headers });
   return {
     organization,
     call,
@@ -60,7 +60,7 @@ const newCaller = async (of: TestApp = app) => {
 const missing = { code: 'NOT_FOUND', message: 'Webhook not found' };
 
 let minute = 0;
-/** Reports threats of an organization, and waits until the feed has them. */
+/** Reports threats of an organization, and waits until the feed contains them. */
 const report = async (organization: string, threats: readonly { status?: string; type?: string }[]): Promise<void> => {
   const events = threats.map(({ status = 'BLOCKED', type = 'URL' }) => {
     const at = new Date(1_790_000_000_000 + 60_000 * minute++).toISOString();
@@ -178,7 +178,7 @@ describe('POST /v2/organization/webhooks', () => {
     });
   });
 
-  it('accepts exactly the networks that the operator has allowed, also by http', async () => {
+  it('accepts exactly the networks that the operator has allowed, including http URLs', async () => {
     const open = await startApp({
       env: { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1,10.1.0.0/16' },
     });
@@ -207,7 +207,7 @@ describe('POST /v2/organization/webhooks', () => {
     });
   });
 
-  it('accepts 10 webhooks per organization, not counting deleted ones', async () => {
+  it('accepts 10 webhooks per organization, not counting deleted webhooks', async () => {
     const { create, call } = await newCaller();
     const answers = await Promise.all(Array.from({ length: 12 }, () => create()));
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
@@ -224,24 +224,24 @@ describe('POST /v2/organization/webhooks', () => {
   it('repeats the first response to an Idempotency-Key without the secret, even after the webhook was changed and projected', async () => {
     const { create, call, list } = await newCaller();
     const first = await create({ statuses: ['B', 'A'] }, 'k');
-    const { secret: _, ...due } = first.body;
+    const { secret: _, ...firstBody } = first.body;
     const again = await create({ statuses: ['A', 'B', 'A'] }, 'k');
     expect({ status: again.status, replayed: again.headers.get('idempotent-replayed') }).toEqual({
       status: 201,
       replayed: 'true',
     });
-    expect(again.body).toEqual(due);
-    await call('PATCH', `/${due.id}`, { state: 'DISABLED', batch: 5 });
+    expect(again.body).toEqual(firstBody);
+    await call('PATCH', `/${firstBody.id}`, { state: 'DISABLED', batch: 5 });
     await projecting.reached();
-    expect((await create({ statuses: ['A', 'B'] }, 'k')).body).toEqual(due);
+    expect((await create({ statuses: ['A', 'B'] }, 'k')).body).toEqual(firstBody);
     expect(await create({}, 'k')).toMatchObject({
       status: 422,
       body: { message: 'This Idempotency-Key was used with another body' },
     });
     expect((await create({}, 'é')).status).toBe(400);
     expect(await list()).toHaveLength(1);
-    await call('DELETE', `/${due.id}`);
-    expect((await create({ statuses: ['A', 'B'] }, 'k')).body).toEqual(due);
+    await call('DELETE', `/${firstBody.id}`);
+    expect((await create({ statuses: ['A', 'B'] }, 'k')).body).toEqual(firstBody);
     expect(await list()).toEqual([]);
   });
 
@@ -249,7 +249,7 @@ describe('POST /v2/organization/webhooks', () => {
     const { organization, create, list } = await newCaller();
     await report(organization, [{}, {}]);
     const between = new Date().toISOString();
-    await eventually('a millisecond later', () => Date.now() > Date.parse(between));
+    await eventually('a millisecond has passed', () => Date.now() > Date.parse(between));
     await report(organization, [{}]);
     await create();
     await create({ from: 'beginning' });
@@ -285,7 +285,7 @@ describe('POST /v2/organization/webhooks', () => {
       }
   });
 
-  it('accepts the instant at which a record was stored, even if that is in the future by every other clock', async () => {
+  it('accepts the instant at which a record was stored, even if that instant is in the future by every other clock', async () => {
     const { organization, create } = await newCaller();
     await report(organization, [{}, {}]);
     const ahead = Date.now() + 3_600_000;
@@ -401,7 +401,7 @@ describe('GET /v2/organization/webhooks', () => {
 });
 
 describe('PATCH /v2/organization/webhooks/{id}', () => {
-  it('changes the given fields, removes fields that are null, and keeps the others', async () => {
+  it('changes the given fields, removes fields that are null, and keeps all other fields', async () => {
     const { organization, create, call } = await newCaller();
     const { secret: _, ...before } = (await create({ types: ['threat'], statuses: ['A'], description: 'x' })).body;
     const id = String(before.id);
@@ -417,7 +417,7 @@ describe('PATCH /v2/organization/webhooks/{id}', () => {
     const revision = async (): Promise<unknown> =>
       (await app.pool.query('select revision from read.webhook_endpoints where organization = $1', [organization]))
         .rows[0];
-    // The change takes effect in the delivery process before the response.
+    // The change has taken effect in the delivery process before the response arrives.
     expect(await revision()).toEqual({ revision: 1 });
     expect((await call('PATCH', `/${id}`, { url: `${URL}/2`, types: ['threat'], state: 'ACTIVE' })).body).toEqual(
       changed.body,
@@ -542,7 +542,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     const { id } = (await create()).body;
     const answer = call('POST', `/${id}/test`);
     const result = { webhookId: 'm1', status: 500, error: 'answered 500', answer: 'oops', took: 12 };
-    await eventually('the test is asked for', async () => {
+    await eventually('the API has requested the test', async () => {
       const { rowCount } = await app.pool.query(
         `update service.webhook_tests set answered_at = 1, result = $2 where organization = $1 and endpoint = $3`,
         [organization, JSON.stringify(result), id],
@@ -571,7 +571,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
 });
 
 describe('Webhooks', () => {
-  it('of one organization are indistinguishable from nonexistent ones for another organization, on every route', async () => {
+  it('of one organization are indistinguishable from nonexistent webhooks for another organization, on every route', async () => {
     const callers = await Promise.all(Array.from({ length: 12 }, () => newCaller()));
     const owned = await Promise.all(
       callers.map(async ({ organization, create }) => {
@@ -617,7 +617,7 @@ describe('Webhooks', () => {
     expect(rows).toMatchObject([{ revision: 6, endpoint: { generation: 2, previousGeneration: 1 } }]);
   });
 
-  it('are the same after a rebuild, as are their progress and their attempts', async () => {
+  it('are the same after a rebuild, and so is their delivery progress', async () => {
     const { create, call } = await newCaller();
     const { id } = (await create({ types: ['threat', 'report'], assetTypes: ['URL'], batch: 7 }, 'again')).body;
     await call('POST', `/${id}/rotate`, {});

@@ -46,7 +46,7 @@ describe('A bag', () => {
 });
 
 /** Each function holds a request, with everything it refers to, until the returned function is called. */
-const KEPT: readonly (readonly [string, () => (request: unknown) => () => unknown])[] = [
+const HOLDERS: readonly (readonly [string, () => (request: unknown) => () => unknown])[] = [
   [
     'bodies that are still arriving',
     () => {
@@ -135,20 +135,20 @@ const collectYoung = (() => {
 const oldBytes = (): number =>
   getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_used_size;
 
-const AT_ONCE = 64;
+const IN_FLIGHT = 64;
 const ROUNDS = 24;
 const REQUESTS = 1_000;
 const WORDS = 1_000;
 
 describe('Memory held during a request', () => {
-  it.each(KEPT)('is not promoted to the old generation after the request: %s', async (_, create) => {
+  it.each(HOLDERS)('is not promoted to the old generation after the request: %s', async (_, create) => {
     const keep = create();
     const ends: (() => unknown)[] = [];
     const promoted: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const before = oldBytes();
       for (let n = 0; n < REQUESTS; n += 1) {
-        if (ends.length === AT_ONCE) ends.shift()!();
+        if (ends.length === IN_FLIGHT) ends.shift()!();
         ends.push(keep(Array.from({ length: WORDS }, () => n)));
         if (n % 8 === 0) await nextTurn();
       }
@@ -157,7 +157,8 @@ describe('Memory held during a request', () => {
       promoted.push(oldBytes() - before);
     }
     for (const end of ends) end();
-    // The median, because a full collection may run in between. Requests in flight are promoted: 64 of each 1,000, more on a busy machine.
+    // The median is used, because a full collection may run in between. Requests in flight are promoted: 64 of each
+    // 1,000, and more on a busy machine.
     const median = promoted.sort((a, b) => a - b)[ROUNDS / 2];
     expect(median).toBeLessThan((REQUESTS * WORDS * 8) / 4);
   });

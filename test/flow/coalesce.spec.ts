@@ -2,14 +2,14 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { coalesce } from '../../src/flow/coalesce.js';
 
-/** A job whose runs end when the spec says so. */
+/** A job whose runs the spec ends. */
 const slowJob = () => {
   const runs: { end: (value: string) => void; fail: (error: Error) => void }[] = [];
-  const ask = coalesce(() => new Promise<string>((end, fail) => runs.push({ end, fail })));
-  return { runs, ask };
+  const call = coalesce(() => new Promise<string>((end, fail) => runs.push({ end, fail })));
+  return { runs, call };
 };
 
-/** Until the runs that are due have begun. */
+/** Waits until the runs that are due have begun. */
 const turn = async (): Promise<void> => {
   await setImmediate();
   await setImmediate();
@@ -17,19 +17,19 @@ const turn = async (): Promise<void> => {
 
 describe('A coalesced job', () => {
   it('runs once for calls in the same turn of the event loop', async () => {
-    const { runs, ask } = slowJob();
-    const asked = [ask(), ask()];
+    const { runs, call } = slowJob();
+    const calls = [call(), call()];
     await turn();
     expect(runs).toHaveLength(1);
     runs[0]!.end('one');
-    expect(await Promise.all(asked)).toEqual(['one', 'one']);
+    expect(await Promise.all(calls)).toEqual(['one', 'one']);
   });
 
-  it('gives all calls during a run the same next run', async () => {
-    const { runs, ask } = slowJob();
-    const first = ask();
+  it('shares the next run among all calls during a run', async () => {
+    const { runs, call } = slowJob();
+    const first = call();
     await turn();
-    const [second, third] = [ask(), ask()];
+    const [second, third] = [call(), call()];
     await turn();
     expect(runs).toHaveLength(1);
     runs[0]!.end('one');
@@ -42,33 +42,33 @@ describe('A coalesced job', () => {
 
   it('never runs twice at the same time', async () => {
     let running = 0;
-    let most = 0;
-    let all = 0;
-    const ask = coalesce(async () => {
-      all += 1;
-      most = Math.max(most, ++running);
+    let maxConcurrent = 0;
+    let runCount = 0;
+    const call = coalesce(async () => {
+      runCount += 1;
+      maxConcurrent = Math.max(maxConcurrent, ++running);
       await setImmediate();
       running -= 1;
     });
-    const asked: Promise<void>[] = [];
+    const calls: Promise<void>[] = [];
     for (let n = 0; n < 300; n += 1) {
-      asked.push(ask());
+      calls.push(call());
       for (let turns = n % 7; turns > 0; turns -= 1) await (turns > 4 ? setImmediate() : Promise.resolve());
     }
-    await Promise.all(asked);
-    expect(most).toBe(1);
-    expect(all).toBeGreaterThan(10);
+    await Promise.all(calls);
+    expect(maxConcurrent).toBe(1);
+    expect(runCount).toBeGreaterThan(10);
   });
 
-  it('rejects the calls of a failed run and the calls that waited for the next one, and then runs again', async () => {
-    const { runs, ask } = slowJob();
-    const first = ask();
+  it('rejects the calls of a failed run and the calls that waited for the next run, and then runs again', async () => {
+    const { runs, call } = slowJob();
+    const first = call();
     await turn();
-    const second = ask();
-    runs[0]!.fail(new Error('away'));
-    await expect(first).rejects.toThrow('away');
-    await expect(second).rejects.toThrow('away');
-    const third = ask();
+    const second = call();
+    runs[0]!.fail(new Error('failed'));
+    await expect(first).rejects.toThrow('failed');
+    await expect(second).rejects.toThrow('failed');
+    const third = call();
     await turn();
     expect(runs).toHaveLength(2);
     runs[1]!.end('back');

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { FairQueue } from '../../src/flow/fair-queue.js';
 
-/** Takes at most `most` jobs, each of which lasts `job` ms. @returns the owners of the jobs, in order */
-const drain = (queue: FairQueue<number>, most = Infinity): string[] => {
+/** Takes at most `maxJobs` jobs, each of which lasts `job` ms. @returns the owners of the jobs, in order */
+const drain = (queue: FairQueue<number>, maxJobs = Infinity): string[] => {
   const order: string[] = [];
-  while (order.length < most) {
+  while (order.length < maxJobs) {
     const next = queue.take();
     if (next === undefined) break;
     order.push(next.name);
@@ -17,7 +17,7 @@ const add = (queue: FairQueue<number>, name: string, jobs: number, ms: number): 
 };
 
 describe('A fair queue', () => {
-  it('takes the next job from the owner that has used the least time, however many jobs others have', () => {
+  it('takes the next job from the owner that has used the least time, however many jobs other owners have', () => {
     const queue = new FairQueue<number>();
     add(queue, 'long', 100, 4);
     add(queue, 'short', 100, 1);

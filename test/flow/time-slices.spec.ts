@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { finish, TimeSlices, type Work } from '../../src/flow/time-slices.js';
 
-/** Steps of a millisecond each. */
+/** Work in steps of a millisecond each. */
 function* busy<Result>(steps: number, result: Result): Work<Result> {
   for (let step = 0; step < steps; step += 1) {
     for (const end = performance.now() + 1; performance.now() < end;);
@@ -11,7 +11,7 @@ function* busy<Result>(steps: number, result: Result): Work<Result> {
 }
 
 describe('Time slices', () => {
-  it('long work yields to the event loop repeatedly', async () => {
+  it('let long work yield to the event loop repeatedly', async () => {
     let turns = 0;
     let isWorking = true;
     const count = (): void => {
@@ -31,7 +31,7 @@ describe('Time slices', () => {
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 
-  it('short work waits for one slice of another owner, however much work that owner has', async () => {
+  it('let short work wait for one slice of another owner, however much work that owner has', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     const turn = new Promise<void>((resolve) => {
@@ -49,22 +49,22 @@ describe('Time slices', () => {
     expect(order).toEqual(['noisy', 'calm', 'last']);
   });
 
-  it('short work starts immediately while no other work waits and the turn has time left', () => {
+  it('start short work immediately while no other work waits and the turn has time left', () => {
     const now = jest.spyOn(performance, 'now').mockReturnValue(0);
     try {
       const slices = new TimeSlices();
-      let begun = 0;
-      slices.begin('a', () => (begun += 1));
-      expect(begun).toBe(1);
+      let started = 0;
+      slices.begin('a', () => (started += 1));
+      expect(started).toBe(1);
       now.mockReturnValue(3);
-      slices.begin('a', () => (begun += 1));
-      expect(begun).toBe(1);
+      slices.begin('a', () => (started += 1));
+      expect(started).toBe(1);
     } finally {
       now.mockRestore();
     }
   });
 
-  it('owners that wait for a turn continue alternately, however many turns one of them waits for', async () => {
+  it('let owners that wait for a turn continue alternately, however many turns one owner waits for', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     const work = async (owner: string): Promise<void> => {
@@ -77,7 +77,7 @@ describe('Time slices', () => {
     expect(order.indexOf('calm')).toBe(1);
   });
 
-  it('new connections postpone work by at most four consecutive turns', async () => {
+  it('postpone work by at most four consecutive turns if new connections arrive', async () => {
     const slices = new TimeSlices();
     const turnsOf = async (keepsComing: boolean): Promise<number> => {
       let isDone = false;
@@ -94,7 +94,7 @@ describe('Time slices', () => {
     expect([await turnsOf(true), await turnsOf(false), await turnsOf(true)]).toEqual([5, 1, 5]);
   });
 
-  it('long work does not delay later short work', async () => {
+  it('do not let long work delay later short work', async () => {
     const slices = new TimeSlices();
     const ended: string[] = [];
     const run = (name: string, steps: number) => slices.run(name, busy(steps, name)).then((each) => ended.push(each));
@@ -102,7 +102,7 @@ describe('Time slices', () => {
     expect(ended).toEqual(['short', 'long']);
   });
 
-  it('an error in one job does not affect other jobs', async () => {
+  it('do not let an error in one job affect other jobs', async () => {
     const slices = new TimeSlices();
     const failing = function* (): Work<never> {
       yield;
@@ -116,7 +116,7 @@ describe('Time slices', () => {
     expect(await slices.run('a', busy(1, 'later'))).toBe('later');
   });
 
-  it('finish() runs work without pausing', () => {
+  it('are not used by finish(), which runs work without pausing', () => {
     expect(finish(busy(3, 'done'))).toBe('done');
   });
 });

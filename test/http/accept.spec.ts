@@ -6,7 +6,7 @@ const preferred = (accept: string | undefined): string => preferredType(accept, 
 
 describe('The preferred media type', () => {
   it.each([undefined, '', '*/*', 'application/json, text/csv', 'text/csv, application/json', 'text/csv, */*'])(
-    'the first is sent if a client accepts both equally (%s)',
+    'is the first type if the client accepts both types equally (%s)',
     (accept) => expect(preferred(accept)).toBe(JSON_TYPE),
   );
 

@@ -62,7 +62,7 @@ describe('Access to a route', () => {
       expect([path, (await fetch(app.url + path)).status]).toEqual([path, 200]);
   });
 
-  it('accepts the key header in any case', async () => {
+  it('is granted for a key header in any case', async () => {
     const key = await app.issueKey({ organization: 'acme' });
     for (const name of ['X-API-KEY', 'x-api-key', 'X-Api-Key'])
       expect((await fetch(app.url + METRICS, { headers: { [name]: ` ${key} ` } })).status).toBe(200);
@@ -72,7 +72,7 @@ describe('Access to a route', () => {
 describe('Trusted proxies', () => {
   const create = (TRUST_PROXY: string): unknown => createServer(readConfig({ TRUST_PROXY }));
 
-  it('are addresses and networks; the service does not start with another value, and names it', () => {
+  it('are addresses and networks; any other value prevents startup, and the error names the value', () => {
     for (const good of ['', '10.0.0.1', '10.0.0.0/8, 192.168.1.1', '::1', 'fd00::/8'])
       expect(() => create(good)).not.toThrow();
     for (const odd of ['proxy.example', '10.0.0.0/33', '10.0.0', '1'])

@@ -14,14 +14,14 @@ describe('The methods of a path', () => {
     expect(allowed.methodsOf('/v2/groups')).toBe('GET, HEAD, POST');
   });
 
-  it('match a parameter with exactly one segment', () => {
+  it('include the methods of a route whose parameter matches exactly one segment', () => {
     expect(allowed.methodsOf('/v2/groups/17')).toBe('PATCH');
     expect(allowed.methodsOf('/v2/groups/newest')).toBe('GET, PATCH');
     expect(allowed.methodsOf('/v2/groups/')).toBeUndefined();
     expect(allowed.methodsOf('/v2/groups/1/2')).toBeUndefined();
   });
 
-  it('match a wildcard with any number of segments', () => {
+  it('include the methods of a route whose wildcard matches any number of segments', () => {
     expect(allowed.methodsOf('/docs/a/b.css')).toBe('GET');
   });
 

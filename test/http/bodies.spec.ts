@@ -30,13 +30,13 @@ const post = (
   { 'x-api-key': as = key, ...headers }: Record<string, string> = {},
 ): Promise<ApiResponse> => app.call(path, { key: as, body, headers });
 
-interface Talk {
+interface Exchange {
   readonly socket: Socket;
-  /** Everything that has come, as soon as it matches. */
+  /** Resolves with everything received so far, as soon as this matches `pattern`. */
   readonly until: (pattern: RegExp) => Promise<string>;
 }
 
-const open = (path: string, headers: Record<string, string | number>): Talk => {
+const open = (path: string, headers: Record<string, string | number>): Exchange => {
   const lines = Object.entries({ Host: 'a', 'X-Api-Key': key, 'Content-Type': 'application/json', ...headers });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const { socket, heard } = converse(app.url, `POST ${path} HTTP/1.1\r\n${head}\r\n`);
@@ -69,9 +69,9 @@ describe('The body of a bulk check', () => {
       [`{${'"a":1,'.repeat(5_000)}`, 'The body has more than 4096 values'],
       ['{"contents":["\xff', 'The body is not valid JSON'],
     ] as const;
-    for (const [begun, message] of cases) {
+    for (const [firstBytes, message] of cases) {
       const { socket, until } = open(BULK, { 'Content-Length': 5 * MiB });
-      socket.write(Buffer.from(begun, 'latin1'));
+      socket.write(Buffer.from(firstBytes, 'latin1'));
       expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 400 /);
       expect(await until(/\}$/)).toContain(message);
       socket.destroy();
@@ -104,7 +104,7 @@ describe('The body of a bulk check', () => {
     }
   });
 
-  it('may hold 1,000 contents of maximum length, unknown fields, and 5 MiB', async () => {
+  it('may contain 1,000 contents of maximum length and unknown fields, and may be 5 MiB large', async () => {
     const contents = Array.from({ length: 1_000 }, (_, n) => `${n}.example/${'a'.repeat(4_000)}`);
     const body = JSON.stringify({ type: { odd: [1, { a: 'b' }] }, contents });
     expect((await post(BULK, body)).status).toBe(200);
@@ -142,8 +142,8 @@ describe('The structural limits of JSON', () => {
 describe('The bodies of an organization', () => {
   it('are limited across all its keys: a request gets 429 before the body is sent, and other organizations are not affected', async () => {
     const second = await app.issueKey({ organization: 'acme' });
-    const held = [key, second, key].map((as) => open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': as }));
-    for (const { socket } of held) socket.write('{');
+    const unfinished = [key, second, key].map((as) => open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': as }));
+    for (const { socket } of unfinished) socket.write('{');
     await eventuallyPasses(async () => {
       const refused = open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': second });
       expect(await refused.until(/\}$/)).toMatch(/^HTTP\/1\.1 429 (.*\r\n)*retry-after: 1\r\n/i);
@@ -151,7 +151,7 @@ describe('The bodies of an organization', () => {
     });
     const large = JSON.stringify({ contents: ['a.example'] }).padEnd(5 * MiB);
     expect((await post(BULK, large, { 'x-api-key': other })).status).toBe(200);
-    for (const { socket } of held) socket.destroy();
+    for (const { socket } of unfinished) socket.destroy();
     await eventuallyPasses(async () => expect((await post(BULK, large)).status).toBe(200));
   });
 
@@ -161,8 +161,8 @@ describe('The bodies of an organization', () => {
     expect((await post(BULK, large.replace('{', '['))).status).toBe(400);
     expect((await post(BULK, '['.padEnd(5 * MiB, '['))).status).toBe(400);
     expect((await post(BULK, gzipSync('x'.repeat(5 * MiB + 1)), { 'content-encoding': 'gzip' })).status).toBe(413);
-    const left = open(BULK, { 'Content-Length': 5 * MiB });
-    left.socket.write('{"contents":["', () => left.socket.destroy());
+    const abandoned = open(BULK, { 'Content-Length': 5 * MiB });
+    abandoned.socket.write('{"contents":["', () => abandoned.socket.destroy());
     const queued = open(BULK, { 'Content-Length': 5 * MiB });
     queued.socket.end(large);
     await new Promise((resolve) => queued.socket.on('close', resolve));
@@ -244,7 +244,7 @@ describe('A gzip-compressed body', () => {
 describe('A client that waits for 100 Continue', () => {
   const expecting = { Expect: '100-continue' };
 
-  it('gets it if the request passes the checks before the body', async () => {
+  it('gets 100 Continue if the request passes the checks before the body', async () => {
     const body = '{"content":"a.example"}';
     const { socket, until } = open(CHECK, { ...expecting, 'Content-Length': body.length });
     await until(/^HTTP\/1\.1 100 Continue\r\n\r\n$/);
@@ -258,7 +258,7 @@ describe('A client that waits for 100 Continue', () => {
     ['413', { 'Content-Length': 70_000 }],
     ['415', { 'Content-Type': 'text/plain', 'Content-Length': 10 }],
     ['415', { 'Content-Encoding': 'br', 'Content-Length': 10 }],
-  ])('gets %s instead if the request is rejected before its body', async (status, headers) => {
+  ])('gets %s instead of 100 Continue if the request is rejected before its body', async (status, headers) => {
     const { socket, until } = open(CHECK, { ...expecting, ...headers });
     const answer = await until(/\}$/);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));

@@ -22,44 +22,49 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A connection that asks and reads what is read of it. */
+/** Opens a connection, sends a GET request and records what arrives. `ask` sends the request again. */
 const connection = (url: string, path = '/health/live') => {
   const { hostname, port } = new URL(url);
-  const seen = { answer: '', isClosed: false, read: 0 };
+  const received = { answer: '', isClosed: false, read: 0 };
   const socket = connect(Number(port), hostname.replace(/[[\]]/g, ''));
   sockets.push(socket);
   socket.on('data', (data: Buffer) => {
-    seen.read += data.length;
-    seen.answer = (seen.answer + data.toString('latin1')).slice(0, 10_000);
+    received.read += data.length;
+    received.answer = (received.answer + data.toString('latin1')).slice(0, 10_000);
   });
-  socket.on('error', () => {}).on('close', () => (seen.isClosed = true));
+  socket.on('error', () => {}).on('close', () => (received.isClosed = true));
   const ask = (): unknown => socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
   ask();
-  return { socket, seen, ask };
+  return { socket, received, ask };
 };
 
-const isAnswered = ({ seen }: ReturnType<typeof connection>): boolean => seen.answer.startsWith('HTTP/1.1 200');
+const isAnswered = ({ received }: ReturnType<typeof connection>): boolean => received.answer.startsWith('HTTP/1.1 200');
 
-describe(`Connections over ${LIMIT} of an address`, () => {
+describe(`Connections of an address beyond ${LIMIT}`, () => {
   const open = async (env: NodeJS.ProcessEnv, count: number) => {
     const app = await startApp({ env: { MAX_CONNECTIONS_PER_ADDRESS: String(LIMIT), ...env } });
     const all = Array.from({ length: count }, () => connection(app.url));
-    await eventually('each is answered or closed', () => all.every((each) => each.seen.isClosed || isAnswered(each)));
+    await eventually('each connection is answered or closed', () =>
+      all.every((each) => each.received.isClosed || isAnswered(each)),
+    );
     return { app, all };
   };
 
   it('are closed and counted, and a new connection is accepted once another one has closed', async () => {
     const { app, all } = await open({}, LIMIT + 3);
     expect(all.filter(isAnswered)).toHaveLength(LIMIT);
-    expect(all.filter(({ seen }) => seen.isClosed && seen.answer === '')).toHaveLength(3);
+    expect(all.filter(({ received }) => received.isClosed && received.answer === '')).toHaveLength(3);
     for (const { socket } of all.filter(isAnswered)) socket.destroy();
-    await eventually('another is taken', async () => {
+    await eventually('another connection is accepted', async () => {
       const other = connection(app.url);
-      await eventually('it is answered or closed', () => other.seen.isClosed || isAnswered(other));
+      await eventually(
+        'the other connection is answered or closed',
+        () => other.received.isClosed || isAnswered(other),
+      );
       return isAnswered(other);
     });
     for (const socket of sockets) socket.destroy();
-    await eventually('the metrics are given', async () => {
+    await eventually('the metrics count the closed connections', async () => {
       const text = await fetch(`${app.url}/metrics`).then(
         (response) => response.text(),
         () => '',
@@ -86,56 +91,58 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const all = ['127.0.0.1', '127.0.0.1', '127.0.0.1', '[::1]'].map((host) => connection(`http://${host}:${port}`));
-    await eventually('each is answered or closed', () => all.every((each) => each.seen.isClosed || isAnswered(each)));
+    await eventually('each connection is answered or closed', () =>
+      all.every((each) => each.received.isClosed || isAnswered(each)),
+    );
     expect(all.slice(0, 3).filter(isAnswered)).toHaveLength(2);
     expect(isAnswered(all[3]!)).toBe(true);
   });
 });
 
 describe('Pipelined requests', () => {
-  const serve = async (most: number) => {
-    const held: (() => void)[] = [];
-    let cut = 0;
-    const server = createServer((_, response) => void held.push(() => response.end('answer')));
+  const serve = async (maxPipelined: number) => {
+    const pendingResponses: (() => void)[] = [];
+    let closures = 0;
+    const server = createServer((_, response) => void pendingResponses.push(() => response.end('answer')));
     servers.push(server);
-    limitPipelining(server, () => (cut += 1), most);
+    limitPipelining(server, () => (closures += 1), maxPipelined);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const { seen, ask } = connection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    return { seen, ask, held, wasCut: () => cut };
+    const { received, ask } = connection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return { received, ask, pendingResponses, closureCount: () => closures };
   };
   const answers = (text: string): number => text.split('HTTP/1.1 200').length - 1;
 
   it('are answered in order up to the limit, repeatedly', async () => {
-    const { seen, ask, held, wasCut } = await serve(3);
+    const { received, ask, pendingResponses, closureCount } = await serve(3);
     for (let round = 1; round <= 3; round += 1) {
       if (round > 1) ask();
       for (let n = 0; n < 3; n += 1) ask();
-      await eventually('all have arrived', () => held.length === 4);
-      for (const answer of held.splice(0)) answer();
-      await eventually('all are answered', () => answers(seen.answer) === round * 4);
+      await eventually('all requests have arrived', () => pendingResponses.length === 4);
+      for (const answer of pendingResponses.splice(0)) answer();
+      await eventually('all requests are answered', () => answers(received.answer) === round * 4);
     }
-    expect({ cut: wasCut(), isClosed: seen.isClosed }).toEqual({ cut: 0, isClosed: false });
+    expect({ closures: closureCount(), isClosed: received.isClosed }).toEqual({ closures: 0, isClosed: false });
   });
 
   it('close the connection beyond the limit, and are counted once', async () => {
-    const { seen, ask, held, wasCut } = await serve(3);
+    const { received, ask, pendingResponses, closureCount } = await serve(3);
     for (let n = 0; n < 50; n += 1) ask();
-    await eventually('the connection is cut', () => seen.isClosed);
-    for (const answer of held) answer();
-    expect({ cut: wasCut(), answer: seen.answer }).toEqual({ cut: 1, answer: '' });
+    await eventually('the connection is closed', () => received.isClosed);
+    for (const answer of pendingResponses) answer();
+    expect({ closures: closureCount(), answer: received.answer }).toEqual({ closures: 1, answer: '' });
   });
 });
 
-describe('A client that reads too slowly', () => {
+describe('A client that reads slowly', () => {
   const WINDOW_MS = 1_200;
   const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
   const serve = async (
     bytesPerSecond: number,
     rate: () => ReadingRate = () => ({ windowMs: WINDOW_MS, bytesPerSecond }),
-  ): Promise<{ url: string; cut: { count: number }; sweeps: () => number }> => {
-    const cut = { count: 0 };
+  ): Promise<{ url: string; closures: { count: number }; sweeps: () => number }> => {
+    const closures = { count: 0 };
     let sweeps = 0;
     const server = createServer((_, response) => response.end(LARGE));
     servers.push(server);
@@ -143,68 +150,70 @@ describe('A client that reads too slowly', () => {
       sweeps += 1;
       return rate();
     };
-    closeSlowReaders(server, () => cut.count++, onSweep, WINDOW_MS / 4);
+    closeSlowReaders(server, () => closures.count++, onSweep, WINDOW_MS / 4);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut, sweeps: () => sweeps };
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, closures, sweeps: () => sweeps };
   };
 
-  /** Reads some megabytes a window, which is more than the buffers of the operating system take. */
+  /** Reads some megabytes per window, which is more than the buffers of the operating system hold. */
   const readSlowly = async (
-    { socket, seen }: ReturnType<typeof connection>,
+    { socket, received }: ReturnType<typeof connection>,
     windows: number,
     sweeps: () => number,
   ): Promise<void> => {
-    for (let window = 0; window < windows && !seen.isClosed; window += 1) {
+    for (let window = 0; window < windows && !received.isClosed; window += 1) {
       socket.pause();
       const swept = sweeps();
       await eventually('half a window has passed', () => sweeps() >= swept + 2);
-      const before = seen.read;
+      const before = received.read;
       socket.resume();
-      await eventually('it has read some more', () => seen.read - before > 3_000_000 || seen.isClosed);
+      await eventually('the client has read more', () => received.read - before > 3_000_000 || received.isClosed);
     }
   };
 
   it('is disconnected if it reads nothing, even if it keeps sending requests', async () => {
-    const { url, cut } = await serve(1);
+    const { url, closures } = await serve(1);
     const silent = [connection(url), connection(url)];
     for (const { socket } of silent) socket.pause();
     const asking = setInterval(() => silent[1]!.ask(), WINDOW_MS / 4);
-    await eventually('both are cut', () => cut.count === 2);
+    await eventually('the server has closed both connections', () => closures.count === 2);
     clearInterval(asking);
     for (const { socket } of silent) socket.resume();
-    await eventually('both know', () => silent.every(({ seen }) => seen.isClosed));
-    for (const { seen } of silent) expect(seen.read).toBeLessThan(LARGE.length);
+    await eventually('both clients see that their connection is closed', () =>
+      silent.every(({ received }) => received.isClosed),
+    );
+    for (const { received } of silent) expect(received.read).toBeLessThan(LARGE.length);
   });
 
   it('is disconnected if it reads slower than the minimum rate', async () => {
-    const { url, cut, sweeps } = await serve(1_000_000_000);
+    const { url, closures, sweeps } = await serve(1_000_000_000);
     const slow = connection(url);
     await readSlowly(slow, 6, sweeps);
-    expect({ cut: cut.count, isClosed: slow.seen.isClosed }).toEqual({ cut: 1, isClosed: true });
+    expect({ closures: closures.count, isClosed: slow.received.isClosed }).toEqual({ closures: 1, isClosed: true });
   });
 
   it('stays connected if it reads fast enough', async () => {
-    const { url, cut, sweeps } = await serve(1_000);
+    const { url, closures, sweeps } = await serve(1_000);
     const slow = connection(url);
     await readSlowly(slow, 3, sweeps);
-    expect(cut.count).toBe(0);
+    expect(closures.count).toBe(0);
     slow.socket.resume();
-    await eventually('it has read all', () => slow.seen.read >= LARGE.length);
+    await eventually('the client has read everything', () => slow.received.read >= LARGE.length);
   });
 
   it('must read faster while memory is low', async () => {
-    let isShort = false;
-    const rate = (): ReadingRate => ({ windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 });
-    const { url, cut, sweeps } = await serve(0, rate);
+    let isMemoryLow = false;
+    const rate = (): ReadingRate => ({ windowMs: isMemoryLow ? 300 : 600_000, bytesPerSecond: 1_000 });
+    const { url, closures, sweeps } = await serve(0, rate);
     const silent = connection(url);
     silent.socket.pause();
-    await eventually('its answer waits', () => silent.socket.readableLength > 0);
+    await eventually('a part of the response waits to be read', () => silent.socket.readableLength > 0);
     const before = sweeps();
-    await eventually('several sweeps have passed it', () => sweeps() >= before + 4);
-    expect(cut.count).toBe(0);
-    isShort = true;
-    await eventually('it is cut', () => cut.count === 1);
+    await eventually('several sweeps have run', () => sweeps() >= before + 4);
+    expect(closures.count).toBe(0);
+    isMemoryLow = true;
+    await eventually('the server has closed the connection', () => closures.count === 1);
   });
 
   it('must read 240 KiB in 30 s, and 320 KiB in 5 s while memory is low', () => {

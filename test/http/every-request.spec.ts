@@ -25,7 +25,7 @@ describe('Every response', () => {
   });
 
   it('has a request id and a date, even if Node itself rejects the request', async () => {
-    const refused: readonly (readonly [status: number, bytes: string])[] = [
+    const rejectedRequests: readonly (readonly [status: number, bytes: string])[] = [
       [400, 'nonsense\r\n\r\n'],
       [414, `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
       [431, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`],
@@ -35,7 +35,7 @@ describe('Every response', () => {
       [401, `GET ${METRICS} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`],
     ];
     const ids = new Set<string>();
-    for (const [status, bytes] of refused) {
+    for (const [status, bytes] of rejectedRequests) {
       const { answer } = await sendRaw(app.url, bytes);
       const head = answer.slice(0, answer.indexOf('\r\n\r\n'));
       expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -46,7 +46,7 @@ describe('Every response', () => {
       expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(60_000);
       expect(head).toMatch(/^cache-control: private, no-store\r?$/im);
     }
-    expect(ids.size).toBe(refused.length);
+    expect(ids.size).toBe(rejectedRequests.length);
   });
 });
 
@@ -73,7 +73,7 @@ describe('An ambiguous request', () => {
     expect(isClosed).toBe(true);
   });
 
-  it('does not include a chunked body, whatever the case of the coding', async () => {
+  it('is not a request with a chunked body, whatever the case of the coding', async () => {
     for (const written of ['chunked', 'Chunked', ' CHUNKED ']) {
       const head = `${post.replace('KEY', key)}Host: a\r\nConnection: close\r\nTransfer-Encoding:${written}\r\n`;
       const { answer } = await sendRaw(app.url, head + chunks);

@@ -10,8 +10,8 @@ import { AddressRateLimit } from '../../src/http/access/address-rate-limit.js';
 import { BodyReader } from '../../src/http/body/body-reader.js';
 import { eventually } from '../support/eventually.js';
 
-/** A turn of the event loop that is always over: everything waits until it is started here. */
-class Held extends TimeSlices {
+/** Time slices that never start a job themselves: each job waits until the spec starts it. */
+class HeldTimeSlices extends TimeSlices {
   readonly waiting: { readonly owner: string; readonly job: () => void }[] = [];
 
   override isOver(): boolean {
@@ -39,7 +39,7 @@ const request = (key: string, body = new PassThrough()): FastifyRequest =>
   }) as unknown as FastifyRequest;
 
 describe('A request', () => {
-  const slices = new Held();
+  const slices = new HeldTimeSlices();
   const check = checkAccess(
     { scope: 'read', organization: false },
     keys,
@@ -62,9 +62,9 @@ describe('A request', () => {
 
   it('is not executed if the client has closed the connection', () => {
     let started = 0;
-    const left = request('first');
-    check(left, { raw: {} } as FastifyReply, () => (started += 1));
-    Object.assign(left.raw.socket, { destroyed: true });
+    const abandoned = request('first');
+    check(abandoned, { raw: {} } as FastifyReply, () => (started += 1));
+    Object.assign(abandoned.raw.socket, { destroyed: true });
     for (const { job } of slices.waiting.splice(0)) job();
     expect(started).toBe(0);
   });
@@ -72,7 +72,7 @@ describe('A request', () => {
 
 describe('A body', () => {
   it('is read in one chunk per time slice, and arrives complete', async () => {
-    const slices = new Held();
+    const slices = new HeldTimeSlices();
     const body = new PassThrough();
     const pieces: string[] = [];
     const read = new Promise<void>((resolve) => {
@@ -98,29 +98,29 @@ describe('A body', () => {
   });
 
   it('is decompressed while no other body of its organization is being decompressed', async () => {
-    const slices = new Held();
+    const slices = new HeldTimeSlices();
     const reader = new BodyReader(slices);
-    const came: Record<string, number> = {};
+    const bytesByKey: Record<string, number> = {};
     const ended: string[] = [];
     const read = (key: string, text: string): FastifyRequest => {
       const sent = Object.assign(request(key, new PassThrough()), { access: { scope: 'read', bodyLimit: 2_000_000 } });
       sent.raw.headers['content-encoding'] = 'gzip';
-      const take = (piece: Buffer): void => void (came[key] = (came[key] ?? 0) + piece.length);
+      const take = (piece: Buffer): void => void (bytesByKey[key] = (bytesByKey[key] ?? 0) + piece.length);
       reader.read(sent, take, () => ended.push(key));
       (sent.raw as unknown as PassThrough).end(gzipSync(text));
       return sent;
     };
     read('first', ' '.repeat(1_000_000));
-    // Held after its first chunk, in the middle of the decompression.
-    await eventually('the first is held', () => slices.waiting.length === 1);
+    // The first body is held after its first chunk, in the middle of the decompression.
+    await eventually('the first body is held', () => slices.waiting.length === 1);
     read('second', 'x');
     read('other', 'x');
-    await eventually("another organization's is read", () => came['other'] === 1);
-    expect(came['second']).toBeUndefined();
-    await eventually('the second is read', () => {
+    await eventually('the body of another organization is read', () => bytesByKey['other'] === 1);
+    expect(bytesByKey['second']).toBeUndefined();
+    await eventually('the second body is read', () => {
       for (const { job } of slices.waiting.splice(0)) job();
       return ended.includes('second');
     });
-    expect(came).toEqual({ first: 1_000_000, second: 1, other: 1 });
+    expect(bytesByKey).toEqual({ first: 1_000_000, second: 1, other: 1 });
   });
 });

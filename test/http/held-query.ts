@@ -1,14 +1,14 @@
 import { jest } from '@jest/globals';
 import { GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 
-/** Holds the next metrics query: `asked` resolves once it has come, `release` ends it. */
-export const holdQuery = (): { readonly asked: Promise<void>; readonly release: () => void } => {
+/** Holds the next metrics query. `started` resolves when the query starts. `release` ends the query with an error. */
+export const holdQuery = (): { readonly started: Promise<void>; readonly release: () => void } => {
   let release = (): void => {};
-  const asked = new Promise<void>((resolve) => {
+  const started = new Promise<void>((resolve) => {
     jest.spyOn(GetMetricsHandler.prototype, 'execute').mockImplementationOnce(() => {
       resolve();
       return new Promise((_, reject) => (release = () => reject(new Error('too late'))));
     });
   });
-  return { asked, release: () => release() };
+  return { started, release: () => release() };
 };

@@ -35,7 +35,7 @@ const expectFlatError = ({ status, body }: { status: number; body: { code?: stri
 };
 
 describe('Hostile bodies', () => {
-  it('with deep nesting in unknown fields get the missing field as the error, or are accepted if the rest is valid', async () => {
+  it('with deep nesting in unknown fields get an error about the missing field, or are accepted if all known fields are valid', async () => {
     for (const depth of [1_000, 30_000]) {
       const [open, close] = ['['.repeat(depth), ']'.repeat(depth)];
       expect(await post(GROUPS, open + close)).toMatchObject({
@@ -51,11 +51,11 @@ describe('Hostile bodies', () => {
   it('of megabytes of brackets do not delay other requests', async () => {
     const brackets = '['.repeat(1_500_000) + ']'.repeat(1_500_000);
     const slow = post('/v2/asset/check/bulk', `{"contents":["a.example"],"odd":${brackets}}`);
-    const begun = Date.now();
+    const startedAt = Date.now();
     expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
     expect(await slow).toMatchObject({ status: 400 });
     // Transforming the whole body instead of the declared fields would take minutes.
-    expect(Date.now() - begun).toBeLessThan(20_000);
+    expect(Date.now() - startedAt).toBeLessThan(20_000);
   });
 
   it('of random bytes get the flat error body on every route with every media type', async () => {
@@ -99,18 +99,18 @@ describe('Hostile bodies', () => {
 /** The declared example of each request with a body. */
 const requests = exampleRequests().filter(({ body }) => body !== undefined);
 
-/** The value with each of its places, and itself, holding what has no text: `String` of it throws. */
-function* withoutText(value: unknown): Generator<unknown> {
+/** Yields copies of the value in which one place, or the whole value, is an object that `String` cannot convert. */
+function* withUnconvertible(value: unknown): Generator<unknown> {
   yield { toString: 1 };
   if (typeof value !== 'object' || value === null) return;
   for (const [name, inner] of Object.entries(value))
-    for (const changed of withoutText(inner))
+    for (const changed of withUnconvertible(inner))
       yield Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed };
 }
 
 describe('A body with an object that cannot be converted to a string, in any field', () => {
   it.each(requests)('causes no 500 on $id', async ({ method, path, headers, body }) => {
-    for (const changed of withoutText(body)) {
+    for (const changed of withUnconvertible(body)) {
       const answer = await app.call(path, { method, key, json: changed, headers });
       // No delivery process runs in this spec.
       if (!path.includes('/webhooks/')) expectFlatError(answer);
@@ -119,10 +119,10 @@ describe('A body with an object that cannot be converted to a string, in any fie
   });
 
   it('is tested on every operation with a body', () => {
-    const reading = Object.values(readReference().paths).flatMap((operations) =>
+    const expected = Object.values(readReference().paths).flatMap((operations) =>
       Object.values(operations).filter((operation) => 'requestBody' in operation),
     );
-    expect(requests.map(({ id }) => id)).toEqual(reading.map(({ operationId }) => operationId));
+    expect(requests.map(({ id }) => id)).toEqual(expected.map(({ operationId }) => operationId));
     expect(requests.length).toBeGreaterThan(8);
   });
 });

@@ -71,7 +71,7 @@ describe('A date range', () => {
     20260301,
     null,
     ['2026-03-01', '2026-03-02'],
-  ])('rejects %j as a date', (value) => {
+  ])('is rejected if a date is %j', (value) => {
     for (const dates of [
       [value, undefined],
       [undefined, value],

@@ -10,7 +10,7 @@ const GROUPS = '/v2/organization/asset-groups';
 
 let app: TestApp;
 let key: string;
-const said: string[] = [];
+const logged: string[] = [];
 beforeAll(async () => {
   app = await startApp();
   // errors.spec.ts tests the real values.
@@ -19,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 beforeEach(() => {
-  said.length = 0;
-  jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => void said.push(String(line)));
+  logged.length = 0;
+  jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => void logged.push(String(line)));
 });
 afterEach(() => void jest.restoreAllMocks());
 
@@ -34,32 +34,32 @@ const counted = async (status: number): Promise<boolean> =>
 
 describe('A request that ends without a complete response', () => {
   it('is logged and counted as 499 if the client closed the connection', async () => {
-    const { asked, release } = holdQuery();
+    const { started, release } = holdQuery();
     const { socket } = send('GET /v2/organization/metrics?secret=1');
-    await asked;
+    await started;
     socket.destroy();
-    await eventually('it is logged', () => said.length > 0);
-    expect(said).toEqual([
+    await eventually('the request is logged', () => logged.length > 0);
+    expect(logged).toEqual([
       'GET "/v2/organization/metrics" ended 499, request mine-1: the client closed the connection before the response',
     ]);
-    await eventually('it is counted', () => counted(499));
+    await eventually('the request is counted', () => counted(499));
     release();
   });
 
   it('is logged and counted as 408, with the request id of the response, if its body did not arrive in time', async () => {
     const { heard } = send(`POST ${GROUPS}`, 'Content-Type: application/json\r\nContent-Length: 50\r\n');
-    await eventually('it is answered', () => heard.answer !== '');
+    await eventually('the request is answered', () => heard.answer !== '');
     expect(heard.answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(heard.answer).toMatch(/\r\nX-Request-Id: mine-1\r\n/i);
-    await eventually('it is logged', () => said.length > 0);
-    expect(said).toEqual([`POST "${GROUPS}" ended 408, request mine-1: its body did not arrive in time`]);
-    await eventually('it is counted', () => counted(408));
+    await eventually('the request is logged', () => logged.length > 0);
+    expect(logged).toEqual([`POST "${GROUPS}" ended 408, request mine-1: its body did not arrive in time`]);
+    await eventually('the request is counted', () => counted(408));
   });
 
   it('does not include a request with a complete response', async () => {
     for (const path of [GROUPS, '/docs', '/nothing'])
       await (await fetch(app.url + path, { headers: { 'x-api-key': key, connection: 'close' } })).text();
     await fetch(app.url + GROUPS, { method: 'POST', body: '{}' });
-    expect(said).toEqual([]);
+    expect(logged).toEqual([]);
   });
 });

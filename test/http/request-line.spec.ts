@@ -8,7 +8,7 @@ it('A log line about a request is a single line without the query', () => {
   );
 });
 
-it('A throttled log writes one line per second, and the number of lines left out', () => {
+it('A throttled log writes one line per second, and the number of omitted lines', () => {
   jest.useFakeTimers({ now: 5_000 });
   const lines: string[] = [];
   const write = throttled((line) => lines.push(line));

@@ -47,12 +47,12 @@ const derived = (random: Random): string => {
 };
 
 /**
- * The intended differences to the detector. Two entries of the list have no dot and are rejected, because they are not
+ * The intended differences from the detector. Two entries of the list have no dot and are rejected: they are not
  * hosts. IP addresses have no subdomains. Content that is not a host has no verdict.
  */
 const NO_HOSTS = ['com12786312634', 'iclexofmarket'];
 
-const isWanted = (host: string, result: SourceResult | string): boolean =>
+const isIntended = (host: string, result: SourceResult | string): boolean =>
   result === 'parse-error' ||
   result === 'internal-scheme' ||
   NO_HOSTS.some((entry) => host === entry || host.endsWith(`.${entry}`));
@@ -73,7 +73,7 @@ describe('A list in the metamask format', () => {
       const result = check(host);
       const status = typeof result === 'string' ? result : result.status;
       if (status === expected) continue;
-      if (isWanted(host, result)) excepted += 1;
+      if (isIntended(host, result)) excepted += 1;
       else found.push(`${host}: ${status}, the detector says ${expected}`);
     }
     return { found, excepted, compared: hosts.length };

@@ -15,11 +15,11 @@ jest.unstable_mockModule('node:https', () => ({
 const { fetchList } = await import('../../../src/asset-check/lists/fetch-list.js');
 
 const never = new AbortController().signal;
-/** Plays the role of a public address. Other loopback addresses must not be reached. */
+/** The only loopback address that the network policy of this spec treats as public. */
 const PUBLIC = '127.0.0.2';
 const INNER = '127.0.0.1';
 
-/** Follows redirects to names that `lookUp` knows. */
+/** Downloads a list as text. `lookUp` resolves the host names of redirects. */
 const read = async (
   url: string,
   lookUp: LookUp,
@@ -34,44 +34,44 @@ const read = async (
 
 describe('A list that redirects to a host name', () => {
   let lists: ListServer;
-  let inner: ListServer;
-  let open: ListServer;
+  let privateServer: ListServer;
+  let publicServer: ListServer;
   let port: string;
-  let asked: string[];
+  let lookedUpNames: string[];
   let configured: string;
 
   beforeEach(async () => {
-    [lists, inner, open] = [new ListServer(), new ListServer(), new ListServer()];
+    [lists, privateServer, publicServer] = [new ListServer(), new ListServer(), new ListServer()];
     configured = await lists.start();
-    port = new URL(await inner.start()).port;
-    await open.start(PUBLIC, Number(port));
+    port = new URL(await privateServer.start()).port;
+    await publicServer.start(PUBLIC, Number(port));
     lists.behave = answers(302, { location: `http://lists.example:${port}/list` });
-    inner.behave = sends('inner.example');
-    open.behave = sends('open.example');
-    asked = [];
+    privateServer.behave = sends('inner.example');
+    publicServer.behave = sends('open.example');
+    lookedUpNames = [];
   });
-  afterEach(() => Promise.all([lists, inner, open].map((server) => server.stop())));
+  afterEach(() => Promise.all([lists, privateServer, publicServer].map((server) => server.stop())));
 
   /** A name server that returns the given addresses one after another, and then always the last one. */
   const leadingTo =
     (...answersInTurn: readonly (readonly string[])[]): LookUp =>
     async (name) => {
-      asked.push(name);
-      return answersInTurn[Math.min(asked.length, answersInTurn.length) - 1]!;
+      lookedUpNames.push(name);
+      return answersInTurn[Math.min(lookedUpNames.length, answersInTurn.length) - 1]!;
     };
 
   it('is read from the address that was checked, even if the name resolves to another address afterwards', async () => {
     expect(await read(configured, leadingTo([PUBLIC], [INNER]))).toBe('open.example');
-    expect(asked).toEqual(['lists.example']);
-    expect(inner.connections).toBe(0);
+    expect(lookedUpNames).toEqual(['lists.example']);
+    expect(privateServer.connections).toBe(0);
   });
 
-  it('is checked again at each redirect, because the name may resolve to another address', async () => {
-    open.behave = answers(302, { location: '/again' });
+  it('has its address checked at each redirect, because the name may resolve to another address', async () => {
+    publicServer.behave = answers(302, { location: '/again' });
     await expect(read(configured, leadingTo([PUBLIC], [INNER]))).rejects.toThrow(
       'The server redirected to lists.example: not a public address',
     );
-    expect([open.connections, inner.connections]).toEqual([1, 0]);
+    expect([publicServer.connections, privateServer.connections]).toEqual([1, 0]);
   });
 
   it.each([
@@ -86,7 +86,7 @@ describe('A list that redirects to a host name', () => {
     await expect(read(configured, leadingTo(addresses))).rejects.toThrow(
       'The server redirected to lists.example: not a public address',
     );
-    expect([open.connections, inner.connections]).toEqual([0, 0]);
+    expect([publicServer.connections, privateServer.connections]).toEqual([0, 0]);
   });
 
   it('is rejected if the host name does not resolve', async () => {
@@ -98,31 +98,31 @@ describe('A list that redirects to a host name', () => {
   it.each([`http://${INNER}`, 'http://[::1]', 'http://[::ffff:7f00:1]'])(
     'is rejected without a DNS lookup if it redirects to %s',
     async (target) => {
-      open.behave = answers(302, { location: `${target}:${port}/list` });
+      publicServer.behave = answers(302, { location: `${target}:${port}/list` });
       await expect(read(configured, leadingTo([PUBLIC]))).rejects.toThrow(/: not a public address$/);
-      expect(asked).toEqual(['lists.example']);
-      expect(inner.connections).toBe(0);
+      expect(lookedUpNames).toEqual(['lists.example']);
+      expect(privateServer.connections).toBe(0);
     },
   );
 
-  it('aborts the DNS lookup at the timeout of the list and when the service stops', async () => {
+  it('has its DNS lookup aborted at the timeout of the list and when the service stops', async () => {
     const endless: LookUp = () => new Promise(() => {});
     await expect(read(configured, endless, { timeoutMs: 300 })).rejects.toThrow(
       'The download did not finish within 300 ms',
     );
     const stop = new AbortController();
-    const stopped: LookUp = async () => {
+    const abortingLookUp: LookUp = async () => {
       stop.abort(new Error('the process ends'));
       return new Promise(() => {});
     };
-    await expect(read(configured, stopped, { stop: stop.signal })).rejects.toThrow('the process ends');
+    await expect(read(configured, abortingLookUp, { stop: stop.signal })).rejects.toThrow('the process ends');
   });
 });
 
 describe('A list fetched over HTTPS', () => {
   it('is rejected if it redirects to HTTP, even at a public address', async () => {
-    const open = new ListServer();
-    const target = await open.start(PUBLIC);
+    const publicServer = new ListServer();
+    const target = await publicServer.start(PUBLIC);
     const secure = https.createServer({ key: KEY, cert: CERTIFICATE }, (_, response) =>
       response.writeHead(302, { location: `${target}/list` }).end(),
     );
@@ -131,8 +131,8 @@ describe('A list fetched over HTTPS', () => {
     const { port } = secure.address() as AddressInfo;
     const fetching = read(`https://localhost:${port}/list`, async () => [PUBLIC]);
     await expect(fetching).rejects.toThrow('The server redirected from HTTPS to HTTP');
-    expect(open.connections).toBe(0);
+    expect(publicServer.connections).toBe(0);
     secure.close();
-    await open.stop();
+    await publicServer.stop();
   });
 });

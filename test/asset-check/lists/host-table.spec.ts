@@ -18,14 +18,14 @@ describe('HostTable', () => {
     expect(table.size).toBe(set.size);
     let hits = 0;
     const wrong: string[] = [];
-    for (const asked of [...entries, ...Array.from({ length: 20_000 }, host)]) {
-      hashes.read(asked, true);
+    for (const name of [...entries, ...Array.from({ length: 20_000 }, host)]) {
+      hashes.read(name, true);
       for (let index = 0; index < hashes.count; index += 1) {
         const start = hashes.starts[index]!;
-        const isListed = set.has(asked.slice(start));
+        const isListed = set.has(name.slice(start));
         if (isListed) hits += 1;
-        const found = table.find(asked, start, hashes.hashes[index]!);
-        if (found !== (isListed ? BLOCKED : 0)) wrong.push(`${asked.slice(start)}: ${found}`);
+        const found = table.find(name, start, hashes.hashes[index]!);
+        if (found !== (isListed ? BLOCKED : 0)) wrong.push(`${name.slice(start)}: ${found}`);
       }
     }
     expect(wrong).toEqual([]);
@@ -61,7 +61,7 @@ describe('HostTable', () => {
     expect((table.bytes - entries.join('').length) / table.size).toBeLessThan(13);
   });
 
-  it('is searched for the suffixes of a host with at least two labels, and only for the whole text of an account', () => {
+  it('is searched for each suffix of a host that has at least two labels, but only for the whole text of an IP address', () => {
     const suffixes = (text: string, withParents: boolean): string[] => {
       hashes.read(text, withParents);
       return Array.from({ length: hashes.count }, (_, index) => text.slice(hashes.starts[index]));

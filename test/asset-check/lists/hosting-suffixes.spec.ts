@@ -6,7 +6,7 @@ import { brief, listOf } from '../list-of.js';
 
 const FILE = 'src/asset-check/lists/hosting-suffixes.txt';
 const SUFFIXES = shippedSuffixes();
-const NAMED = SUFFIXES.map((suffix) => suffix.replace(/^\*\./, 'anything.'));
+const EXAMPLE_HOSTS = SUFFIXES.map((suffix) => suffix.replace(/^\*\./, 'anything.'));
 const hosting = new HostingSuffixes();
 
 /** Each block of the file: its comment, then its suffixes. */
@@ -40,19 +40,19 @@ describe('The shipped hosting suffixes', () => {
     expect(known).toEqual([]);
   });
 
-  it('are blocked without their subdomains if a list names them', async () => {
+  it('are blocked if a list names them, but their subdomains are not', async () => {
     for (const format of ['plain', 'hosts'] as const) {
       const prefix = format === 'hosts' ? '0.0.0.0 ' : '';
-      const { check } = await listOf(NAMED.map((suffix) => `${prefix}${suffix}\n`).join(''), format);
-      const below = NAMED.flatMap((suffix) => [`x.${suffix}`, `https://a.x.${suffix}/path`]);
-      expect(below.filter((asked) => brief(check(asked)).startsWith('BLOCKED'))).toEqual([]);
-      expect(NAMED.filter((suffix) => !brief(check(suffix)).startsWith('BLOCKED'))).toEqual([]);
+      const { check } = await listOf(EXAMPLE_HOSTS.map((suffix) => `${prefix}${suffix}\n`).join(''), format);
+      const below = EXAMPLE_HOSTS.flatMap((suffix) => [`x.${suffix}`, `https://a.x.${suffix}/path`]);
+      expect(below.filter((content) => brief(check(content)).startsWith('BLOCKED'))).toEqual([]);
+      expect(EXAMPLE_HOSTS.filter((suffix) => !brief(check(suffix)).startsWith('BLOCKED'))).toEqual([]);
     }
   });
 
   it('do not prevent a list from blocking a single site and its subdomains', async () => {
-    const listed = await listOf(NAMED.map((suffix) => `0.0.0.0 evil-site.${suffix}\n`).join(''), 'hosts');
-    for (const suffix of NAMED) {
+    const listed = await listOf(EXAMPLE_HOSTS.map((suffix) => `0.0.0.0 evil-site.${suffix}\n`).join(''), 'hosts');
+    for (const suffix of EXAMPLE_HOSTS) {
       expect(brief(listed.check(`evil-site.${suffix}`))).toMatch(/^BLOCKED/);
       expect(brief(listed.check(`www.evil-site.${suffix}`))).toMatch(/^BLOCKED/);
       expect(brief(listed.check(`other-site.${suffix}`))).not.toMatch(/^BLOCKED/);
@@ -75,7 +75,7 @@ describe('The shipped hosting suffixes', () => {
     'myshopify.com',
     'blogspot.com',
     'typeform.com',
-  ])('include %s, together with the Public Suffix List', (suffix) => {
+  ])('and the Public Suffix List together include %s', (suffix) => {
     expect(hosting.boundaryOf(`someone.${suffix}`)).toEqual({ suffix, owner: 'hosting' });
   });
 
@@ -96,7 +96,7 @@ describe('Hosts with pages of many users', () => {
     expect(brief(check(`https://${host}/`))).not.toMatch(/^BLOCKED/);
   });
 
-  it.each(HOSTS)('are blocked without their pages if a list names %s', async (host) => {
+  it.each(HOSTS)('do not have their pages blocked if a list names the host %s', async (host) => {
     const { check } = await listOf(`${host}\n`, 'plain');
     expect(brief(check(`https://${host}/somebody`))).not.toMatch(/^BLOCKED/);
   });

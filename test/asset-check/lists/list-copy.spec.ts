@@ -11,7 +11,7 @@ describe('Instances that share a folder and have the same process id', () => {
   beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'list-copy-'))));
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** Records a body chunk by chunk. */
+  /** Records a body that arrives character by character. */
   const recording = (text: string) => {
     const copy = new ListCopy(folder, 'phishing');
     const pieces = (async function* () {

@@ -6,7 +6,7 @@ import { cpuMs } from '../../support/cpu.js';
 const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
 
-/** A list of one entry in each format. */
+/** Writes a list that contains an entry, in each format. */
 const FORMATS: Readonly<Record<Format, (entry: string) => string>> = {
   plain: (entry) => `other.example\n${entry}\n`,
   hosts: (entry) => `0.0.0.0 other.example\n0.0.0.0 ${entry}\n`,
@@ -14,27 +14,35 @@ const FORMATS: Readonly<Record<Format, (entry: string) => string>> = {
   metamask: (entry) => JSON.stringify({ blacklist: ['other.example', entry], whitelist: ['good.example'] }),
   polkadot: (entry) => JSON.stringify({ allow: [], deny: ['other.example'], denySub: [entry] }),
 };
-const EACH = Object.keys(FORMATS) as Format[];
-const WITH_PAGES = EACH.filter((format) => format !== 'hosts');
+const ALL_FORMATS = Object.keys(FORMATS) as Format[];
+const WITH_PAGES = ALL_FORMATS.filter((format) => format !== 'hosts');
 
 const BLOCKED = (match: string) => `BLOCKED ${match}`;
 const BELOW = (match: string) => `BLOCKED ${match} parent-domain`;
-const NOT = 'not-found';
+const NOT_FOUND = 'not-found';
 
-type Asked = Readonly<Record<string, (entry: string) => string>>;
-const no = () => NOT;
+type Lookups = Readonly<Record<string, (entry: string) => string>>;
+const no = () => NOT_FOUND;
 
-const FORMS: readonly (readonly [entry: string, formats: readonly Format[], asked: Asked])[] = [
-  ['x.example', EACH, { 'x.example': BLOCKED, 'a.b.x.example': BELOW, 'yx.example': no }],
-  ['X.Example.', EACH, { 'x.example': BLOCKED, 'a.x.example': BELOW }],
-  ['*.x.example', EACH, { 'a.x.example': BELOW, 'a.b.x.example': BELOW, 'x.example': no, 'https://x.example/a': no }],
-  ['.x.example', EACH, { 'x.example': BLOCKED, 'a.x.example': BELOW, 'a.b.x.example': BELOW }],
-  ['https://*.x.example/', EACH, { 'a.x.example': BELOW, 'x.example': no }],
-  ['https://x.example/?ref=1', EACH, { 'x.example': BLOCKED, 'https://x.example/b?c': BLOCKED, 'a.x.example': BELOW }],
-  ['https://x.example?ref=1', EACH, { 'x.example': BLOCKED }],
-  ['http://x.example//', EACH, { 'x.example': BLOCKED }],
-  ['//x.example', EACH, { 'x.example': BLOCKED }],
-  ['x.example:8443', EACH, { 'x.example': BLOCKED }],
+const FORMS: readonly (readonly [entry: string, formats: readonly Format[], lookups: Lookups])[] = [
+  ['x.example', ALL_FORMATS, { 'x.example': BLOCKED, 'a.b.x.example': BELOW, 'yx.example': no }],
+  ['X.Example.', ALL_FORMATS, { 'x.example': BLOCKED, 'a.x.example': BELOW }],
+  [
+    '*.x.example',
+    ALL_FORMATS,
+    { 'a.x.example': BELOW, 'a.b.x.example': BELOW, 'x.example': no, 'https://x.example/a': no },
+  ],
+  ['.x.example', ALL_FORMATS, { 'x.example': BLOCKED, 'a.x.example': BELOW, 'a.b.x.example': BELOW }],
+  ['https://*.x.example/', ALL_FORMATS, { 'a.x.example': BELOW, 'x.example': no }],
+  [
+    'https://x.example/?ref=1',
+    ALL_FORMATS,
+    { 'x.example': BLOCKED, 'https://x.example/b?c': BLOCKED, 'a.x.example': BELOW },
+  ],
+  ['https://x.example?ref=1', ALL_FORMATS, { 'x.example': BLOCKED }],
+  ['http://x.example//', ALL_FORMATS, { 'x.example': BLOCKED }],
+  ['//x.example', ALL_FORMATS, { 'x.example': BLOCKED }],
+  ['x.example:8443', ALL_FORMATS, { 'x.example': BLOCKED }],
   ['https://x.example/#/connect', ['json', 'plain', 'metamask', 'polkadot'], { 'x.example': BLOCKED }],
   [
     'https://x.example/a/b',
@@ -67,7 +75,7 @@ const FORMS: readonly (readonly [entry: string, formats: readonly Format[], aske
   ['someone.github.io/a', WITH_PAGES, { 'someone.github.io/a/b': BELOW, 'other.github.io/a': no }],
   ['google.com/view/x', ['plain', 'json', 'polkadot'], { 'https://sites.google.com/view/x': no }],
   ['https://docs.google.com/forms/d/x/view?usp=1', WITH_PAGES, { 'docs.google.com/forms/d/x/view': BLOCKED }],
-  ['*.github.io', EACH, { 'someone.github.io': (entry) => `${entry} hosting-domain`, 'github.io': no }],
+  ['*.github.io', ALL_FORMATS, { 'someone.github.io': (entry) => `${entry} hosting-domain`, 'github.io': no }],
   [
     CID,
     WITH_PAGES,
@@ -86,13 +94,15 @@ const FORMS: readonly (readonly [entry: string, formats: readonly Format[], aske
 ];
 
 describe('A list entry', () => {
-  const rows = FORMS.flatMap(([entry, formats, asked]) =>
-    formats.flatMap((format) => Object.entries(asked).map(([of, said]) => [entry, format, of, said(entry)] as const)),
+  const rows = FORMS.flatMap(([entry, formats, lookups]) =>
+    formats.flatMap((format) =>
+      Object.entries(lookups).map(([text, resultOf]) => [entry, format, text, resultOf(entry)] as const),
+    ),
   );
-  it.each(rows)('%s in a list in the format %s returns for %s: %s', async (entry, format, of, said) => {
+  it.each(rows)('%s in a list in the format %s returns for %s: %s', async (entry, format, text, expected) => {
     const { content, check } = await listOf(FORMATS[format](entry), format);
     expect(content.rejected).toEqual([]);
-    expect(brief(check(of))).toBe(said);
+    expect(brief(check(text))).toBe(expected);
   });
 
   it.each([
@@ -116,7 +126,7 @@ describe('A list entry', () => {
     ['user@x.example', 'unsupported'],
     ['https://good.example@x.example/', 'unsupported'],
     ['ftp://x.example/', 'unsupported'],
-    // All videos have this path.
+    // All videos share this path; only the query names the video.
     ['https://www.youtube.com/watch?v=x', 'unsupported'],
     ['https://drive.google.com/open?id=x', 'unsupported'],
     [`x.example/${'a'.repeat(250)}`, 'too-long'],
@@ -140,7 +150,7 @@ describe('A list entry', () => {
     }
   });
 
-  it('is counted by reason if it is rejected, with the first ten as examples', async () => {
+  it('is counted by reason if it is rejected, and the first ten entries per reason are kept as examples', async () => {
     const { content } = await listOf(JSON.stringify(['x.example', ...'abcdefghijkl', 'com', 7, null]), 'json');
     expect(content.rejected).toEqual([
       { reason: 'unreadable', count: 14, examples: Array.from('abcdefghij') },
@@ -226,7 +236,7 @@ describe('A line of a hosts file', () => {
     ['fe80::1%lo0', false],
     ['::2', false],
     ['2001:4860:4802:32::78', false],
-  ])('with the address %s blocks: %s', async (address, blocks) => {
+  ])('with the address %s blocks the host: %s', async (address, blocks) => {
     const { content, check } = await listOf(`${address} x.example#y.example\n0.0.0.0 z.example\n`, 'hosts');
     expect(brief(check('x.example'))).toBe(blocks ? 'BLOCKED x.example' : 'not-found');
     expect(brief(check('y.example'))).toBe('not-found');

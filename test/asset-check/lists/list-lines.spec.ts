@@ -7,7 +7,7 @@ import { brief, listOf } from '../list-of.js';
 
 const suffixes = new HostingSuffixes();
 
-/** The texts of a document that arrives in the given chunks. */
+/** Returns the entries of a document that arrives in the given chunks. */
 const textsOf = async (format: 'plain' | 'hosts', chunks: readonly Buffer[]): Promise<string[]> => {
   const collector = new Collector(suffixes, { pages: true, accounts: true }, 0);
   const texts: string[] = [];
@@ -28,7 +28,7 @@ const cut = (random: Random, bytes: Buffer): Buffer[] => {
   return chunks;
 };
 
-/** Reads a document one character at a time, as the documentation describes the formats. */
+/** A reference parser: reads the documented formats character by character. */
 const readSlowly = (format: 'plain' | 'hosts', document: string): string[] => {
   const texts: string[] = [];
   let text = '';
@@ -57,7 +57,7 @@ const ENTRIES = {
   hosts: ['', '0.0.0.0 a.example', '127.0.0.1\tb.example  c.example', '::1 d.example', '::', '216.1.1.1 e.example'],
 };
 
-describe.each(['plain', 'hosts'] as const)('lines of a list in the format %s', (format) => {
+describe.each(['plain', 'hosts'] as const)('Lines of a list in the format %s', (format) => {
   it('are parsed as by a reference parser, with any line ends, comments and chunks', async () => {
     const random = new Random(1);
     for (let run = 0; run < 2_000; run += 1) {
@@ -77,10 +77,12 @@ describe.each(['plain', 'hosts'] as const)('lines of a list in the format %s', (
 
   it('are read after comments of any length, and rejected if they are too long', async () => {
     const long = 'x '.repeat(200_000);
-    const of = (entry: string): string => (format === 'hosts' ? `0.0.0.0 ${entry}` : entry);
-    const lines = Array.from({ length: 20 }, (_, n) => of(`site-${n}.example`));
+    const lineOf = (entry: string): string => (format === 'hosts' ? `0.0.0.0 ${entry}` : entry);
+    const lines = Array.from({ length: 20 }, (_, n) => lineOf(`site-${n}.example`));
     const { content, check } = await listOf(
-      [`${of('evil.example')} # ${long}`, `# ${long} after.example`, of(`y.example ${long}`), ...lines].join('\n'),
+      [`${lineOf('evil.example')} # ${long}`, `# ${long} after.example`, lineOf(`y.example ${long}`), ...lines].join(
+        '\n',
+      ),
       format,
     );
     expect(brief(check('evil.example'))).toBe('BLOCKED evil.example');

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 export type Behaviour = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** An HTTP server on loopback whose behaviour a spec sets. Counts connections and requests. */
+/** An HTTP server on loopback whose behaviour a spec sets. It counts connections and records requests. */
 export class ListServer {
   behave: Behaviour = (_, response) => response.end();
   /** Number of accepted connections. */

@@ -16,20 +16,20 @@ import { answers, type Behaviour, ListServer, sends } from './list-server.js';
 const suffixes = new HostingSuffixes();
 const hashes = new SuffixHashes();
 const never = new AbortController().signal;
-/** On Node 20, only the garbage collector frees the memory. */
-const CAN_GIVE_BACK = 'transfer' in ArrayBuffer.prototype;
+/** Whether a buffer can be freed at once. On Node 20, only the garbage collector frees the memory of a buffer. */
+const CAN_FREE_BUFFERS = 'transfer' in ArrayBuffer.prototype;
 
 describe('ListSource', () => {
   let folder: string;
   let server: ListServer;
   let url: string;
-  let news: string[];
+  let messages: string[];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'lists-'));
     server = new ListServer();
     url = await server.start();
-    news = [];
+    messages = [];
   });
 
   afterEach(async () => {
@@ -53,7 +53,7 @@ describe('ListSource', () => {
       },
       suffixes,
       folder,
-      (sentence) => news.push(sentence),
+      (sentence) => messages.push(sentence),
     );
 
   const ask = (source: ListSource, content: string): string => {
@@ -72,8 +72,8 @@ describe('ListSource', () => {
 
   const entries = (count: number): string => Array.from({ length: count }, (_, n) => `site-${n}.example`).join('\n');
 
-  /** The ways in which a refresh fails, and the reported error. */
-  const FAULTS: readonly (readonly [name: string, behaviour: Behaviour, said: RegExp])[] = [
+  /** The ways in which a server makes a refresh fail, and the reported errors. */
+  const FAULTS: readonly (readonly [name: string, behaviour: Behaviour, error: RegExp])[] = [
     ['does not respond', () => undefined, /did not finish within 400 ms/],
     [
       'stops sending in the middle of the body',
@@ -161,7 +161,7 @@ describe('ListSource', () => {
 
   it.each(FAULTS)(
     'keeps the last valid version, reports the error and recovers if the server %s',
-    async (_, behaviour, said) => {
+    async (_, behaviour, error) => {
       server.behave = sends(entries(100));
       const source = list();
       await source.refresh(never);
@@ -172,17 +172,17 @@ describe('ListSource', () => {
       expect(Date.now() - started).toBeLessThan(5_000);
       expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
       expect(source.state.entries).toBe(100);
-      expect(source.state.lastError).toMatch(said);
-      expect(news.at(-1)).toContain('List list was not refreshed');
+      expect(source.state.lastError).toMatch(error);
+      expect(messages.at(-1)).toContain('List list was not refreshed');
       server.behave = sends(entries(101));
       await source.refresh(never);
       expect(source.state).toMatchObject({ entries: 101 });
       expect(source.state).not.toHaveProperty('lastError');
-      expect(news.at(-1)).toBe('List list is current again: 101 entries');
+      expect(messages.at(-1)).toBe('List list is current again: 101 entries');
     },
   );
 
-  it('is downloaded only if it changed', async () => {
+  it('downloads the list only if the list has changed', async () => {
     server.behave = sends(entries(10), { etag: '"v1"', 'last-modified': 'Tue, 03 Feb 2026 00:00:00 GMT' });
     const source = list();
     await source.refresh(never);
@@ -198,7 +198,7 @@ describe('ListSource', () => {
     expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
   });
 
-  it('is saved on disk and loaded at the next start before any download', async () => {
+  it('saves the list on disk, and loads that copy at the next start before any download', async () => {
     server.behave = sends(entries(10), { etag: '"v1"' });
     await list().refresh(never);
     server.behave = answers(500);
@@ -215,7 +215,7 @@ describe('ListSource', () => {
     }
   });
 
-  it('is not loaded from a broken copy', async () => {
+  it('does not load a broken copy', async () => {
     server.behave = sends(entries(10));
     await list().refresh(never);
     for (const broken of ['', '<html>', '\u0000\u0001']) {
@@ -274,41 +274,41 @@ describe('ListSource', () => {
     expect(await restarted.seenSince('site-1.example')).toEqual({ since, watchedSince: since });
   });
 
-  it('is used and logs a warning if first-seen times cannot be saved', async () => {
+  it('uses the list and logs a warning if first-seen times cannot be saved', async () => {
     await mkdir(join(folder, 'lists', 'list.seen'), { recursive: true });
     const source = list();
     server.behave = sends(entries(100));
     await source.refresh(never);
     expect(ask(source, 'site-1.example')).toBe('BLOCKED site-1.example');
     expect(await source.seenSince('site-1.example')).toBeUndefined();
-    expect(news).toEqual([expect.stringMatching(/^First-seen times of list list could not be saved: /)]);
+    expect(messages).toEqual([expect.stringMatching(/^First-seen times of list list could not be saved: /)]);
   });
 
-  it('is written to disk during the download, and a rejected list leaves no file', async () => {
+  it('writes the list to disk during the download, and leaves no file of a rejected list', async () => {
     const source = list();
     server.behave = sends(entries(100));
     await source.refresh(never);
-    const kept = join(folder, 'lists');
+    const listsFolder = join(folder, 'lists');
     server.behave = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' });
       response.write('half.example\n');
     };
     const refused = source.refresh(never);
     await eventually('the first half is on disk', async () => {
-      const part = (await readdir(kept)).find((name) => name.endsWith('.part'));
-      return part !== undefined && (await readFile(join(kept, part), 'utf8')) === 'half.example\n';
+      const part = (await readdir(listsFolder)).find((name) => name.endsWith('.part'));
+      return part !== undefined && (await readFile(join(listsFolder, part), 'utf8')) === 'half.example\n';
     });
     await refused;
-    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
-    // This list is rejected after it was downloaded completely.
+    expect((await readdir(listsFolder)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
+    // This list is rejected after a complete download.
     server.behave = sends(entries(5));
     await source.refresh(never);
     expect(source.state.lastError).toMatch(/shrank/);
-    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
-    expect(await readFile(join(kept, 'list.list'), 'utf8')).toBe(entries(100));
+    expect((await readdir(listsFolder)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
+    expect(await readFile(join(listsFolder, 'list.list'), 'utf8')).toBe(entries(100));
   });
 
-  (CAN_GIVE_BACK ? it : it.skip)('frees the memory of the replaced version at once', async () => {
+  (CAN_FREE_BUFFERS ? it : it.skip)('frees the memory of the replaced version at once', async () => {
     server.behave = sends(entries(10));
     const source = list();
     await source.refresh(never);
@@ -319,13 +319,13 @@ describe('ListSource', () => {
     expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
   });
 
-  it('works if the disk fails', async () => {
+  it('uses the list even if the list cannot be saved on disk', async () => {
     server.behave = sends(entries(10));
     await writeFile(join(folder, 'lists'), 'a file where the folder should be');
     const source = list();
     await source.refresh(never);
     expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
-    expect(news.at(-1)).toMatch(/could not be saved/);
+    expect(messages.at(-1)).toMatch(/could not be saved/);
   });
 
   it('reads a local file again when the file changes', async () => {
@@ -348,7 +348,7 @@ describe('ListSource', () => {
     expect(source.state.lastError).toMatch(/larger than/);
   });
 
-  it('is shown by the operator’s command in another process', async () => {
+  it('saves the state that the operator’s command shows in another process', async () => {
     server.behave = sends(`${entries(10)}\ncom\nuser@evil.example`);
     const source = list();
     await source.refresh(never);
@@ -383,7 +383,7 @@ describe('ListSource', () => {
     }
     server.behave = sends(entries(10));
     await source.refresh(never);
-    expect(news).toEqual([
+    expect(messages).toEqual([
       'List list has 1 entries that are not used: 1 public-suffix ("com")',
       'List list has 2 entries that are not used: 1 public-suffix ("com"), 1 private ("localhost")',
     ]);
@@ -400,9 +400,11 @@ describe('ListSource', () => {
     await source.refresh(never);
     const status = await statusOf([{ url: secret }]);
     expect(status).toMatchObject([{ from: `${url}/list` }]);
-    const kept = join(folder, 'lists');
-    const texts = await Promise.all((await readdir(kept)).map((name) => readFile(join(kept, name), 'utf8')));
-    expect(JSON.stringify([status, news, source.state, texts])).not.toMatch(/user|hunter2|token|s3cret|#part/);
+    const listsFolder = join(folder, 'lists');
+    const texts = await Promise.all(
+      (await readdir(listsFolder)).map((name) => readFile(join(listsFolder, name), 'utf8')),
+    );
+    expect(JSON.stringify([status, messages, source.state, texts])).not.toMatch(/user|hunter2|token|s3cret|#part/);
     // The copy is used for the same URL, but not for a URL with another query.
     const [same, other] = [list({ url: secret }), list({ url: secret.replace('s3cret', 'other') })];
     await same.load();
@@ -411,16 +413,19 @@ describe('ListSource', () => {
     expect(ask(other, 'site-7.example')).toBe('source-error');
   });
 
-  (process.platform === 'win32' ? it.skip : it)('is stored so that only its owner can read it', async () => {
-    server.behave = sends(entries(10));
-    await list().refresh(never);
-    const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
-    expect([await modeOf('lists'), await modeOf('lists', 'list.json'), await modeOf('lists', 'list.list')]).toEqual([
-      0o700, 0o600, 0o600,
-    ]);
-  });
+  (process.platform === 'win32' ? it.skip : it)(
+    'stores the list so that only the owner of the file can read it',
+    async () => {
+      server.behave = sends(entries(10));
+      await list().refresh(never);
+      const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
+      expect([await modeOf('lists'), await modeOf('lists', 'list.json'), await modeOf('lists', 'list.list')]).toEqual([
+        0o700, 0o600, 0o600,
+      ]);
+    },
+  );
 
-  it('leaves no partial file', async () => {
+  it('saves complete files if refreshes overlap', async () => {
     server.behave = sends(entries(10));
     const [one, other] = [list(), list()];
     await Promise.all([one.refresh(never), other.refresh(never), one.refresh(never)]);
@@ -433,16 +438,16 @@ describe('ListSource', () => {
     async (format) => {
       const text = format === 'plain' ? entries(200_000) : JSON.stringify(entries(200_000).split('\n'));
       const bytes = Buffer.from(text);
-      let passed = 0;
-      const pass = (): void => {
-        passed += 1;
-        waiting = setImmediate(pass);
+      let turns = 0;
+      const countTurn = (): void => {
+        turns += 1;
+        waiting = setImmediate(countTurn);
       };
-      let waiting = setImmediate(pass);
+      let waiting = setImmediate(countTurn);
       const { table } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'BLOCKED', suffixes);
       clearImmediate(waiting);
       expect(table.size).toBe(200_000);
-      expect(passed).toBeGreaterThan(20);
+      expect(turns).toBeGreaterThan(20);
     },
   );
 

@@ -142,7 +142,7 @@ gmail.com
     expect(brief(check(content))).toBe(result);
   });
 
-  it('returns source-error until it was read', () => {
+  it('returns source-error until it has been read', () => {
     const { parsed } = parseContent('evil.example');
     expect(matchList(undefined, 'plain', parsed!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
   });
@@ -204,10 +204,13 @@ ${'0.0.0.0 more.example\n'.repeat(6)}`;
     ],
   ];
 
-  it.each(cases)('%s list %s returns for %s: %s', async (format, text, content, result) => {
-    const { check } = await listOf(text, format);
-    expect(brief(check(content))).toBe(result);
-  });
+  it.each(cases)(
+    'return the right result: the %s list %s returns for %s: %s',
+    async (format, text, content, result) => {
+      const { check } = await listOf(text, format);
+      expect(brief(check(content))).toBe(result);
+    },
+  );
 
   it.each([
     ['plain', ''],
@@ -253,7 +256,7 @@ describe('Accounts and profiles in a list', () => {
     expect(brief(check(`ethereum:${good}/transfer?address=${good}`))).toBe('not-found');
   });
 
-  it('match a profile by its own host and by its link', async () => {
+  it('are found both by the own host of a profile and by its link', async () => {
     const { check } = await listOf('evil.t.me\nhttps://medium.com/@evil\n', 'plain');
     for (const content of ['evil.t.me', 'https://t.me/Evil', 'tg://resolve?domain=evil'])
       expect(brief(check(content))).toBe('BLOCKED evil.t.me');

@@ -7,7 +7,7 @@ import { brief, listOf } from '../list-of.js';
 const SITES = new URL('../../../src/demo/data/phishing-sites.csv', import.meta.url);
 const ADDRESSES = new URL('../../../src/demo/data/phishing-addresses.csv', import.meta.url);
 
-/** The sites that are listed after every change of the shipped data. */
+/** Returns the sites that remain listed after all changes of the shipped data. */
 const listedSites = (): string[] => {
   const listed = new Set<string>();
   for (const line of readFileSync(SITES, 'utf8').split('\n').slice(1)) {
@@ -18,7 +18,7 @@ const listedSites = (): string[] => {
   return [...listed];
 };
 
-/** A suffix under which a registry sells names. */
+/** The only listed entry that is rejected: a suffix under which a registry sells names. */
 const NO_HOST = 'org.im';
 
 /** The allow list of the data. */
@@ -33,8 +33,8 @@ describe('The shipped polkadot data as a list', () => {
   let rejected: readonly RejectedEntries[];
 
   beforeAll(async () => {
-    const { check: asked, content } = await listOf(JSON.stringify({ allow, deny }), 'polkadot');
-    ask = asked;
+    const { check, content } = await listOf(JSON.stringify({ allow, deny }), 'polkadot');
+    ask = check;
     ({ rejected } = content);
   });
 
@@ -55,7 +55,7 @@ describe('The shipped polkadot data as a list', () => {
     }
   });
 
-  it('blocks the addresses of the data in a plain list, also with the prefix of another network', async () => {
+  it('blocks the shipped addresses if they are a plain list, also with the prefix of another network', async () => {
     const addresses = readFileSync(ADDRESSES, 'utf8')
       .split('\n')
       .slice(1)

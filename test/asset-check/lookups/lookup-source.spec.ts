@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { brief } from '../list-of.js';
 import { answers, ListServer, sends } from '../lists/list-server.js';
 
-/** Longer than a request takes on a busy machine. ms */
+/** Longer than a request takes on a busy machine. */
 const TIMEOUT_MS = 120_000;
 
 const json = (value: unknown): ReturnType<typeof sends> =>
@@ -30,8 +30,8 @@ describe('LookupSource', () => {
       onOutcome,
     );
 
-  const ask = async (content: string, budget = 10_000, of = source): Promise<string> =>
-    brief(await of.check(content, parseContent(content).parsed!, performance.now() + budget));
+  const ask = async (content: string, budgetMs = 10_000, lookup = source): Promise<string> =>
+    brief(await lookup.check(content, parseContent(content).parsed!, performance.now() + budgetMs));
 
   beforeEach(async () => {
     server = new ListServer();
@@ -116,7 +116,7 @@ describe('LookupSource', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('times out after its timeout or at the deadline of the check, whichever is first', async () => {
+  it('returns timeout after its own timeout or at the deadline of the check, whichever comes first', async () => {
     server.behave = () => undefined;
     const started = performance.now();
     expect(await ask('evil.example', 10_000, lookUp(200))).toBe('timeout');
@@ -143,37 +143,37 @@ describe('LookupSource', () => {
   });
 
   it('sends at most 50 requests at once, and no lookup waits beyond its deadline', async () => {
-    const held: (() => void)[] = [];
+    const heldResponses: (() => void)[] = [];
     const hold: ListServer['behave'] = (request, response) =>
-      void held.push(() => json({ status: 'UNKNOWN' })(request, response));
-    const askAll = (budget: number, of: LookupSource): Promise<string>[] =>
-      Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, budget, of));
-    // The server handles the request of another source after all requests sent before.
+      void heldResponses.push(() => json({ status: 'UNKNOWN' })(request, response));
+    const askAll = (budgetMs: number, lookup: LookupSource): Promise<string>[] =>
+      Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, budgetMs, lookup));
+    // Once the server has responded to the request of another source, it has received all earlier requests.
     const everythingHasArrived = async (): Promise<void> => {
       server.behave = json({ status: 'UNKNOWN' });
       expect(await ask('last.example', TIMEOUT_MS, lookUp(TIMEOUT_MS))).toBe('not-found');
       server.behave = hold;
     };
     server.behave = hold;
-    const patient = lookUp(TIMEOUT_MS);
-    const all = askAll(TIMEOUT_MS, patient);
+    const withLongBudget = lookUp(TIMEOUT_MS);
+    const all = askAll(TIMEOUT_MS, withLongBudget);
     for (let answered = 0; answered < 120;) {
-      const most = Math.min(50, 120 - answered);
-      await eventually('as many are asked as may be', () => held.length >= most);
+      const maxHeld = Math.min(50, 120 - answered);
+      await eventually('the server holds the maximum number of requests', () => heldResponses.length >= maxHeld);
       await everythingHasArrived();
-      expect(held).toHaveLength(most);
-      answered += most;
-      for (const answer of held.splice(0)) answer();
+      expect(heldResponses).toHaveLength(maxHeld);
+      answered += maxHeld;
+      for (const answer of heldResponses.splice(0)) answer();
     }
     expect(new Set(await Promise.all(all))).toEqual(new Set(['not-found']));
-    const hurried = lookUp(TIMEOUT_MS);
-    expect(new Set(await Promise.all(askAll(50, hurried)))).toEqual(new Set(['timeout']));
+    const withShortBudget = lookUp(TIMEOUT_MS);
+    expect(new Set(await Promise.all(askAll(50, withShortBudget)))).toEqual(new Set(['timeout']));
     await everythingHasArrived();
     const sent = server.requests.length;
     server.behave = json({ status: 'UNKNOWN' });
-    for (const answer of held.splice(0)) answer();
+    for (const answer of heldResponses.splice(0)) answer();
     // Lookups that waited for a slot past their deadline are not sent.
-    expect(await ask('behind.example', TIMEOUT_MS, hurried)).toBe('not-found');
+    expect(await ask('behind.example', TIMEOUT_MS, withShortBudget)).toBe('not-found');
     expect(server.requests).toHaveLength(sent + 1);
   });
 });

@@ -17,18 +17,18 @@ const CREATED = '2026-03-01T00:00:00Z';
 describe('OwnStatuses', () => {
   let database: TestDatabase;
   let own: OwnStatuses;
-  let news: string[];
+  let messages: string[];
   let log: InMemoryEventLog;
 
   const ownStatuses = (maxBytes = 1e9): OwnStatuses => {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), 'blogs.example']);
-    const readAt: Pick<EventLog, 'readStream'> = { readStream: (...given) => log.readStream(...given) };
-    return new OwnStatuses(database.pool, readAt, suffixes, maxBytes, (sentence) => news.push(sentence));
+    const currentLog: Pick<EventLog, 'readStream'> = { readStream: (...given) => log.readStream(...given) };
+    return new OwnStatuses(database.pool, currentLog, suffixes, maxBytes, (sentence) => messages.push(sentence));
   };
 
   beforeEach(async () => {
     database = await createDatabase();
-    news = [];
+    messages = [];
     log = new InMemoryEventLog();
     own = ownStatuses();
   });
@@ -39,7 +39,7 @@ describe('OwnStatuses', () => {
     sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
 
   /** Projects new events and refreshes the statuses. */
-  const learn = async (events: readonly Sent[]): Promise<InMemoryEventLog> => {
+  const projectAndRefresh = async (events: readonly Sent[]): Promise<InMemoryEventLog> => {
     log = new InMemoryEventLog(recordedInOrder(events));
     await projectToHead(log, database.pool, [assetStatuses]);
     await own.refresh();
@@ -55,7 +55,7 @@ describe('OwnStatuses', () => {
   });
 
   it('inherit from the nearest parent domain, but not from a hosting suffix or a public suffix', async () => {
-    await learn([
+    await projectAndRefresh([
       entry('1', 'URL', 'evil.example', 'BLOCKED'),
       entry('2', 'URL', 'good.evil.example', 'ALLOWED'),
       entry('3', 'URL', 'undecided.evil.example', 'UNKNOWN'),
@@ -85,20 +85,20 @@ describe('OwnStatuses', () => {
 
   it('are refreshed by reading only changed rows', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED')];
-    await learn(events);
+    await projectAndRefresh(events);
     expect(ask('one.example')).toBe('BLOCKED one.example');
     events.push(
       entry('2', 'URL', 'two.example', 'ALLOWED'),
       entry('3', 'URL', 'one.example', 'UNKNOWN', '2026-03-02T00:00:00Z'),
     );
-    await learn(events);
+    await projectAndRefresh(events);
     expect([ask('one.example'), ask('two.example')]).toEqual(['not-found', 'ALLOWED two.example']);
     expect(own.known).toBe(1);
   });
 
   it('are read completely if they fill several pages, each row once', async () => {
     const events = Array.from({ length: 12_345 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
-    await learn(events);
+    await projectAndRefresh(events);
     expect(own.known).toBe(12_345);
     expect(ask('site-12344.example')).toBe('BLOCKED site-12344.example');
   });
@@ -112,7 +112,7 @@ describe('OwnStatuses', () => {
   });
 
   it('apply to everything under a page or profile, and to mailboxes at a host', async () => {
-    await learn([
+    await projectAndRefresh([
       entry('1', 'PAGE', 'https://sites.google.com/view/evil', 'BLOCKED'),
       entry('2', 'MEDIUM', '@evil', 'BLOCKED'),
       entry('3', 'GITHUB', 'https://github.com/Evil', 'BLOCKED'),
@@ -124,7 +124,7 @@ describe('OwnStatuses', () => {
       entry('9', 'URL', 'github.io', 'BLOCKED'),
       entry('10', 'EMAIL', 'friend@evil.example', 'ALLOWED'),
     ]);
-    for (const [content, said] of [
+    for (const [content, result] of [
       ['sites.google.com/view/evil', 'BLOCKED https://sites.google.com/view/evil'],
       ['sites.google.com/view/evil/login/x', 'BLOCKED https://sites.google.com/view/evil parent-domain'],
       ['sites.google.com/view/evil2', 'not-found'],
@@ -143,12 +143,12 @@ describe('OwnStatuses', () => {
       ['someone@gmail.com', 'gmail.com hosting-domain'],
       ['someone@github.io', 'github.io hosting-domain'],
     ])
-      expect({ content, said: ask(content!) }).toEqual({ content, said });
+      expect({ content, result: ask(content!) }).toEqual({ content, result });
   });
 
   it('block a payment whose recipient or contract is blocked, and allow a payment only by its recipient', async () => {
     const [good, evil, token] = ['1', '2', '3'].map((digit) => `0x${digit.repeat(40)}`);
-    await learn([
+    await projectAndRefresh([
       entry('1', 'ADDRESS', good!, 'ALLOWED'),
       entry('2', 'ADDRESS', evil!, 'BLOCKED'),
       entry('3', 'ADDRESS', token!, 'ALLOWED'),
@@ -165,7 +165,7 @@ describe('OwnStatuses', () => {
   });
 
   it('match a profile by its own host, and the posts on that host', async () => {
-    await learn([
+    await projectAndRefresh([
       entry('1', 'MEDIUM', 'https://medium.com/@evil', 'BLOCKED'),
       entry('2', 'URL', 't.me', 'ALLOWED'),
       entry('3', 'TELEGRAM', 'evil', 'BLOCKED'),
@@ -178,7 +178,10 @@ describe('OwnStatuses', () => {
   });
 
   it('return not-found within a few milliseconds for content crafted to be slow', async () => {
-    await learn([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
+    await projectAndRefresh([
+      entry('1', 'URL', 'evil.example', 'BLOCKED'),
+      entry('2', 'URL', 'blogs.example', 'BLOCKED'),
+    ]);
     const blogs: [string, string] = ['labels of a blog', `https://${'a.'.repeat(2_000)}blogs.example/`];
     for (const [name, content] of [blogs, ...hostileContents(4_096)]) {
       const { parsed } = parseContent(content);
@@ -195,11 +198,11 @@ describe('OwnStatuses', () => {
 
   it('return the matching entry as upstream wrote it', async () => {
     const events = [entry('1', 'URL', 'https://Evil.example/a?b', 'BLOCKED')];
-    await learn(events);
+    await projectAndRefresh(events);
     expect(ask('x.evil.example')).toBe('BLOCKED https://Evil.example/a?b parent-domain');
     events.push(entry('2', 'URL', 'hxxps://evil[.]example', 'BLOCKED', '2026-03-02T00:00:00Z'));
     events.push(entry('3', 'URL', 'EVIL.example', 'BLOCKED', '2026-02-02T00:00:00Z'));
-    await learn(events);
+    await projectAndRefresh(events);
     expect(ask('evil.example')).toBe('BLOCKED hxxps://evil[.]example');
   });
 
@@ -221,8 +224,8 @@ describe('OwnStatuses', () => {
 
   it('are read completely again after a rebuild and after a parked event was retried', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
-    const log = await learn(events);
-    // A rebuild with a corrected projection: other rows at the same positions.
+    const log = await projectAndRefresh(events);
+    // Simulates a rebuild with a corrected projection, which writes other rows at the same positions.
     await rebuild({ pool: database.pool, log }, assetStatuses);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
     await own.refresh();
@@ -241,7 +244,7 @@ describe('OwnStatuses', () => {
     expect(ask('two.example')).toBe('ALLOWED two.example');
   });
 
-  /** Replaces the last events, as a failover does that loses events. */
+  /** Replaces the last events, as a failover that loses events does. */
   const failOver = async (events: readonly Sent[], recordedLater: number): Promise<void> => {
     await database.pool.query(`
       truncate read.asset_statuses, read.asset_status_entries;
@@ -257,26 +260,31 @@ describe('OwnStatuses', () => {
   const other = entry('4', 'URL', 'other.example', 'BLOCKED');
   const another = entry('5', 'URL', 'another.example', 'BLOCKED');
   it.each<[string, readonly Sent[]]>([
-    ['fewer events took the places', [kept, other]],
-    ['as many events took the places', [kept, other, another]],
-    ['more events took the places', [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')]],
-    ['the last event was sent again, and has its old place', [kept, other, last]],
-    ['the last event was sent again, and has an earlier place', [kept, last, other]],
+    ['fewer events took the positions of the lost events', [kept, other]],
+    ['as many events took the positions of the lost events', [kept, other, another]],
+    [
+      'more events took the positions of the lost events',
+      [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')],
+    ],
+    ['the last event was sent again and has its old position', [kept, other, last]],
+    ['the last event was sent again and has an earlier position', [kept, last, other]],
   ])('equal the read models after a failover that lost events, if %s', async (_, events) => {
-    await learn([kept, lost, last]);
+    await projectAndRefresh([kept, lost, last]);
     await failOver(events, 60_000);
     await own.refresh();
-    const said = ['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`));
+    const results = ['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`));
     own = ownStatuses();
     await own.refresh();
-    expect(said).toEqual(['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`)));
-    expect(said[1]).toBe('not-found');
-    expect(said[3]).toBe('BLOCKED other.example');
+    expect(results).toEqual(
+      ['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`)),
+    );
+    expect(results[1]).toBe('not-found');
+    expect(results[3]).toBe('BLOCKED other.example');
   });
 
   it('include a retried event even if another event was parked meanwhile', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
-    await learn(events);
+    await projectAndRefresh(events);
     const park = (position: number): string => `
       insert into read.parked_events
         (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
@@ -292,7 +300,7 @@ describe('OwnStatuses', () => {
   });
 
   it('are not read completely again when an event is parked', async () => {
-    await learn([entry('1', 'URL', 'one.example', 'BLOCKED')]);
+    await projectAndRefresh([entry('1', 'URL', 'one.example', 'BLOCKED')]);
     // Only reading all rows would find this change.
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED'`);
     await database.pool.query(`
@@ -307,10 +315,10 @@ describe('OwnStatuses', () => {
 
   it('report an error if they need more memory than allowed', async () => {
     const events = Array.from({ length: 2_000 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
-    await learn(events);
+    await projectAndRefresh(events);
     own = ownStatuses(60_000);
     expect(await own.refresh()).toBe(false);
-    expect(news).toEqual([expect.stringMatching(/more than the 60000 bytes/)]);
+    expect(messages).toEqual([expect.stringMatching(/more than the 60000 bytes/)]);
     expect(ask('site-1.example')).toBe('source-error');
     own = ownStatuses(400_000);
     expect(await own.refresh()).toBe(true);
@@ -318,13 +326,13 @@ describe('OwnStatuses', () => {
   });
 
   it('stay in use while the database is unavailable, which is logged once', async () => {
-    await learn([entry('1', 'URL', 'one.example', 'BLOCKED')]);
+    await projectAndRefresh([entry('1', 'URL', 'one.example', 'BLOCKED')]);
     await database.pool.query('alter schema read rename to away');
     expect([await own.refresh(), await own.refresh()]).toEqual([false, false]);
     expect(ask('one.example')).toBe('BLOCKED one.example');
-    expect(news).toEqual([expect.stringContaining('Asset statuses cannot be refreshed')]);
+    expect(messages).toEqual([expect.stringContaining('Asset statuses cannot be refreshed')]);
     await database.pool.query('alter schema away rename to read');
     expect(await own.refresh()).toBe(true);
-    expect(news).toHaveLength(2);
+    expect(messages).toHaveLength(2);
   });
 });

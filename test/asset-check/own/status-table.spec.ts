@@ -39,7 +39,7 @@ describe('StatusTable', () => {
     );
   });
 
-  it('takes at most 100 bytes per status, even if each status changes many times', () => {
+  it('takes less than 150 bytes per status, even if each status changes many times', () => {
     const table = new StatusTable(LARGE);
     const count = 20_000;
     for (let round = 0; round < 5; round += 1)

@@ -45,17 +45,17 @@ describe('Lists that were never read', () => {
     expect((await service.call('/metrics')).body).toContain(
       'threat_protection_asset_check_list_entries{source="far"} 0',
     );
-    await eventually('it says so', () => warnings.includes(SENTENCE));
+    await eventually('the warning is logged', () => warnings.includes(SENTENCE));
   });
 
   it('degrade readiness without a warning if another list was read', async () => {
     const service = await startWith(unreachable, readable());
-    await eventually('the first has failed', () => warnings.some((line) => line.startsWith('List far')));
+    await eventually('the unreachable list has failed', () => warnings.some((line) => line.startsWith('List far')));
     expect(await lists(service)).toMatchObject({ state: 'degraded', detail: { near: { entries: 1 } } });
     expect(warnings).not.toContain(SENTENCE);
   });
 
-  it('do not exist if every list was read or no list is configured: readiness is ok', async () => {
+  it('do not occur, and readiness is ok, if every list was read or no list is configured', async () => {
     expect(await lists(await startWith(readable()))).toMatchObject({ state: 'ok' });
     await app!.close();
     expect(await lists(await startWith())).toMatchObject({ state: 'ok' });

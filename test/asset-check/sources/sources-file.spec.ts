@@ -119,19 +119,19 @@ describe('The sources file', () => {
     [{ sources: [own, { ...partner, headers: { 'a b': 'x' } }] }, 'sources[1].headers.a b is not a valid header name'],
     [{ sources: [own, { ...partner, headers: { a: 7 } }] }, 'sources[1].headers.a must be a string'],
     [{ sources: [own, { ...partner, url: 7 }] }, 'sources[1].url must be an http:// or https:// URL'],
-  ])('stops the start with the path of the invalid field: %j', (content, sentence) => {
-    let said: unknown;
+  ])('prevents startup if it is invalid, and the error names the invalid field: %j', (content, sentence) => {
+    let thrown: unknown;
     try {
       read(content);
     } catch (error) {
-      said = error;
+      thrown = error;
     }
-    expect(said).toBeInstanceOf(ConfigError);
-    expect((said as Error).message).toContain(`${file}`);
-    expect((said as Error).message).toContain(sentence);
+    expect(thrown).toBeInstanceOf(ConfigError);
+    expect((thrown as Error).message).toContain(`${file}`);
+    expect((thrown as Error).message).toContain(sentence);
   });
 
-  it('stops the start if it is missing', () => {
+  it('prevents startup if it is missing', () => {
     expect(() => readSourcesFile(readConfig({ SOURCES_FILE: join(folder, 'none.json') }))).toThrow(ConfigError);
   });
 });

@@ -31,7 +31,7 @@ const decideAfter = (events: readonly AssetGroupEvent[], name: string, request?:
 
 // test/features/asset-groups.spec.ts tests all other decisions, from the tail of the stream and from the read model.
 describe('Creating a group', () => {
-  it('is rejected while another group has the earlier name of a deleted group', () => {
+  it('is rejected if another group has the name, even if a deleted group had the name earlier', () => {
     const renamed: AssetGroupEvent = {
       type: 'AssetGroupRenamed',
       data: { organization, groupId: 1, name: 'B', updatedAt: NOW },
@@ -42,13 +42,13 @@ describe('Creating a group', () => {
   });
 
   it.each([created(1, 'A'), refused('A')])(
-    'is rejected with another body under the Idempotency-Key of $type',
+    'is rejected if the Idempotency-Key was used for $type with another body',
     (first) => {
       expect(decideAfter([first], 'B', key('other')).refusal).toBeInstanceOf(Unprocessable);
     },
   );
 
-  it('is accepted with another body under the same Idempotency-Key after 24 hours', () => {
+  it('is accepted if the Idempotency-Key was used with another body at least 24 hours earlier', () => {
     const at = (createdAt: number) => decideAfter([created(1, 'A', createdAt)], 'B', key('other'));
     expect(at(NOW - IDEMPOTENCY_TTL_MS + 1).refusal).toBeInstanceOf(Unprocessable);
     expect(at(NOW - IDEMPOTENCY_TTL_MS)).toMatchObject({ groupId: 2 });

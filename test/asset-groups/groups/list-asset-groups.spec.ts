@@ -34,7 +34,7 @@ afterEach(() => {
 
 const newOrganization = (): string => `org-${randomUUID().slice(0, 8)}`;
 
-/** Projects groups 1 to `count` of an organization, as of the stream's revision 0; each third has assets. */
+/** Projects groups 1 to `count` of an organization, as of the stream's revision 0. Every third group has assets. */
 const project = async (organization: string, count: number, name: string): Promise<void> => {
   const values = [organization, count];
   await database.pool.query(`insert into read.asset_group_streams values ($1, 0, $2, 0)`, values);
@@ -54,7 +54,7 @@ const projected = (count: number, name: string): Group[] =>
     assetCount: (n + 1) % 3 ? 0 : n + 1,
   }));
 
-/** What is in the stream after revision 0. */
+/** Creates a log whose stream has these events after revision 0. */
 const logOf = async (
   organization: string,
   ...events: readonly (readonly [type: string, groupId: number, name?: string])[]
@@ -121,8 +121,8 @@ describe.each([
   });
 });
 
-describe('A list whose groups have all been deleted since the last projected event', () => {
-  it('is empty, even if the read model has many groups', async () => {
+describe('A list without groups', () => {
+  it('is empty if all groups were deleted since the last projected event, even if the read model has many groups', async () => {
     const organization = newOrganization();
     await project(organization, LONG_COUNT, LONG);
     const log = await logOf(
@@ -132,7 +132,7 @@ describe('A list whose groups have all been deleted since the last projected eve
     expect(await groupsIn(await newList(log).list(organization))).toEqual([]);
   });
 
-  it('is empty before the first group', async () => {
+  it('is empty before the first group is created', async () => {
     const organization = newOrganization();
     expect(await newList(new InMemoryEventLog()).list(organization)).toBe('{"groups":[]}');
   });
@@ -151,17 +151,17 @@ describe('A long list', () => {
     const readSlice = slices.read.bind(slices);
     const read = jest.spyOn(slices, 'read');
     const stream = await list();
-    let [most, taken, ahead] = [0, 0, 0];
+    let [largest, chunks, ahead] = [0, 0, 0];
     for await (const piece of stream) {
-      most = Math.max(most, (piece as Buffer).length);
-      taken += 1;
+      largest = Math.max(largest, (piece as Buffer).length);
+      chunks += 1;
       // The client takes longer for a chunk than the server takes to read two slices.
       for (let n = 0; n < 2; n += 1) await readSlice({ organization, after: 0, maxBytes: 128 * 1_024, maxRows: 1_000 });
-      ahead = Math.max(ahead, read.mock.calls.length - taken);
+      ahead = Math.max(ahead, read.mock.calls.length - chunks);
     }
     // One read to find out that the list is long, one slice in the stream, and one slice being read.
     expect(ahead).toBeLessThanOrEqual(3);
-    expect(most).toBeLessThanOrEqual(128 * 1_024);
+    expect(largest).toBeLessThanOrEqual(128 * 1_024);
     expect(read.mock.calls.length).toBeGreaterThan((LONG_COUNT * 1_000) / (128 * 1_024));
     expect(MAX_WHOLE).toBeLessThan(LONG_COUNT * 1_000);
   });
@@ -181,16 +181,16 @@ describe('A long list', () => {
     expect(await groupsIn(await second)).toHaveLength(LONG_COUNT);
   });
 
-  it('survives a short outage, and is aborted by a long outage so that it never looks complete', async () => {
+  it('survives a short outage, and is aborted by a long outage so that a partial list never looks complete', async () => {
     const { slices, list } = await open();
     const stream = await list();
     jest.spyOn(slices, 'read').mockRejectedValueOnce(new Unavailable('The database did not answer'));
     expect(await groupsIn(stream)).toHaveLength(LONG_COUNT);
     jest.restoreAllMocks();
-    const cut = await list();
+    const aborted = await list();
     const now = performance.now();
     const failing = jest.spyOn(slices, 'read').mockRejectedValue(new Unavailable('The database did not answer'));
     jest.spyOn(performance, 'now').mockImplementation(() => now + 60_000 * failing.mock.calls.length);
-    await expect(text(cut)).rejects.toThrow('The database did not answer');
+    await expect(text(aborted)).rejects.toThrow('The database did not answer');
   });
 });

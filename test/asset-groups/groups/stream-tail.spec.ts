@@ -13,7 +13,7 @@ const createdData = (groupId: number, organization = 'acme') => ({
   createdAt: '2026-01-01T00:00:00.000Z',
 });
 
-/** Numbers of groups in a log, from one on. */
+/** Creates groups with the ids `from` to `to` in a log. */
 const create = async (log: InMemoryEventLog, from: number, to: number): Promise<void> => {
   for (let n = from; n <= to; n += 1) {
     const event = { id: randomUUID(), type: 'AssetGroupCreated', data: createdData(n), metadata: {} };
@@ -39,7 +39,7 @@ describe('The tail of a stream', () => {
     expect((await readTail(log, 'acme', 499n, 2_001)).revision).toBe(2_499n);
   });
 
-  it('has the revision up to which it was read, even without events', async () => {
+  it('has the revision up to which the stream was read, even without events', async () => {
     const log = new InMemoryEventLog();
     await create(log, 1, 3);
     expect((await readTail(log, 'acme', 0n)).revision).toBe(2n);

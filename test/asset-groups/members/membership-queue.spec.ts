@@ -5,11 +5,11 @@ import { TooManyRequests, Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 describe('Waiting membership changes', () => {
-  /** How many events were stored at once. */
+  /** The number of events of each successful append. */
   let stored: number[];
   /** Events that the organization may still store. */
   let eventsLeft: number;
-  /** How many appends succeed. */
+  /** The number of appends that will still succeed. */
   let appends: number;
   let open: (error?: Error) => void;
   let queue: MembershipQueue;
@@ -107,7 +107,7 @@ describe('Waiting membership changes', () => {
 
   it('fail together if a dependency is unavailable', async () => {
     const waiting = [add(1, 'a.example'), add(1, 'b.example')];
-    open(new Unavailable('The projector is away'));
+    open(new Unavailable('The projector is unavailable'));
     for (const outcome of await Promise.allSettled(waiting))
       expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);
     expect(stored).toEqual([]);

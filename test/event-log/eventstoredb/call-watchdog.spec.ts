@@ -6,16 +6,16 @@ const READ = { timeoutMs: 1_700, retryAfterMs: Number.POSITIVE_INFINITY };
 const APPEND = { timeoutMs: 1_700, retryAfterMs: 400 };
 
 describe('A call to the event store', () => {
-  let deaths: number;
+  let deadConnections: number;
   let calls: CallWatchdog;
   beforeEach(() => {
     jest.useFakeTimers();
-    deaths = 0;
-    calls = new CallWatchdog(() => void deaths++);
+    deadConnections = 0;
+    calls = new CallWatchdog(() => void deadConnections++);
   });
   afterEach(() => void jest.useRealTimers());
 
-  /** The outcome of a promise so far. */
+  /** Records the outcome of a promise, which is 'pending' at first. */
   const watch = (promise: Promise<unknown>): { readonly outcome: unknown } => {
     const watched: { outcome: unknown } = { outcome: 'pending' };
     promise.then(
@@ -45,41 +45,41 @@ describe('A call to the event store', () => {
     finish('all of it');
     await jest.advanceTimersByTimeAsync(0);
     expect(read.outcome).toBe('all of it');
-    expect(deaths).toBe(0);
+    expect(deadConnections).toBe(0);
   });
 
   it('fails after 1.7 s of silence, or after 5 s if other calls of its kind are answered', async () => {
     const alone = watch(calls.make('read', never, READ));
     await jest.advanceTimersByTimeAsync(1_800);
     expect(alone.outcome).toMatch(/did not answer within 17\d\d ms/);
-    const beside = watch(calls.make('read', never, READ));
+    const amongOthers = watch(calls.make('read', never, READ));
     for (let n = 0; n < 4; n++) {
       await calls.make('read', () => Promise.resolve(), READ);
       await jest.advanceTimersByTimeAsync(1_200);
-      expect(beside.outcome).toBe('pending');
+      expect(amongOthers.outcome).toBe('pending');
     }
     await calls.make('read', () => Promise.resolve(), READ);
     await jest.advanceTimersByTimeAsync(300);
-    expect(beside.outcome).toMatch(/did not answer within 50\d\d ms/);
+    expect(amongOthers.outcome).toMatch(/did not answer within 50\d\d ms/);
   });
 
-  it('is repeated alone if many are unanswered, so that a node that is not the leader can say so', async () => {
-    const made = Array.from({ length: 64 }, () => 0);
-    for (const at of made.keys())
+  it('is retried one at a time if many calls are unanswered, so that a node that is not the leader can report this', async () => {
+    const attempts = Array.from({ length: 64 }, () => 0);
+    for (const at of attempts.keys())
       watch(
         calls.make(
           'append',
           () => {
-            made[at]!++;
+            attempts[at]!++;
             return never();
           },
           APPEND,
         ),
       );
     await jest.advanceTimersByTimeAsync(700);
-    expect(made.filter((times) => times > 1)).toEqual([2]);
+    expect(attempts.filter((times) => times > 1)).toEqual([2]);
     await jest.advanceTimersByTimeAsync(500);
-    expect(made.reduce((sum, times) => sum + times, 0)).toBe(64 + 2);
+    expect(attempts.reduce((sum, times) => sum + times, 0)).toBe(64 + 2);
   });
 
   it('reports a dead connection after 3 s without a response to any call of its kind', async () => {
@@ -88,6 +88,6 @@ describe('A call to the event store', () => {
       await calls.make('read', () => Promise.resolve(), READ);
       await jest.advanceTimersByTimeAsync(700);
     }
-    expect(deaths).toBe(1);
+    expect(deadConnections).toBe(1);
   });
 });

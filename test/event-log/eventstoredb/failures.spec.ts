@@ -5,7 +5,7 @@ import { connectBy } from '../../../src/event-log/eventstoredb/connection-string
 import { EventStoreConnection } from '../../../src/event-log/eventstoredb/connection.js';
 import { appendFailure, DeniedByStore } from '../../../src/event-log/eventstoredb/failures.js';
 
-/** The reason in the log line of a 503. */
+/** Returns the reason that the log line of a 503 contains. */
 const reasonOf = (error: unknown): string => {
   const failure = appendFailure('threat-a:1', 'any', error);
   expect(failure).toBeInstanceOf(Unavailable);
@@ -13,24 +13,26 @@ const reasonOf = (error: unknown): string => {
 };
 
 describe('The reason of a failure', () => {
-  for (const [said, meaning] of [
+  for (const [serverMessage, meaning] of [
     ['Server Is Not Ready', 'EventStoreDB is not ready: it is starting, or its cluster has no leader'],
     ['Server Is Busy', 'EventStoreDB is too busy to take more'],
     ['Server Is Too Busy', 'EventStoreDB is too busy to take more'],
     ['No leader info available', 'This node of EventStoreDB is not the leader, and does not know it yet'],
     ['Leader info available', 'This node of EventStoreDB is not the leader'],
   ] as const)
-    it(`is translated: ${said}`, () => {
-      // In an answer to an append, and as the status of a call.
-      expect(reasonOf(new Error(`Could not recognize ${said}`))).toBe(meaning);
-      expect(reasonOf(Object.assign(new Error(`14 UNAVAILABLE: ${said}`), { code: 14, details: said }))).toBe(meaning);
+    it(`is translated from the server message: ${serverMessage}`, () => {
+      // The message occurs in the response to an append and in the status of a call.
+      expect(reasonOf(new Error(`Could not recognize ${serverMessage}`))).toBe(meaning);
+      expect(
+        reasonOf(Object.assign(new Error(`14 UNAVAILABLE: ${serverMessage}`), { code: 14, details: serverMessage })),
+      ).toBe(meaning);
     });
 
   it('is the message of the server without the prefix of gRPC if the message is unknown', () => {
     expect(reasonOf(new Error('13 INTERNAL: Something\n new'))).toBe('Something new');
   });
 
-  it('is denied access, which is not retried, for an unknown user or a missing right', () => {
+  it('is DeniedByStore, which is not retried, for an unknown user or a missing permission', () => {
     for (const error of [{ type: 'access-denied', message: '7 PERMISSION_DENIED: Access Denied' }, { code: 16 }])
       expect(appendFailure('threat-a:1', 'any', error).cause).toBeInstanceOf(DeniedByStore);
   });
@@ -65,7 +67,7 @@ describe('A node preference', () => {
       expect(connect).not.toHaveBeenCalled();
     });
 
-  it('is the leader, whether or not the address names it', () => {
+  it('is always set to leader, whether or not the URL sets it', () => {
     for (const url of [at, `${at}&nodePreference=leader`])
       expect(connectBy(url, connect)).toContain('nodePreference=leader');
   });

@@ -18,12 +18,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Appends to these streams in one statement; the events of a request are one after the other. */
+/** Appends to these streams in one statement. `defaultExpected` applies to requests without `expected`. */
 const append = (
   requests: readonly { readonly stream: string; readonly ids: readonly string[]; readonly expected?: bigint }[],
-  ofAll: bigint | undefined = -1n,
+  defaultExpected: bigint | undefined = -1n,
 ) => {
-  const entries = requests.flatMap(({ stream, ids, expected = ofAll }, request) =>
+  const entries = requests.flatMap(({ stream, ids, expected = defaultExpected }, request) =>
     ids.map((id) => ({ request, stream, id, expected })),
   );
   return APPEND.run(
@@ -42,7 +42,7 @@ const append = (
 };
 const outcomesOf = (rows: readonly AppendedEntry[]): string[] => rows.map(({ outcome }) => outcome);
 
-it('decides each request of a statement separately, whatever its position and length', async () => {
+it('The append statement decides each request separately, whatever the position and length of the request', async () => {
   const ids = Array.from({ length: 8 }, () => randomUUID());
   const requests = [
     { stream: 'a', ids: ids.slice(0, 1) },
@@ -53,7 +53,7 @@ it('decides each request of a statement separately, whatever its position and le
   const first = ['appended', ...Array.from({ length: 3 }, () => 'appended'), 'appended', 'duplicate'];
   expect(outcomesOf(await append(requests))).toEqual([...first, 'appended', 'appended', 'appended']);
   expect(outcomesOf(await append(requests))).toEqual(Array.from({ length: 9 }, () => 'duplicate'));
-  // One id more than is known: all of its request is refused, and nothing of the others.
+  // One request has an additional unknown id: that whole request is rejected, and no other request is.
   const more = requests.map((one, n) => (n === 1 ? { ...one, ids: [...one.ids, randomUUID()] } : one));
   const refused = Array.from({ length: 4 }, () => 'conflict');
   expect(outcomesOf(await append(more))).toEqual([
@@ -63,7 +63,7 @@ it('decides each request of a statement separately, whatever its position and le
   ]);
 });
 
-it('takes into account what earlier requests of the statement appended to the stream', async () => {
+it('The append statement takes into account what its earlier requests appended to the stream', async () => {
   const ids = Array.from({ length: 5 }, () => randomUUID());
   const to = (at: number, expected: bigint) => ({ stream: 'one', ids: [ids[at]!], expected });
   const rows = await append([to(0, -1n), to(1, -1n), to(0, -1n), to(2, 0n), to(3, 0n), to(4, 1n)]);
@@ -77,7 +77,7 @@ it('takes into account what earlier requests of the statement appended to the st
   ]);
 });
 
-it('takes little more time for 4,000 conditional requests than for 4,000 unconditional ones', async () => {
+it('The append statement takes little more time for 4,000 conditional requests than for 4,000 unconditional ones', async () => {
   const shortest = { conditional: Number.POSITIVE_INFINITY, other: Number.POSITIVE_INFINITY };
   for (let n = 0; n < 3; n += 1)
     for (const kind of ['other', 'conditional'] as const) {
@@ -86,6 +86,6 @@ it('takes little more time for 4,000 conditional requests than for 4,000 uncondi
       await append(requests, kind === 'conditional' ? -1n : undefined);
       shortest[kind] = Math.min(shortest[kind], performance.now() - began);
     }
-  // Each request once searched the ids of all of them.
+  // In an earlier version, each request searched the ids of all requests.
   expect(shortest.conditional).toBeLessThan(3 * shortest.other);
 });

@@ -12,7 +12,7 @@ describe('A delayed flush', () => {
     const flush = new DelayedFlush(1, async () => void (flushes += 1), fail);
     flush.schedule();
     flush.schedule();
-    await eventually('the flush', () => flushes === 1);
+    await eventually('the flush has run', () => flushes === 1);
     await flush.stop();
     expect(flushes).toBe(2);
   });
@@ -29,7 +29,7 @@ describe('A delayed flush', () => {
       (error) => errors.push(error),
     );
     await expect(flush.now()).resolves.toBeUndefined();
-    await eventually('the third try', () => tries >= 3);
+    await eventually('the third try has started', () => tries >= 3);
     await flush.stop();
     expect(errors).toEqual([1, 2].map(() => new Error('the database is unavailable')));
   });
@@ -51,17 +51,17 @@ describe('A delayed flush', () => {
   });
 
   it('never runs twice at the same time', async () => {
-    let [running, most] = [0, 0];
+    let [running, maxRunning] = [0, 0];
     const flush = new DelayedFlush(
       1,
       async () => {
-        most = Math.max(most, (running += 1));
+        maxRunning = Math.max(maxRunning, (running += 1));
         await new Promise((resolve) => setImmediate(resolve));
         running -= 1;
       },
       fail,
     );
     await Promise.all([flush.now(), flush.now(), flush.now()]);
-    expect(most).toBe(1);
+    expect(maxRunning).toBe(1);
   });
 });

@@ -23,14 +23,14 @@ describe('A failure report', () => {
     const lines: string[] = [];
     const report = reportFailures('write usage', registry, undefined, (line) => lines.push(line));
     expect(await registry.metrics()).toContain('threat_protection_background_failures_total{task="write usage"} 0\n');
-    for (let n = 0; n < 10; n += 1) report.failed(new Error('The database is away'));
+    for (let n = 0; n < 10; n += 1) report.failed(new Error('The database is unavailable'));
     report.dropped(3);
     report.dropped(4);
     now += 60_000;
     report.failed('a word');
     report.dropped(5);
     expect(lines).toEqual([
-      'Failed to write usage (1 since the last line): The database is away',
+      'Failed to write usage (1 since the last line): The database is unavailable',
       'Failed to write usage: 3 rows dropped since the last log line, because too many rows were waiting',
       'Failed to write usage (10 since the last line): a word',
       'Failed to write usage: 9 rows dropped since the last log line, because too many rows were waiting',
@@ -51,8 +51,8 @@ describe('A failure in the background', () => {
   });
   afterEach(() => void jest.restoreAllMocks());
 
-  const away = () => Promise.reject(new Error('The database is away'));
-  const pool = { query: away, connect: away } as never;
+  const unavailableQuery = () => Promise.reject(new Error('The database is unavailable'));
+  const pool = { query: unavailableQuery, connect: unavailableQuery } as never;
 
   const FAILING: readonly (readonly [string, (registry: Registry) => Promise<unknown>])[] = [
     [
@@ -110,7 +110,7 @@ describe('A failure in the background', () => {
           kind: 'own',
           statuses: {
             check: () => {
-              throw new Error('The database is away');
+              throw new Error('The database is unavailable');
             },
           },
         };
@@ -124,7 +124,7 @@ describe('A failure in the background', () => {
     const registry = new Registry();
     await fail(registry);
     expect(
-      lines.filter((line) => line.startsWith(`Failed to ${task}`) && line.includes('database is away')),
+      lines.filter((line) => line.startsWith(`Failed to ${task}`) && line.includes('database is unavailable')),
     ).toHaveLength(1);
     const [, failures] = new RegExp(`threat_protection_background_failures_total\\{task="${task}"\\} (\\d+)`).exec(
       await registry.metrics(),

@@ -7,7 +7,7 @@ interface Row {
   readonly sample?: string;
 }
 
-/** Written rows, batch by batch; the first `failures` writes fail. */
+/** Creates a buffer and records each written batch. The first `failures` writes fail. */
 const collect = (failures = 0) => {
   const written: (readonly Row[])[] = [];
   const reported = { failures: 0, dropped: 0 };

@@ -4,11 +4,11 @@ import { startApp, type TestApp } from '../../support/app.js';
 const METRICS = '/v2/organization/metrics';
 const LIMIT = 20;
 
-/** Answers of some requests, counted by status. */
-const count = async (times: number, ask: () => Promise<Response>): Promise<Record<number, number>> => {
+/** Sends requests one after another and counts the responses by status. */
+const count = async (times: number, send: () => Promise<Response>): Promise<Record<number, number>> => {
   const counts: Record<number, number> = {};
   for (let i = 0; i < times; i++) {
-    const { status } = await ask();
+    const { status } = await send();
     counts[status] = (counts[status] ?? 0) + 1;
   }
   return counts;
@@ -16,13 +16,13 @@ const count = async (times: number, ask: () => Promise<Response>): Promise<Recor
 
 describe('Requests without a valid key', () => {
   let app: TestApp;
-  let good: string;
+  let validKey: string;
   let proxied: TestApp;
   beforeAll(async () => {
     const UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE = String(LIMIT);
     app = await startApp({ env: { UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE } });
     proxied = await startApp({ env: { UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE, TRUST_PROXY: '127.0.0.1' } });
-    good = await app.issueKey({ organization: 'acme' });
+    validKey = await app.issueKey({ organization: 'acme' });
   });
   afterAll(() => Promise.all([app?.close(), proxied?.close()]));
 
@@ -52,7 +52,7 @@ describe('Requests without a valid key', () => {
   });
 
   it('do not affect requests with a valid key from the same address', async () => {
-    const headers = { 'x-api-key': good };
+    const headers = { 'x-api-key': validKey };
     expect(await count(LIMIT * 2, () => fetch(app.url + METRICS, { headers }))).toEqual({ 200: LIMIT * 2 });
     expect(await count(3, () => fetch(`${app.url}/docs`, { headers }))).toEqual({ 200: 3 });
     expect(await count(3, () => fetch(`${app.url}/nothing/here`, { headers }))).toEqual({ 404: 3 });
@@ -76,19 +76,19 @@ describe('Requests without a valid key', () => {
 
   it('are counted without the port if proxies forward ports, including the port of a trusted proxy', async () => {
     let port = 1_000;
-    const asked = (times: number, entries: (port: number) => string): Promise<Record<number, number>> =>
+    const countWithPorts = (times: number, entries: (port: number) => string): Promise<Record<number, number>> =>
       count(times, () => fetch(proxied.url + METRICS, { headers: { 'x-forwarded-for': entries((port += 1)) } }));
-    const beyond = { 401: LIMIT, 429: 2 };
-    expect(await asked(LIMIT + 2, (own) => `198.51.100.1:${own}`)).toEqual(beyond);
-    expect(await asked(2, () => '198.51.100.1')).toEqual({ 429: 2 });
-    expect(await asked(2, (own) => `198.51.100.2:${own}`)).toEqual({ 401: 2 });
-    expect(await asked(LIMIT + 2, (own) => `[2001:db8:0:3::1]:${own}`)).toEqual(beyond);
-    expect(await asked(2, (own) => `[2001:db8:0:4::1]:${own}`)).toEqual({ 401: 2 });
-    expect(await asked(2, (own) => `198.51.100.1:${own}, 127.0.0.1:${own}`)).toEqual({ 429: 2 });
-    expect(await asked(2, (own) => `198.51.100.3:${own}, 127.0.0.1:${own}`)).toEqual({ 401: 2 });
+    const overLimit = { 401: LIMIT, 429: 2 };
+    expect(await countWithPorts(LIMIT + 2, (ownPort) => `198.51.100.1:${ownPort}`)).toEqual(overLimit);
+    expect(await countWithPorts(2, () => '198.51.100.1')).toEqual({ 429: 2 });
+    expect(await countWithPorts(2, (ownPort) => `198.51.100.2:${ownPort}`)).toEqual({ 401: 2 });
+    expect(await countWithPorts(LIMIT + 2, (ownPort) => `[2001:db8:0:3::1]:${ownPort}`)).toEqual(overLimit);
+    expect(await countWithPorts(2, (ownPort) => `[2001:db8:0:4::1]:${ownPort}`)).toEqual({ 401: 2 });
+    expect(await countWithPorts(2, (ownPort) => `198.51.100.1:${ownPort}, 127.0.0.1:${ownPort}`)).toEqual({ 429: 2 });
+    expect(await countWithPorts(2, (ownPort) => `198.51.100.3:${ownPort}, 127.0.0.1:${ownPort}`)).toEqual({ 401: 2 });
   });
 
-  it('cannot choose an address with X-Forwarded-For', async () => {
+  it('cannot choose their address with X-Forwarded-For if no proxy is trusted', async () => {
     let host = 0;
     const headers = () => ({ 'x-forwarded-for': `192.0.2.${(host += 1)}` });
     expect(await count(5, () => fetch(app.url + METRICS, { headers: headers() }))).toEqual({ 429: 5 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { trustedProxies } from '../../../src/http/access/trusted-proxies.js';
 
 describe('Trusted proxies', () => {
-  it('is undefined without configured proxies', () => {
+  it('are undefined if no proxy is configured', () => {
     expect(trustedProxies([])).toBeUndefined();
   });
 

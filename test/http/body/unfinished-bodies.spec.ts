@@ -6,9 +6,9 @@ import { eventually } from '../../support/eventually.js';
 describe('A body that is still arriving', () => {
   it('is rejected after 5 s only while memory is low', async () => {
     expect(LOW_MEMORY_TIMEOUT_MS).toBe(5_000);
-    let [isMemoryLow, asked] = [false, 0];
+    let [isMemoryLow, memoryChecks] = [false, 0];
     const bodies = new UnfinishedBodies(() => {
-      asked += 1;
+      memoryChecks += 1;
       return isMemoryLow;
     }, 1);
     const errors: unknown[] = [];
@@ -17,19 +17,19 @@ describe('A body that is still arriving', () => {
       bodies.delete(body);
     };
     const body = bodies.add(reject);
-    await eventually('it was looked at twice', () => asked > 1);
+    await eventually('memory was checked twice', () => memoryChecks > 1);
     expect(errors).toEqual([]);
     isMemoryLow = true;
-    await eventually('it is rejected', () => errors.length === 1);
+    await eventually('the body is rejected', () => errors.length === 1);
     expect(errors).toEqual([expect.any(RequestTimeout)]);
   });
 
   it('is not rejected before the timeout', async () => {
-    let asked = 0;
-    const bodies = new UnfinishedBodies(() => (asked += 1) > 0, 60_000);
+    let memoryChecks = 0;
+    const bodies = new UnfinishedBodies(() => (memoryChecks += 1) > 0, 60_000);
     const errors: unknown[] = [];
     bodies.add((error) => errors.push(error));
-    await eventually('it was looked at twice', () => asked > 1);
+    await eventually('memory was checked twice', () => memoryChecks > 1);
     expect(errors).toEqual([]);
   });
 });

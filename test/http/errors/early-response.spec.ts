@@ -4,19 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 
 const MiB = 1024 * 1024;
-/** Of each of four kinds; a hundred of each status by `EARLY_ANSWERS=25`. */
+/** The number of requests of each of four kinds. `EARLY_ANSWERS=25` sends 100 requests per status and size. */
 const ROUNDS = Number(process.env['EARLY_ANSWERS'] ?? 2);
 const GROUPS = '/v2/organization/asset-groups';
 const PIECE = Buffer.alloc(65_536, ' ');
 
 let app: TestApp;
 let key: string;
-/** Begun first, because they take as long as the limits they wait for. */
-let endless: Promise<Written>;
-let stalled: Promise<Written>;
-let absent: Promise<Written>;
+/** These exchanges are started in `beforeAll`, because they take as long as the timeouts that they wait for. */
+let endless: Promise<Exchange>;
+let stalled: Promise<Exchange>;
+let absent: Promise<Exchange>;
 
-interface Written {
+interface Exchange {
   readonly answer: string;
   readonly bytes: number;
   readonly tookMs: number;
@@ -26,7 +26,7 @@ interface Request {
   readonly path: string;
   readonly key?: string;
   readonly type?: string;
-  /** Bytes of the body, announced by Content-Length; undefined: chunked. */
+  /** The length of the body in bytes, for Content-Length. If undefined, the body is chunked. */
   readonly length?: number | undefined;
   readonly headers?: string;
 }
@@ -38,27 +38,27 @@ const headOf = ({ path, key = 'none', type = 'application/json', length, headers
 const chunkOf = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 
-/** Runs until the service ends the connection. */
-const talk = (write: (socket: Socket) => void, reads: 'at once' | 'when it is asked to'): Promise<Written> =>
+/** Opens a connection. Resolves when the connection is closed. */
+const talk = (write: (socket: Socket) => void, reads: 'at once' | 'after resume'): Promise<Exchange> =>
   new Promise((resolve) => {
-    const begun = Date.now();
+    const startedAt = Date.now();
     let answer = '';
     const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () => write(socket));
     if (reads === 'at once') socket.on('data', (data) => (answer += data.toString('latin1')));
     else socket.pause().on('resume', () => socket.on('data', (data) => (answer += data.toString('latin1'))));
     socket
       .on('error', () => undefined)
-      .on('close', () => resolve({ answer, bytes: socket.bytesWritten, tookMs: Date.now() - begun }));
+      .on('close', () => resolve({ answer, bytes: socket.bytesWritten, tookMs: Date.now() - startedAt }));
   });
 
-/** Sends a request as a client does that looks for an answer only after it has written everything. */
-const writeThenRead = (request: Request, size: number): Promise<Written> =>
+/** Sends a request like a client that reads the response only after it has written the whole body. */
+const writeThenRead = (request: Request, size: number): Promise<Exchange> =>
   talk((socket) => {
-    let left = size;
+    let remaining = size;
     const write = (): void => {
-      while (left > 0) {
-        const piece = PIECE.subarray(0, left);
-        left -= piece.length;
+      while (remaining > 0) {
+        const piece = PIECE.subarray(0, remaining);
+        remaining -= piece.length;
         if (!socket.write(request.length === undefined ? chunkOf(piece) : piece))
           return void socket.once('drain', write);
       }
@@ -66,9 +66,9 @@ const writeThenRead = (request: Request, size: number): Promise<Written> =>
     };
     socket.write(headOf(request));
     write();
-  }, 'when it is asked to');
+  }, 'after resume');
 
-const writeForEver = (request: Request): Promise<Written> =>
+const writeForEver = (request: Request): Promise<Exchange> =>
   talk((socket) => {
     const write = (): void => {
       while (!socket.destroyed) if (!socket.write(chunkOf(PIECE))) return void socket.once('drain', write);
@@ -82,7 +82,7 @@ const statusesOf = (answer: string): string[] =>
 
 beforeAll(async () => {
   app = await startApp();
-  // errors.spec.ts tests the real values. These are long enough for the longest body here on a busy machine.
+  // errors.spec.ts tests the real values. These values suffice for the longest body here on a busy machine.
   Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 3_000, requestTimeout: 3_000 });
   key = await app.issueKey({ organization: 'acme' });
   endless = writeForEver({ path: GROUPS });
@@ -127,11 +127,11 @@ describe('A response sent before the body has arrived', () => {
   it('closes the connection of a client that sends an endless body', async () => {
     const { answer, bytes } = await endless;
     expect(statusesOf(answer)).toEqual(['401']);
-    // The bytes that are discarded, and the bytes in the buffers of the two sockets.
+    // The service discards a part of these bytes. The other bytes are in the buffers of the two sockets.
     expect(bytes).toBeLessThan(48 * MiB);
   });
 
-  it('waits for the rest of a body no longer than the request timeout', async () => {
+  it('closes the connection if the rest of the body does not arrive within the request timeout', async () => {
     const { answer, tookMs } = await stalled;
     expect(statusesOf(answer)).toEqual(['401']);
     expect(tookMs).toBeLessThan(20_000);
@@ -154,10 +154,10 @@ describe('A response sent before the body has arrived', () => {
 
   it('closes the connection if the body is long: requests behind the body are not executed', async () => {
     const created = JSON.stringify({ name: 'smuggled' });
-    const behind = headOf({ path: GROUPS, key, length: created.length }) + created;
+    const pipelined = headOf({ path: GROUPS, key, length: created.length }) + created;
     const { answer } = await talk((socket) => {
       socket.write(headOf({ path: GROUPS, length: MiB }));
-      socket.once('data', () => socket.write(Buffer.concat([Buffer.alloc(MiB, ' '), Buffer.from(behind)])));
+      socket.once('data', () => socket.write(Buffer.concat([Buffer.alloc(MiB, ' '), Buffer.from(pipelined)])));
     }, 'at once');
     expect(statusesOf(answer)).toEqual(['401']);
     const list = await fetch(app.url + GROUPS, { headers: { 'x-api-key': key } });

@@ -10,15 +10,15 @@ const COLOUR = new RegExp(`${ESCAPE}\\[(?:38;5;)?\\d+m`, 'g');
 const lines: string[] = [];
 const write = (line: string): void => void lines.push(line);
 
-/** A reply that keeps what it is given. */
+/** A reply that records what is set on it. */
 class Reply {
   sent = false;
   status = 0;
   body: unknown;
-  readonly given: Record<string, string> = {};
+  readonly sentHeaders: Record<string, string> = {};
   removeHeader(): void {}
   headers(headers: Record<string, string>): this {
-    Object.assign(this.given, headers);
+    Object.assign(this.sentHeaders, headers);
     return this;
   }
   code(status: number): this {
@@ -70,20 +70,20 @@ describe('An unexpected error', () => {
 });
 
 describe('An outage', () => {
-  const away = new Unavailable('The log did not answer; try again');
+  const unavailable = new Unavailable('The log did not answer; try again');
 
-  it('is a 503 with Retry-After', () => {
-    const { status, body, given } = answer(away);
-    expect([status, given]).toEqual([503, { 'retry-after': '1' }]);
+  it('gets 503 with Retry-After', () => {
+    const { status, body, sentHeaders } = answer(unavailable);
+    expect([status, sentHeaders]).toEqual([503, { 'retry-after': '1' }]);
     expect(body).toEqual({ code: 'SERVICE_UNAVAILABLE', message: 'The log did not answer; try again' });
   });
 
   it('is logged at most once per second, however many requests fail', () => {
-    for (let i = 0; i < 1_000; i++) answer(away);
+    for (let i = 0; i < 1_000; i++) answer(unavailable);
     expect(lines.length).toBeLessThan(5);
   });
 
-  it('is only an Unavailable error: a missing file, which has the same code as a missing socket, is a 500', () => {
+  it('is only an Unavailable error: any other error gets 500, even with the code of a connection failure', () => {
     for (const code of ['ENOENT', 'ECONNREFUSED', '57P01'])
       expect(answer(Object.assign(new Error('open sources.json'), { code })).status).toBe(500);
   });

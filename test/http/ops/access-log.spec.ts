@@ -20,7 +20,7 @@ const lines = (): Record<string, unknown>[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 const line = async (): Promise<Record<string, unknown>> => {
-  await eventually('it is logged', () => text !== '');
+  await eventually('the request is logged', () => text !== '');
   expect(lines()).toHaveLength(1);
   return lines()[0]!;
 };
@@ -38,7 +38,7 @@ beforeEach(() => void (text = ''));
 const raw = (words: string): Socket => converse(app.url, words).socket;
 
 describe('The access log', () => {
-  it('has one line per request, with the owner of its key and its trace id', async () => {
+  it('has one line per request, with the organization of its key and its trace id', async () => {
     const answer = await fetch(`${app.url}${GROUPS}/7?x-api-key=secret`, {
       method: 'DELETE',
       headers: { 'x-api-key': key, 'x-request-id': 'mine-1', traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` },
@@ -95,9 +95,9 @@ describe('The access log', () => {
   });
 
   it('logs a request as 499 if the client closed the connection', async () => {
-    const { asked, release } = holdQuery();
+    const { started, release } = holdQuery();
     const socket = raw(`GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`);
-    await asked;
+    await started;
     socket.destroy();
     expect(await line()).toMatchObject({ route: '/v2/organization/metrics', status: 499, bytes: 0 });
     release();

@@ -7,9 +7,9 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-describe('A page that keeps a key', () => {
+describe('A page that stores an API key', () => {
   it.each(['/docs', '/docs/', '/docs/start.js', '/dashboard', '/dashboard/any/main.js'])(
-    'is in no frame, gives no address away and shares no window with another site: %s',
+    'may not be framed, sends no referrer and is isolated from windows of other sites: %s',
     async (path) => {
       const { status, headers } = await fetch(app.url + path);
       const names = ['x-frame-options', 'referrer-policy', 'cross-origin-opener-policy'];

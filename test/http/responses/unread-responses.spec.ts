@@ -9,7 +9,7 @@ import { sendError } from '../../../src/http/errors/error-response.js';
 import { eventually } from '../../support/eventually.js';
 
 const MiB = 1024 * 1024;
-/** More than the buffers of the operating system take. */
+/** More than the buffers of the operating system hold. */
 const LARGE = 16 * MiB;
 
 const sockets: Socket[] = [];
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** Each request is its organization's: `/acme/text`, `/acme/stream`; `/-/shared` is of nobody. */
+/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`): `/acme/text`. */
 const serve = async () => {
   const budget = new ByteBudget({
     name: 'unread responses',
@@ -45,7 +45,7 @@ const serve = async () => {
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
   const { port } = server.server.address() as AddressInfo;
-  /** Asks, and reads the first packet only. */
+  /** Sends requests on a new connection, and reads only the first packet of the responses. */
   const ask = async (...paths: string[]): Promise<{ status: string; socket: Socket }> => {
     const socket = connect(port, '127.0.0.1');
     sockets.push(socket);
@@ -67,7 +67,7 @@ describe('Responses that clients have not read', () => {
     expect((await ask('/globex/text')).status).toBe('200');
     expect(budget.total).toBe(2 * LARGE);
     first.socket.resume();
-    await eventually('the first is read', () => budget.total === LARGE);
+    await eventually('the first response is read', () => budget.total === LARGE);
     expect((await ask('/acme/text')).status).toBe('200');
   });
 
@@ -80,9 +80,9 @@ describe('Responses that clients have not read', () => {
   it('are released when their connection closes, including queued responses', async () => {
     const { budget, ask } = await serve();
     const { socket } = await ask('/a/text', '/b/text', '/c/text');
-    await eventually('all three wait', () => budget.total === 3 * LARGE);
+    await eventually('all three responses wait', () => budget.total === 3 * LARGE);
     socket.destroy();
-    await eventually('all are released', () => budget.total === 0);
+    await eventually('all responses are released', () => budget.total === 0);
     expect((await ask('/a/text')).status).toBe('200');
   });
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 
-/** Who needs no key asks for the files of the reference and reads none of them. */
+/** A client without a key requests the files of the API reference, but never reads the responses. */
 
 const REQUESTS = 1_000;
 const HAS_PROC = process.platform === 'linux';
@@ -17,12 +17,12 @@ afterAll(() => app?.close());
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length;
 
-const askAndLeave = (path: string): Promise<void> =>
+const requestAndDisconnect = (path: string): Promise<void> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(app.url);
     const socket = connect(Number(port), hostname, () => {
       socket.pause();
-      // No event shows when the server has started the requests whose responses wait behind an unread response.
+      // The client cannot observe when the server has started the pipelined requests, so it waits.
       socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS), () =>
         setTimeout(() => socket.resetAndDestroy(), 500),
       );
@@ -33,13 +33,16 @@ const askAndLeave = (path: string): Promise<void> =>
 describe('The files of the API reference', () => {
   const files = ['/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/docs', '/openapi.json'];
 
-  (HAS_PROC ? it : it.skip)('keep no descriptor open for a client that asks a thousand times and leaves', async () => {
-    for (const path of files) await (await fetch(app.url + path)).arrayBuffer();
-    const before = descriptors();
-    await Promise.all(files.map(askAndLeave));
-    await eventually('the connections are gone', () => descriptors() <= before + 5);
-    expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
-  });
+  (HAS_PROC ? it : it.skip)(
+    'keep no descriptor open for a client that sends a thousand requests and disconnects',
+    async () => {
+      for (const path of files) await (await fetch(app.url + path)).arrayBuffer();
+      const before = descriptors();
+      await Promise.all(files.map(requestAndDisconnect));
+      await eventually('the descriptors of the connections are closed', () => descriptors() <= before + 5);
+      expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
+    },
+  );
 
   it('forbid foreign scripts and framing with a content security policy', async () => {
     const response = await fetch(`${app.url}/docs`);

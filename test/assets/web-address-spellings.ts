@@ -80,9 +80,9 @@ const PATHS = [
 const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
 
 /** Returns a random text that the URL parser may accept as a web address. */
-export const webForm = (random: Random): string => {
-  const odd = (most: number): string => times(random.int(most + 1), () => random.pick(ODD)).join('');
-  const around = random.chance(0.2)
+export const webAddressSpelling = (random: Random): string => {
+  const odd = (maxLength: number): string => times(random.int(maxLength + 1), () => random.pick(ODD)).join('');
+  const leading = random.chance(0.2)
     ? times(1 + random.int(3), () => random.pick(['\u0000', '\u001f', ' ', '\t', '\n'])).join('')
     : '';
   const scheme = random.pick(['http', 'https', 'HTTP', 'hTTps', 'https', 'http']);
@@ -91,16 +91,18 @@ export const webForm = (random: Random): string => {
   const port = random.pick(['', '', '', '', ':80', ':', ':0443', ':8443', ':65535', ':65536', ':8\t0', ':x']);
   const dots = random.pick(['', '', '', '', '.', '。', '..']);
   const rest = random.pick(['', '', ...PATHS]);
-  let form = `${around}${scheme}${slashes}${user}${hostOf(random)}${dots}${port}${rest}`;
+  let spelling = `${leading}${scheme}${slashes}${user}${hostOf(random)}${dots}${port}${rest}`;
   const changes = random.pick([0, 0, 0, 1, 1, 2, 4]);
   for (let change = 0; change < changes; change += 1) {
-    const at = random.int(form.length + 1);
-    form = form.slice(0, at) + random.pick(ODD) + form.slice(at + random.int(2));
+    const at = random.int(spelling.length + 1);
+    spelling = spelling.slice(0, at) + random.pick(ODD) + spelling.slice(at + random.int(2));
   }
-  return random.chance(0.2) ? `${form}${random.pick(['\u0000', '\u0001 ', ' ', '\n', '\r\n', '\u001f'])}` : form;
+  return random.chance(0.2)
+    ? `${spelling}${random.pick(['\u0000', '\u0001 ', ' ', '\n', '\r\n', '\u001f'])}`
+    : spelling;
 };
 
-/** Lengths of names. A valid DNS name in Unicode has fewer characters than the last length. */
+/** Units of long user names, each with the maximum number of repetitions. */
 const LONG: readonly (readonly [string, number])[] = [
   ['x', 1_600],
   ['"', 1_600],
@@ -112,10 +114,10 @@ const LONG: readonly (readonly [string, number])[] = [
   ['é', 240],
 ];
 
-const userOf = (random: Random, odd: (most: number) => string): string => {
+const userOf = (random: Random, odd: (maxLength: number) => string): string => {
   if (random.chance(0.1)) {
-    const [unit, most] = random.pick(LONG);
-    return unit.repeat(Math.ceil(most * (0.6 + 0.4 * random.next())));
+    const [unit, maxCount] = random.pick(LONG);
+    return unit.repeat(Math.ceil(maxCount * (0.6 + 0.4 * random.next())));
   }
   return random.pick(['user', 'good.example', 'good.example:secret', odd(12), odd(40), 'a@b@c', '[::1]', '']);
 };
