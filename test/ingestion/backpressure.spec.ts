@@ -31,8 +31,8 @@ const store = async (facts: Facts): Promise<void> => {
   pace.stored(facts, BigInt((head += 1)));
 };
 
-/** The state of a promise after this time. */
-const after = async (ms: number, pending: Promise<unknown>): Promise<'settled' | 'held'> => {
+/** Returns the state of a promise after `ms` ms. */
+const stateAfter = async (ms: number, pending: Promise<unknown>): Promise<'settled' | 'held'> => {
   let isSettled = false;
   const settle = (): void => void (isSettled = true);
   pending.then(settle, settle);
@@ -40,6 +40,7 @@ const after = async (ms: number, pending: Promise<unknown>): Promise<'settled' |
   return isSettled ? 'settled' : 'held';
 };
 
+describe('The backpressure', () => {
 it('admits every request while the projector keeps up', async () => {
   for (let round = 0; round < 20; round += 1) {
     await store(big);
@@ -67,9 +68,9 @@ it('rejects only requests of the organization that would delay the others', asyn
 it('holds a request until the checkpoint has passed the earlier events of its organization', async () => {
   await store(big);
   const admitted = pace.admit(big);
-  expect(await after(300, admitted)).toBe('held');
+  expect(await stateAfter(300, admitted)).toBe('held');
   counted = head;
-  expect(await after(30, admitted)).toBe('settled');
+  expect(await stateAfter(30, admitted)).toBe('settled');
   await admitted;
 });
 
@@ -84,7 +85,7 @@ it('counts events that were stored in another order than their positions', async
   await pace.admit(new Map([['big', 1_500]]), impatient());
 });
 
-it('does not count events as waiting that the log already had', async () => {
+it('does not count events that the log already had as waiting', async () => {
   counted = 10;
   await pace.admit(big);
   pace.stored(big, 3n);
@@ -102,24 +103,24 @@ it('still holds a burst that follows a long pause', async () => {
   counted = head;
   await clock.advance(60_000, 10_000);
   await store(big);
-  expect(await after(300, pace.admit(big))).toBe('held');
+  expect(await stateAfter(300, pace.admit(big))).toBe('held');
 });
 
 it('does not assume that events are counted if the database does not respond', async () => {
   await store(big);
   counted = undefined;
   await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
-  // Looks like a projector that has stopped.
+  // After 2 s without a response, the database looks like a projector that has stopped.
   await clock.advance(2_100);
   await pace.admit(big, impatient());
 });
 
 it('does not wait for a database that hangs', async () => {
-  const silent = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
-  const patient = new IngestBackpressure(silent, clock);
-  await patient.admit(big);
-  patient.stored(big, 1n);
-  await patient.admit(small);
+  const silentCheckpoints = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
+  const withSilentDatabase = new IngestBackpressure(silentCheckpoints, clock);
+  await withSilentDatabase.admit(big);
+  withSilentDatabase.stored(big, 1n);
+  await withSilentDatabase.admit(small);
 });
 
 const report = (brands: number, organization = 'big') => ({
@@ -156,17 +157,19 @@ it('rejects requests of an organization whose backlog of facts exceeds the limit
   await pace.admit(burst, impatient());
 });
 
+});
+
 describe('A log that is slower than the projector', () => {
-  it('holds a request until the one before it is stored, without charging the time to the projector', async () => {
+  it('holds a request until the previous request is stored, without charging the time to the projector', async () => {
     await pace.admit(big);
     const budget = newHoldBudget();
     const second = pace.admit(big, budget);
-    expect(await after(500, second)).toBe('held');
+    expect(await stateAfter(500, second)).toBe('held');
     expect(budget.total).toBeLessThan(newHoldBudget().total);
     expect(budget.counting).toBe(newHoldBudget().counting);
     pace.stored(big, 1n);
     counted = 1;
-    expect(await after(40, second)).toBe('settled');
+    expect(await stateAfter(40, second)).toBe('settled');
   });
 
   it('does not hold a request longer than its total budget', async () => {
@@ -185,9 +188,9 @@ describe('A log that is slower than the projector', () => {
     pace.stored(big, 1n);
     expect(budget).toEqual(newHoldBudget());
     const next = pace.admit(big, budget);
-    expect(await after(300, next)).toBe('held');
+    expect(await stateAfter(300, next)).toBe('held');
     counted = 1;
-    expect(await after(40, next)).toBe('settled');
+    expect(await stateAfter(40, next)).toBe('settled');
     expect(budget.counting).toBeLessThan(newHoldBudget().counting);
   });
 });

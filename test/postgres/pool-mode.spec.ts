@@ -110,11 +110,11 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
         ...WANTED.slice(1),
         { transaction_isolation: 'repeatable read' },
       ]);
-      const bare = new Client({ connectionString: url });
-      await bare.connect();
+      const unpooledClient = new Client({ connectionString: url });
+      await unpooledClient.connect();
       for (let n = 0; n < 5; n += 1)
-        expect((await bare.query('show statement_timeout')).rows[0]).toEqual({ statement_timeout: '0' });
-      await bare.end();
+        expect((await unpooledClient.query('show statement_timeout')).rows[0]).toEqual({ statement_timeout: '0' });
+      await unpooledClient.end();
     });
   }
 });

@@ -87,10 +87,10 @@ describe('A pool', () => {
     const before = (await pool.query(shown)).rows[0] as object;
     const within = async (begin?: string): Promise<object> =>
       inTransaction(pool, async (connection) => (await connection.query(shown)).rows[0] as object, begin);
-    const wanted = { statement: '1234ms', sort: 'off', name: "the pool's" };
-    expect(await within()).toEqual({ ...wanted, isolation: 'read committed' });
+    const expected = { statement: '1234ms', sort: 'off', name: "the pool's" };
+    expect(await within()).toEqual({ ...expected, isolation: 'read committed' });
     expect(await within('begin isolation level repeatable read; set local statement_timeout = 777')).toEqual({
-      ...wanted,
+      ...expected,
       statement: '777ms',
       isolation: 'repeatable read',
     });

@@ -137,7 +137,7 @@ describe('The projection of asset groups', () => {
           const next = (limit: number): number => random.next().value! % limit;
           await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
           await apply(log);
-          const straight = await rows();
+          const rowsInOrder = await rows();
 
           const deliveries = log
             .flatMap((one) => Array.from({ length: 1 + next(3) }, () => one))
@@ -146,19 +146,19 @@ describe('The projection of asset groups', () => {
             .map(([, one]) => one);
           await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
           while (deliveries.length > 0) await apply(deliveries.splice(0, 1 + next(8)));
-          expect(await rows()).toEqual(straight);
+          expect(await rows()).toEqual(rowsInOrder);
 
           // The counts, recounted from the assets.
           const names = new Map<number, string | undefined>();
           const newest = new Map<string, { order: string; groupId: number | undefined }>();
-          for (const { event: told, id: eventId } of log) {
-            if (told.type === 'AssetGroupCreated' || told.type === 'AssetGroupRenamed')
-              names.set(told.data.groupId, told.data.name);
-            else if (told.type === 'AssetGroupDeleted') names.set(told.data.groupId, undefined);
-            else if (told.type === 'AssetGrouped' || told.type === 'AssetUngrouped') {
-              const host = told.data.asset.content.toLowerCase().replace(/^https:\/\/|\/$/g, '');
-              const order = `${told.data.updatedAt} ${eventId}`;
-              const groupId = told.type === 'AssetGrouped' ? told.data.groupId : undefined;
+          for (const { event: storedEvent, id: eventId } of log) {
+            if (storedEvent.type === 'AssetGroupCreated' || storedEvent.type === 'AssetGroupRenamed')
+              names.set(storedEvent.data.groupId, storedEvent.data.name);
+            else if (storedEvent.type === 'AssetGroupDeleted') names.set(storedEvent.data.groupId, undefined);
+            else if (storedEvent.type === 'AssetGrouped' || storedEvent.type === 'AssetUngrouped') {
+              const host = storedEvent.data.asset.content.toLowerCase().replace(/^https:\/\/|\/$/g, '');
+              const order = `${storedEvent.data.updatedAt} ${eventId}`;
+              const groupId = storedEvent.type === 'AssetGrouped' ? storedEvent.data.groupId : undefined;
               if (order > (newest.get(host)?.order ?? '')) newest.set(host, { order, groupId });
             }
           }

@@ -23,7 +23,7 @@ const MIDNIGHTS = [
   '0099-12-31',
 ].map((day) => Date.parse(`${day}T00:00:00Z`));
 
-/** An instant that is often within a millisecond of a midnight. ms */
+/** Returns an instant (in ms) that is often within a millisecond of a midnight. */
 export const edgeInstant = (random: Random): number =>
   random.pick(MIDNIGHTS) +
   random.pick([-1, 0, 1, -1, 0, 1, 43_200_000, random.int(86_400_000), -random.int(86_400_000)]);

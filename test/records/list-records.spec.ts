@@ -90,7 +90,7 @@ const randomQuery = (random: Random): Asked => {
   const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
   const kind = random.pick(KINDS);
   const hasAsset = kind !== 'report';
-  const some = (of: readonly string[]) => (random.chance(0.4) ? of.filter(() => random.chance(0.4)) : undefined);
+  const some = (values: readonly string[]) => (random.chance(0.4) ? values.filter(() => random.chance(0.4)) : undefined);
   const orNone = (names: readonly string[] | undefined) => (names && names.length > 0 && hasAsset ? names : undefined);
   return {
     kind,

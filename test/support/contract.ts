@@ -93,7 +93,7 @@ const pointer = (...parts: readonly string[]): string =>
 
 export interface Answered {
   readonly method: string;
-  /** The route of the router: `/v2/organization/asset-groups/:id` */
+  /** Returns the route as the router writes it: `/v2/organization/asset-groups/:id` */
   readonly route: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -195,7 +195,7 @@ export const validateResponses = (instance: FastifyInstance): readonly string[] 
   instance.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload: unknown, done) => {
     const fault = faults.length < MAX_FAULTS ? faultOf(request, reply, payload) : undefined;
     if (fault !== undefined) faults.push(fault);
-    // It would be held for as long as the client takes to read the answer, and counted nowhere.
+    // The body would stay in memory until the client has read the response, and no limit would count it.
     if (request.body !== undefined) faults.push(`${request.method} ${request.url} keeps its body behind its answer`);
     done();
   });

@@ -59,9 +59,9 @@ afterAll(async () => {
 
 /** Services that write in the background until they are stopped. */
 const stopped: { beforeApplicationShutdown(): Promise<void> }[] = [];
-const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(one: T): T => {
-  stopped.push(one);
-  return one;
+const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(service: T): T => {
+  stopped.push(service);
+  return service;
 };
 
 const handlerOf = (
@@ -142,7 +142,7 @@ describe('RecordEvents', () => {
   });
 });
 
-describe('An event with the source, id, type and record of another one', () => {
+describe('A repeated event (equal source, id, type and record)', () => {
   it('is acknowledged and changes nothing, in the same batch and in a later one', async () => {
     const first = await record([threat('same'), threat('same', { status: 'REJECTED' }), threat('other')]);
     expect(first).toMatchObject({ accepted: 2, duplicates: 1, rejected: [] });
@@ -158,7 +158,7 @@ describe('An event with the source, id, type and record of another one', () => {
     expect([entries.length, repeated]).toEqual([1, ['ThreatStatusChanged']]);
   });
 
-  it('is a duplicate only if all four are the same', async () => {
+  it('is recognised only if all four are equal', async () => {
     await record([threat('one-id')]);
     const others = [
       cloudEvent('one-id', 'ReportFiled'),
@@ -170,7 +170,7 @@ describe('An event with the source, id, type and record of another one', () => {
     expect(await record(others)).toMatchObject({ accepted: 0, duplicates: 4 });
   });
 
-  it('is not a duplicate of an event of another organization, nor of a verdict, so a key cannot block their ids', async () => {
+  it('is not confused with events of another organization or verdicts, so a key cannot block their ids', async () => {
     const ids = Array.from({ length: 100 }, (_, n) => `upstream-${n}`);
     const threats = ids.map((id) => threat(id, { threatId: id }));
     const verdict = cloudEvent('verdict', 'AssetStatusChanged', { changeId: 'swallowed' });
@@ -179,14 +179,14 @@ describe('An event with the source, id, type and record of another one', () => {
     expect(await record([...threats, verdict])).toMatchObject({ accepted: 101, duplicates: 0, rejected: [] });
   });
 
-  it('is stored again if the first one was stored under an id made only of source and id', async () => {
+  it('is stored again if the first event was stored under an id made only of source and id', async () => {
     const [old] = finish(decide(new RecordEvents([threat('from-before')], LATEST, undefined))).entries;
     await log.appendAll([{ ...old!, event: { ...old!.event, id: legacyEventIdOf(SOURCE, 'from-before') } }]);
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 1, duplicates: 0 });
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 0, duplicates: 1 });
   });
 
-  it('is not a duplicate of a rejected event', async () => {
+  it('is stored if the first event was rejected', async () => {
     expect(await record([threat('once', { status: 1 }), threat('once')])).toMatchObject({
       accepted: 1,
       duplicates: 0,

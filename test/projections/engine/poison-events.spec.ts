@@ -139,9 +139,9 @@ describe('A poison event, which fails with a transient error at every attempt', 
 });
 
 describe('An outage parks no event', () => {
-  /** More attempts than it takes to park a poison event. */
+  /** Waits until there were more attempts than it takes to park a poison event. */
   const failsOften = (projecting: Projecting): Promise<void> =>
-    eventually('it has been tried often', () => projecting.troubles.length > 4);
+    eventually('the projector has failed often', () => projecting.troubles.length > 4);
 
   /** Runs the projector while a lock is held, and then without the lock up to the end of the log. */
   const outlasts = async (lock: string): Promise<Projecting> => {
@@ -160,10 +160,10 @@ describe('An outage parks no event', () => {
 
   it('while the tables are locked, and the error names the position', async () => {
     await append(reports(1));
-    const { troubles: told } = await outlasts('lock table read.facts in exclusive mode');
+    const { troubles: reported } = await outlasts('lock table read.facts in exclusive mode');
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
-    expect(told[0]).toContain(`event ${idOf(report(0))}`);
+    expect(reported[0]).toContain(`event ${idOf(report(0))}`);
   });
 
   it('while a rebuild locks the checkpoint', async () => {
@@ -180,7 +180,7 @@ describe('An outage parks no event', () => {
     const { proxy, url } = await startProxy(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
     const projecting = startProjecting(log, pool, [metrics], options());
-    await eventually('it has been tried often', () => {
+    await eventually('the projector has failed often', () => {
       proxy.dropConnections();
       return projecting.troubles.length > 4;
     });
@@ -194,9 +194,9 @@ describe('An outage parks no event', () => {
 
   it('if the disk is full', async () => {
     await append(reports(1));
-    let left = 6;
+    let failuresLeft = 6;
     const pool = interceptQueries(database.pool, () => async (statement, send) => {
-      if (statement.name === 'metrics-insert-facts' && left-- > 0)
+      if (statement.name === 'metrics-insert-facts' && failuresLeft-- > 0)
         throw Object.assign(new Error('could not extend file'), { code: '53100' });
       return send(statement);
     });

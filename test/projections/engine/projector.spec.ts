@@ -265,13 +265,13 @@ describe('Events that cannot be applied', () => {
 
 /** A projection whose writes fail this many times, as with a full disk or a locked table. */
 const failing = (times: number, code: string): Projection<MetricEvent> => {
-  let left = times;
+  let failuresLeft = times;
   return {
     ...metrics,
     prepare: async (events) => {
       const write = await metrics.prepare(events);
       return async (transaction) => {
-        if (events.length > 0 && left-- > 0) throw Object.assign(new Error('cannot write'), { code });
+        if (events.length > 0 && failuresLeft-- > 0) throw Object.assign(new Error('cannot write'), { code });
         await write(transaction);
       };
     },
@@ -289,7 +289,7 @@ describe('Rows that cannot be written for a while', () => {
     const stop = new AbortController();
     const say = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
     const running = new Projector(log, database.pool, [projection], say, backoff, say).run(stop.signal);
-    await eventually('they are written', async () => (await countedThreats()) > 0);
+    await eventually('the rows are written', async () => (await countedThreats()) > 0);
     stop.abort();
     await running;
     return notes;
@@ -309,22 +309,23 @@ describe('Rows that cannot be written for a while', () => {
 
   it('leave no span open', async () => {
     const open = new Set<Span>();
-    let begun = 0;
+    let begunSpans = 0;
     const begin = (): Span => {
       const span = { traceparent: '', hasEnded: false, set: () => {}, end: () => void open.delete(span) };
       open.add(span);
-      begun += 1;
+      begunSpans += 1;
       return span;
     };
     setTracing({ begin, within: (_, work) => work(), active: () => [], close: () => Promise.resolve() });
     try {
       await append(threats(8));
-      // Halves of the batch are tried after the second time: one is prepared while the one before it fails.
+      // After the second failure the projector tries halves of the batch, and prepares one half while the previous one
+      // fails.
       await projectAtLast(failing(4, '40001'));
     } finally {
       setTracing(undefined);
     }
-    expect(begun).toBeGreaterThan(4);
+    expect(begunSpans).toBeGreaterThan(4);
     expect(open.size).toBe(0);
   });
 });
@@ -435,11 +436,11 @@ describe('The checkpoint', () => {
   });
 
   it('of a new projection starts at the beginning, and other projections do not apply events again while it catches up', async () => {
-    const asked: bigint[] = [];
+    const readAfter: bigint[] = [];
     const watched: Projection<MetricEvent> = {
       ...metrics,
       prepare: (events) => {
-        asked.push(...events.map(({ position }) => position));
+        readAfter.push(...events.map(({ position }) => position));
         return metrics.prepare(events);
       },
     };
@@ -451,7 +452,7 @@ describe('The checkpoint', () => {
     await append([threat(5), brand(2)]);
     await project([watched, brandsAndFlags]);
     expect((await database.pool.query('select from read.brands')).rowCount).toBe(2);
-    expect(asked).toEqual([1n, 2n, 3n, 4n, 5n, 7n]);
+    expect(readAfter).toEqual([1n, 2n, 3n, 4n, 5n, 7n]);
     expect(await countedThreats()).toBe(6);
   });
 });
@@ -572,8 +573,8 @@ describe('A rebuild or verification', () => {
     await append([threat(0)]);
     await project([metrics, brandsAndFlags]);
     const readAll = (): Promise<never> => Promise.reject(new Error('The log is away'));
-    const away = Object.assign(Object.create(log) as EventLog, { readAll });
-    await expect(verify({ ...source(), log: away }, [metrics, brandsAndFlags])).rejects.toThrow('The log is away');
+    const unavailableLog = Object.assign(Object.create(log) as EventLog, { readAll });
+    await expect(verify({ ...source(), log: unavailableLog }, [metrics, brandsAndFlags])).rejects.toThrow('The log is away');
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
   });
 

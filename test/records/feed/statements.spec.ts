@@ -44,7 +44,7 @@ const project = async (events: readonly Sent[], bad: readonly Sent[]): Promise<v
   await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(bad)]);
 };
 
-/** What the parked events are to a reader of the organization that has passed all of them. */
+/** Returns the mark of the parked events for a reader of the organization that has passed all parked events. */
 const markOf = async (organization: string): Promise<number> => {
   const values = { organization, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   return pageOf(await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values)).parkedBefore;
@@ -57,14 +57,14 @@ const marksOf = async (organizations: readonly string[]): Promise<Record<string,
 const changedOf = (before: Record<string, unknown>, after: Record<string, unknown>): string[] =>
   Object.keys(before).filter((organization) => before[organization] !== after[organization]);
 
-const entry = (changeId: string, reviewers: readonly string[], createdAt = AT, more: object = {}): Sent =>
+const entry = (changeId: string, reviewers: readonly string[], createdAt = AT, extraData: object = {}): Sent =>
   sent('AssetStatusChanged', {
     changeId,
     asset: ASSET,
     status: 'BLOCKED',
     brandReviews: reviewers.map((organization) => ({ organization, brand: 'wallet' })),
     createdAt,
-    ...more,
+    ...extraData,
   });
 const asset = { asset: ASSET, status: 'BLOCKED', createdAt: AT, updatedAt: AT };
 
@@ -98,7 +98,7 @@ describe('The mark of the parked events', () => {
       { parked: entry('c', ['b'], LATER), last: [entry('c', ['acme'])] },
       ['acme', 'b'],
     ],
-  ])('changes, for the organizations concerned alone, by a retry of %s', async (_, { first, parked, last }, due) => {
+  ])('changes after a retry of %s, but only for the organizations concerned', async (_, { first, parked, last }, due) => {
     await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
     const before = await marksOf(['acme', 'b', 'd']);
     expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(due);
@@ -116,7 +116,7 @@ describe('The mark of the parked events', () => {
     expect(marks['b']).toBe(marks['acme']);
   });
 
-  it('changes by the removal of an event for the organizations concerned alone', async () => {
+  it('changes after the removal of an event, but only for the organizations concerned', async () => {
     const parked = [sentThreat('t', asset), entry('c', ['b'])];
     await project(parked, parked);
     const before = await marksOf(['acme', 'b', 'd']);
@@ -136,8 +136,8 @@ describe('The mark of the parked events', () => {
     };
     const parked = await listParked(database.pool);
     let changes = 0;
-    for (let left: Parked[] = parked; left.length > 0;) {
-      const one = left.splice(random.int(left.length), 1)[0]!;
+    for (let notRetried: Parked[] = parked; notRetried.length > 0;) {
+      const one = notRetried.splice(random.int(notRetried.length), 1)[0]!;
       const [rows, marks] = [await rowsOf(), await marksOf(ORGANIZATIONS)];
       const { rows: owners } = await database.pool.query<{ organization: string }>(
         `select organization from read.listed_records where kind = 4 and id = $1`,

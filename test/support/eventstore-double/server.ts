@@ -281,10 +281,10 @@ export class EventStoreDouble {
   private denialOf(call: { readonly metadata: Metadata }, readsAll = false): Failure | undefined {
     if (this.refusesCallers) return ACCESS_DENIED;
     if (this.user === undefined) return undefined;
-    const [given] = call.metadata.get('authorization');
-    const known = `Basic ${Buffer.from(`${this.user.name}:${this.user.password}`).toString('base64')}`;
-    if (given !== undefined && given !== known) return UNAUTHENTICATED;
-    return given === undefined || (readsAll && !this.mayReadAll) ? ACCESS_DENIED : undefined;
+    const [authorization] = call.metadata.get('authorization');
+    const expected = `Basic ${Buffer.from(`${this.user.name}:${this.user.password}`).toString('base64')}`;
+    if (authorization !== undefined && authorization !== expected) return UNAUTHENTICATED;
+    return authorization === undefined || (readsAll && !this.mayReadAll) ? ACCESS_DENIED : undefined;
   }
 
   /** Returns the failure of a follower for a call that requires the leader. */

@@ -9,7 +9,7 @@ import { dashboard, evaluate, lastAsked, settled, table } from './opened-dashboa
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const DIALOG = '#records-dialog[open]';
 
-/** The list has been answered. */
+/** Waits until the list has been loaded. */
 const listed = (page: Page): Promise<void> => page.locator(`${DIALOG} .summary`).getByText('As of').waitFor();
 const summaryOf = (page: Page): Promise<string | null> => page.locator(`${DIALOG} .summary`).textContent();
 const column = async (page: Page, n: number): Promise<string[]> =>
@@ -19,7 +19,7 @@ const press = async (page: Page, selector: string): Promise<void> => {
   await page.locator(selector).click();
   await listed(page);
 };
-/** Clicks on a bar of a chart, beside what the browser draws of it. */
+/** Clicks on the centre of a bar, which is not an element of its own. */
 const pressBar = async (page: Page, canvas: string, index: number): Promise<void> => {
   const { x, y } = await evaluate<{ x: number; y: number }>(
     page,

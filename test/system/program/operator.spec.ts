@@ -24,14 +24,14 @@ const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<CommandRe
   operatorCall({ DATABASE_URL: database.url, ...env }, ...words);
 const call = (...words: string[]): Promise<CommandResult> => callWith({}, ...words);
 
-/** The same in a process of its own. */
+/** Runs the call in a separate process. */
 const callProcess = async (...words: string[]): Promise<CommandResult> => {
   const program = startProgram('src/cli.js', words, { env: { DATABASE_URL: database.url } });
   const code = await program.ended();
   return { code: code as number, out: program.out(), err: program.err() };
 };
 
-/** A call that must succeed, and its one JSON value. */
+/** Makes a call that must succeed, and returns its JSON value. */
 const ask = async <Value>(...words: string[]): Promise<Value> => {
   const { code, out, err } = await call(...words, '--json');
   expect([words.join(' '), code, err]).toEqual([words.join(' '), 0, expect.any(String)]);
@@ -47,7 +47,7 @@ const ISO = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const readiness = async (): Promise<{ status: string }> =>
   (await (await fetch(`${url}/health/ready`)).json()) as { status: string };
 
-// The projector follows within milliseconds, on a busy machine later.
+// The projector catches up within milliseconds, on a busy machine later.
 const answers = (key: string, path: string, wanted: number): Promise<void> =>
   eventuallyPasses(async () => expect(await statusOf(key, path)).toBe(wanted));
 const healthSays = (wanted: string): Promise<void> =>
@@ -62,7 +62,7 @@ beforeAll(async () => {
   url = await service.listening();
   const said = (what: string): string =>
     new RegExp(`${what} for operators on (http:[^"\\s]+)`).exec(service.output())?.[1] ?? '';
-  await eventually('both processes say where operators ask', () => {
+  await eventually('both processes have printed the URLs of their operators’ ports', () => {
     [opsUrl, projectorUrl] = [said('Metrics and health details'), said('Health and metrics')];
     return opsUrl !== '' && projectorUrl !== '';
   });
@@ -160,7 +160,7 @@ describe('The operator’s command, while the service runs', () => {
       reason: expect.stringMatching(/./),
       attempts: 1,
     });
-    // Each in a lane of its own, so one may be later.
+    // Each projection has its own lane, so one may be later than the other.
     await eventuallyPasses(async () => expect(await ask('parked', 'list')).toEqual(['metrics', 'records'].map(row)));
     const lines = (await call('parked', 'list')).out.trimEnd().split('\n');
     const begins = (projection: string): string => `${id} ${projection} ThreatStatusChanged in threat-acme:t1 since `;
@@ -231,8 +231,8 @@ describe('The operator’s command', () => {
 
   it('exits with 1 if something failed', async () => {
     expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
-    const away = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
-    expect([away.code, away.out]).toEqual([1, '']);
+    const unavailable = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
+    expect([unavailable.code, unavailable.out]).toEqual([1, '']);
     const unset = await callWith({ PORT: 'often' }, 'keys', 'list');
     expect(unset).toEqual({ code: 1, out: '', err: expect.stringContaining('PORT is "often"') });
   });
@@ -266,7 +266,7 @@ describe('The operator’s command, while the service does not run', () => {
     );
     held.on('error', () => {});
     await once(held, 'connect');
-    // The service accepts connections in their order, so by the time of this answer it has that one.
+    // The service accepts connections in order, so it has accepted that connection once it answers this request.
     const [later] = (await once(get(`${url}/health/live`, { agent: false }), 'response')) as [IncomingMessage];
     later.resume();
     const ended = service.stop();

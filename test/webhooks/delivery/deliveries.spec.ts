@@ -134,7 +134,7 @@ describe('An endpoint', () => {
     expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'gone' });
     expect(receiver.received).toHaveLength(1);
     receiver.react = answering(200);
-    await rig.tell('WebhookEnabled', webhook);
+    await rig.appendWebhookEvent('WebhookEnabled', webhook);
     await got(4);
     expect(receiver.subjects.slice(1)).toEqual(named(3));
   });
@@ -180,7 +180,7 @@ describe('An endpoint', () => {
     await rig.block(named(5));
     await got(5);
     const half = receiver.received.length;
-    await rig.tell('WebhookReplayed', { ...webhook, replay: 1, startAfter: -1 });
+    await rig.appendWebhookEvent('WebhookReplayed', { ...webhook, replay: 1, startAfter: -1 });
     await got(half + 5);
     expect(receiver.subjects).toEqual([...named(5), ...named(5)]);
     const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
@@ -192,7 +192,7 @@ describe('An endpoint', () => {
     await rig.deliver();
     await rig.block(named(2));
     await got(2);
-    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.block(named(2, 2));
     await eventually('it is forgotten', async () => {
       const rows = await rig.rows(
@@ -230,8 +230,8 @@ describe('An endpoint', () => {
     const before = await rig.deliver();
     await rig.block(named(3));
     await got(9);
-    await rig.tell('WebhookDeleted', { ...deleted, state: 'DELETED' });
-    await rig.tell('WebhookReplayed', { ...moved, url: `${url}/new`, replay: 1 });
+    await rig.appendWebhookEvent('WebhookDeleted', { ...deleted, state: 'DELETED' });
+    await rig.appendWebhookEvent('WebhookReplayed', { ...moved, url: `${url}/new`, replay: 1 });
     await got(12);
     await rig.block(named(2, 3));
     await got(16);
@@ -269,7 +269,7 @@ describe('An endpoint', () => {
   it('receives nothing while the read model of the endpoints is behind the end of the log', async () => {
     const webhook = await rig.endpoint(url);
     await rig.block(named(2));
-    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.projecting.stop();
     // The state that a rebuild leaves between two batches.
     await rig.rows(`update read.webhook_endpoints set state = 'ACTIVE'`);
@@ -470,7 +470,7 @@ describe('A webhook test', () => {
     receiver.react = (...all) => (answer = () => answering(204)(...all));
     await rig.askForTest(webhook, Date.now());
     await got(2);
-    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     const kept = () => rig.rows('select from service.webhook_progress union all select from service.webhook_attempts');
     await eventually('it is forgotten', async () => (await kept()).length === 0);
     answer!();

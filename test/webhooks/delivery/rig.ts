@@ -148,11 +148,11 @@ export class Rig {
       updatedAt: Date.parse(AT),
       ...overrides,
     };
-    await this.tell('WebhookCreated', webhook);
+    await this.appendWebhookEvent('WebhookCreated', webhook);
     return webhook;
   }
 
-  async tell(type: WebhookEvent['type'], data: Webhook): Promise<void> {
+  async appendWebhookEvent(type: WebhookEvent['type'], data: Webhook): Promise<void> {
     await this.log.append(webhooksStream(data.organization), 'any', [newEvent({ type, data })]);
     await this.projecting.reached();
   }
