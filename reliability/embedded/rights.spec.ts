@@ -59,7 +59,7 @@ const openPaths = (): string[] => {
 };
 
 describe('DATA_DIR', () => {
-  it('is accessible only to its owner, with all its files', async () => {
+  it('is accessible only to its owner, as are all its files', async () => {
     mkdirSync(join(data, 'lists'), { recursive: true, mode: 0o700 });
     const database = await open();
     expect(openPaths()).toEqual([]);

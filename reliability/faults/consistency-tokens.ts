@@ -201,8 +201,8 @@ class Follower extends TokenClient {
 }
 
 /** Alternately stops the projector and the replay of the replica. @returns how often */
-const disturb = async ({ plain, standbys }: Replicated, signal: AbortSignal): Promise<number> => {
-  const [projector] = plain.projectors;
+const disturb = async ({ primaryOnly, standbys }: Replicated, signal: AbortSignal): Promise<number> => {
+  const [projector] = primaryOnly.projectors;
   const standby = standbys.servers[1]!;
   let times = 0;
   for (; !signal.aborted; times += 1) {
@@ -226,7 +226,7 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
   const changed =
     without === undefined ? undefined : { env: { WITHOUT_TOKENS: without }, preload: preloadOf('without-tokens') };
   const replicated = await Replicated.start(context, MAX_LAG, organizations, changed);
-  const { plain, withReplica, keys } = replicated;
+  const { primaryOnly, withReplica, keys } = replicated;
   const urls = withReplica.map(({ url }) => url);
   const shared: Shared = { urls, ingest: keys.ingest, random: context.random, findings: [], reads: [] };
   const { findings, reads } = shared;
@@ -251,7 +251,7 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
   const [times] = await Promise.all([disturbing, ...following]);
   const ofReplica = (await replicated.readsOfReplica()) - before;
   if (without === undefined && ofReplica === 0) findings.push('The replica served no read');
-  findings.push(...[plain, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
+  findings.push(...[primaryOnly, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
   const ms = reads.map((read) => read.ms);
   const refused = reads.reduce((sum, read) => sum + read.refused, 0);
   const kinds = KINDS.map((kind) => `${kind} ${reads.filter((read) => read.kind === kind).length}`).join(', ');

@@ -97,8 +97,8 @@ const projectAtOnce = async (context: RunContext, events: number, hasFence: bool
   const stop = new AbortController();
   const running = Array.from({ length: PROJECTORS }, async () => {
     const pool = killing(context, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
-    const own = await createPostgresLog(open(2));
-    await new Projector(own, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(stop.signal);
+    const writerLog = await createPostgresLog(open(2));
+    await new Projector(writerLog, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(stop.signal);
   });
   const failed = Promise.all(running).then(
     () => '',
@@ -119,8 +119,8 @@ const projectAtOnce = async (context: RunContext, events: number, hasFence: bool
   const failure = await failed;
   const findings: string[] = failure === '' ? [] : [`A projector ended: ${failure}`];
   if (!reached) findings.push('The end of the log was not reached');
-  const found = await verify({ pool: database.pool, log }, PROJECTIONS);
-  if (found.length > 0) findings.push(`${found.length} differences, ${JSON.stringify(found[0])}`);
+  const differences = await verify({ pool: database.pool, log }, PROJECTIONS);
+  if (differences.length > 0) findings.push(`${differences.length} differences, ${JSON.stringify(differences[0])}`);
   const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));
   const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;
   if (applied !== counted.length) findings.push(`${applied} events were applied instead of ${counted.length}`);

@@ -77,7 +77,7 @@ describe('The tables of an earlier version', () => {
           lastFailure: { at: 5, error: 'answered 503', answer: '' },
         },
       },
-      // The progress of this endpoint belonged to another position, so its event and its failure are not kept.
+      // The stored event of this progress belonged to another position, so it is not kept.
       { progress: expect.objectContaining({ position: 41, event: null, lastFailure: null }) },
     ]);
     const attempt = { at: 6, deliveryId: 'm1', records: 2, ms: 41, isTest: false, status: 204 };

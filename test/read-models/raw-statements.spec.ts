@@ -77,7 +77,7 @@ const BEGINS =
   /^\s*(?:(?:select|insert\s+into|delete\s+from|merge\s+into|truncate)\s|update\s+\S+\s+(?:\w+\s+)?set\s|with\s+\w+\s+as\s|(?:create|alter|drop)\s+(?:schema|table|index|function|role|view)\s)/i;
 const NAMES_A_TABLE = /\b(?:from|join|using|into|update|table)\s+(?:only\s+)?"?(?:read|service|log)"?\./i;
 
-/** Parsing is slow, so sources that do not match are not parsed. */
+/** Only sources that match are parsed. */
 const MAY_HOLD_SQL = new RegExp(`['"\`]${BEGINS.source.slice(1)}|${NAMES_A_TABLE.source}|\\bsql\\b`, 'i');
 
 /** The SQL statements and parts of statements in a source, with an ellipsis for each value. */

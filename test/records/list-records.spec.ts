@@ -158,10 +158,10 @@ describe('A list of records', () => {
     let longest = 0;
     for (let round = 0; round < 150; round += 1) {
       const asked = randomQuery(random);
-      const due = naiveList(seen, asked);
-      longest = Math.max(longest, due.length);
+      const expected = naiveList(seen, asked);
+      longest = Math.max(longest, expected.length);
       const listed = await wholeList(handler, asked, () => random.pick([1, 2, 7, 100, 1_000]));
-      expect({ asked, items: listed }).toEqual({ asked, items: due.map(({ item }) => item) });
+      expect({ asked, items: listed }).toEqual({ asked, items: expected.map(({ item }) => item) });
     }
     expect(longest).toBeGreaterThan(15);
   });

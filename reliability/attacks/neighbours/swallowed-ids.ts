@@ -38,17 +38,17 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
     ...cloudEvent(threat(THIEF, 0)),
     id: `a${cut}b`,
   }));
-  const odd = await sendAll(target, target.senders[THIEF], [
+  const answer = await sendAll(target, target.senders[THIEF], [
     ...broken,
     ...broken.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);
-  if (odd.accepted > 0) findings.push(`${odd.accepted} ids or sources with control characters were accepted`);
+  if (answer.accepted > 0) findings.push(`${answer.accepted} ids or sources with control characters were accepted`);
   await eventually('everything is counted', async () => (await counts()) >= before + events, timeoutMs).catch(() => {
     /* said below */
   });
   const counted = (await counts()) - before;
   if (counted !== events) findings.push(`${counted} of ${events} threats of the other organization are counted`);
-  const kept = await eventually(
+  const verdict = await eventually(
     'the verdict is there',
     async () => (await verdictsOf(target, VICTIM, [`${run}-0.example`]))[0]!.status === 'BLOCKED',
     timeoutMs,
@@ -56,7 +56,7 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
     () => true,
     () => false,
   );
-  if (!kept) findings.push('A verdict for all organizations has disappeared');
+  if (!verdict) findings.push('A verdict for all organizations has disappeared');
   return {
     workload: `${2 * events} ids used before upstream uses them`,
     observed: `no event lost, ${counted} threats counted, verdicts kept, control characters rejected`,

@@ -52,8 +52,8 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     observed: `all closed within ${cutWithinMs / 1000} s with 408; ${observed}`,
     findings: [
       ...findings,
-      ...(uncut > 0 ? [`${uncut} were not cut within ${cutWithinMs / 1000} s`] : []),
-      ...(other > 0 ? [`${other} were answered otherwise than with 408`] : []),
+      ...(uncut > 0 ? [`${uncut} connections were not closed within ${cutWithinMs / 1000} s`] : []),
+      ...(other > 0 ? [`${other} connections got another status than 408`] : []),
     ],
   };
 };

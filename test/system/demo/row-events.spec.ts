@@ -139,7 +139,7 @@ describe('A row of the shipped data', () => {
   });
 });
 
-/** README and the answer in it, which counts the last three days of 2025. */
+/** The README, and the response that it shows, which counts the last three days of 2025. */
 const readReadme = (): { text: string; metrics: Record<string, number> } => {
   const text = readFileSync('README.md', 'utf8');
   const { metrics } = JSON.parse(/```json\n(.*?)```/s.exec(text)![1]!) as { metrics: Record<string, number> };

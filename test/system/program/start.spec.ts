@@ -149,7 +149,7 @@ describe('npm start', () => {
     async () => {
       start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
       await eventually('the API is ready', answers);
-      // On one machine it is the API's alone.
+      // On one machine, only the API has a port for operators.
       expect(supervisor.output().split('for operators on')).toHaveLength(2);
       const database = await serverOf(dataDir);
       const children = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);

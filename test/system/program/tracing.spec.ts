@@ -89,8 +89,8 @@ describe('A collector', () => {
         const answer = await fetch(`${url}${METRICS}?startDate=2001-02-03`, { headers: { 'x-api-key': read } });
         return ((await answer.json()) as { metrics?: { newThreats: number } }).metrics?.newThreats === 1;
       };
-      await eventually('the metrics count it', counted);
-      await eventually('both lanes have told of it', () => collector.named('process log').length >= 2);
+      await eventually('the metrics count the event', counted);
+      await eventually('the collector has a span of each lane', () => collector.named('process log').length >= 2);
       // Only the end of a process waits until its spans are exported.
       expect(await Promise.all([api.stop(), projector.stop()])).toEqual([0, 0]);
 
@@ -175,7 +175,7 @@ describe('A process', () => {
     const env = { NODE_OPTIONS: `--import=${pathToFileURL(recorder).href}`, IMPORTED: imported, ...settings };
     const started = start(program, env);
     if (program === 'src/main.js') await started.listening();
-    else await eventually('it projects', () => started.output().includes('Lease acquired'));
+    else await eventually('the projector works', () => started.output().includes('Lease acquired'));
     await started.stop();
     return readFileSync(imported, 'utf8').split('\n');
   };

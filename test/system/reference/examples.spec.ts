@@ -29,7 +29,7 @@ const LAST = [
 const requests = new Map(exampleRequests().map((request) => [request.id, request]));
 const others = [...requests.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
 
-/** The names of all properties of a value; of the first item in a list. */
+/** Returns the names of all properties of a value. For a list, returns those of its first item. */
 const shapeOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return 'a value';
@@ -63,7 +63,7 @@ const statusOf = (content: string): JsonCloudEvent => {
   return { ...example, id: content, data: { ...example.data, changeId: 'change-1', asset: { type: 'URL', content } } };
 };
 
-/** What an example presupposes, by the operation that needs it. */
+/** The preparations that the example of an operation requires. */
 const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
   listRejectedEvents: async () => {
     const { body } = await send([...EXAMPLES, { ...EXAMPLES[0]!, id: 'wrong', data: {} }]);

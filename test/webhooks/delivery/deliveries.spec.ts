@@ -127,7 +127,7 @@ describe('An endpoint', () => {
     receiver.react = answering(410);
     await rig.deliver({ clock: new FastClock() });
     await rig.block(named(3));
-    await eventually('it is disabled', async () => {
+    await eventually('the endpoint is disabled', async () => {
       await rig.projecting.reached();
       return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
     });
@@ -145,7 +145,7 @@ describe('An endpoint', () => {
     await rig.block(named(1));
     await rig.projecting.reached();
     await rig.deliver({ clock: new FastClock() });
-    await eventually('it is disabled', async () => {
+    await eventually('the endpoint is disabled', async () => {
       await rig.projecting.reached();
       return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
     });
@@ -194,7 +194,7 @@ describe('An endpoint', () => {
     await got(2);
     await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.block(named(2, 2));
-    await eventually('it is forgotten', async () => {
+    await eventually('the endpoint is forgotten', async () => {
       const rows = await rig.rows(
         'select from service.webhook_progress union all select from service.webhook_attempts',
       );
@@ -472,13 +472,13 @@ describe('A webhook test', () => {
     await got(2);
     await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     const kept = () => rig.rows('select from service.webhook_progress union all select from service.webhook_attempts');
-    await eventually('it is forgotten', async () => (await kept()).length === 0);
+    await eventually('the endpoint is forgotten', async () => (await kept()).length === 0);
     answer!();
     await eventually('the attempt of the test is stored', async () => {
       const [row] = await rig.rows<{ last: number }>('select last_value::int as last from stored_attempts');
       return row!.last === 2;
     });
-    await eventually('that is forgotten too', async () => (await kept()).length === 0);
+    await eventually('the attempt is forgotten too', async () => (await kept()).length === 0);
     expect(receiver.received).toHaveLength(2);
   });
 });
