@@ -221,10 +221,12 @@ const disturb = async ({ primaryOnly, standbys }: Replicated, signal: AbortSigna
   return times;
 };
 
-const keep = async (context: RunContext, { writes }: TokensScale, without?: Without): Promise<Outcome> => {
+const runClients = async (context: RunContext, { writes }: TokensScale, removedGuard?: Without): Promise<Outcome> => {
   const organizations = Array.from({ length: CLIENTS }, (_, n) => `client-${n}`);
   const changed =
-    without === undefined ? undefined : { env: { WITHOUT_TOKENS: without }, preload: preloadOf('without-tokens') };
+    removedGuard === undefined
+      ? undefined
+      : { env: { WITHOUT_TOKENS: removedGuard }, preload: preloadOf('without-tokens') };
   const replicated = await Replicated.start(context, MAX_LAG, organizations, changed);
   const { primaryOnly, withReplica, keys } = replicated;
   const urls = withReplica.map(({ url }) => url);
@@ -241,7 +243,7 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
   await Promise.all(
     clients.map(async (client) => {
       // Without a guard the first finding suffices.
-      while (written < writes && (without === undefined || findings.length === 0)) {
+      while (written < writes && (removedGuard === undefined || findings.length === 0)) {
         await client.writeAndRead((written += 1));
         context.reportProgress(`${written} writes, ${findings.length} findings`);
       }
@@ -250,7 +252,7 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
   stop.abort();
   const [times] = await Promise.all([disturbing, ...following]);
   const ofReplica = (await replicated.readsOfReplica()) - before;
-  if (without === undefined && ofReplica === 0) findings.push('The replica served no read');
+  if (removedGuard === undefined && ofReplica === 0) findings.push('The replica served no read');
   findings.push(...[primaryOnly, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
   const ms = reads.map((read) => read.ms);
   const refused = reads.reduce((sum, read) => sum + read.refused, 0);
@@ -267,9 +269,9 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
 
 /** Removes each of the two guards separately; each run must have findings. */
 const withoutEach = async (context: RunContext): Promise<Outcome> => {
-  const ofWait = await keep(context, { writes: 500 }, 'wait');
+  const ofWait = await runClients(context, { writes: 500 }, 'wait');
   if (ofWait.findings.length === 0) return ofWait;
-  const ofRule = await keep(context, { writes: 500 }, 'replica-rule');
+  const ofRule = await runClients(context, { writes: 500 }, 'replica-rule');
   return ofRule.findings.length === 0 ? ofRule : { ...ofRule, findings: [...ofWait.findings, ...ofRule.findings] };
 };
 
@@ -278,7 +280,7 @@ export const consistencyTokens: Scenario<TokensScale> = {
   what: 'clients read their own writes while the projector or the replica is stopped',
   full: { writes: 10_000 },
   skipReason: requireProgram(findPrograms() !== undefined, POSTGRES_PROGRAMS),
-  run: (context, scale) => keep(context, scale),
+  run: (context, scale) => runClients(context, scale),
   guard: 'reads wait for their token, and replicas that have not reached it are not used',
   withoutGuard: withoutEach,
 };

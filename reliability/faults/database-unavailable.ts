@@ -74,7 +74,7 @@ const repeatOutages = async (
   { url, keys, everyMs, processes }: Asked,
 ): Promise<Away> => {
   const findings: string[] = [];
-  const asked: ProbeResult[] = [];
+  const duringOutages: ProbeResult[] = [];
   let recovery = 0;
   for (let round = 1; round <= rounds && findings.length === 0; round += 1) {
     context.reportProgress(`round ${round} of ${rounds}`);
@@ -96,11 +96,12 @@ const repeatOutages = async (
     findings.push(...checkOutage(duringOutage, maxResponseMs, maxLivenessMs), ...endedProcesses(processes));
     if (!duringOutage.some(({ status }) => status === 503)) findings.push('No request got a 503');
     const recoveredAfterMs = recoveryTimeMs(results, backAt);
-    if (recoveredAfterMs > maxRecoveryMs) findings.push(`A request still failed ${recoveredAfterMs} ms after the database was available again`);
-    asked.push(...duringOutage);
+    if (recoveredAfterMs > maxRecoveryMs)
+      findings.push(`A request still failed ${recoveredAfterMs} ms after the database was available again`);
+    duringOutages.push(...duringOutage);
     recovery = Math.max(recovery, recoveredAfterMs);
   }
-  return { findings, asked, recovery };
+  return { findings, asked: duringOutages, recovery };
 };
 
 const without = async (
@@ -147,13 +148,13 @@ export const killedPostgres: Scenario<Scale> = {
     const sender = new Sender(() => service.url, keys.ingest, history, 2);
     const stop = sender.keepDelivering(inBatches(fullLoad(context.random), 50));
     const probes = { url: () => service.url, keys, everyMs: 40, processes: service.processes };
-    const { findings, asked: away, recovery } = await repeatOutages(context, scale, losable, probes);
+    const { findings, asked: duringOutages, recovery } = await repeatOutages(context, scale, losable, probes);
     await stop();
     if (findings.length === 0)
       findings.push(...history.wrong, ...(await checkAll(context, opened, history.acknowledged)));
     return {
       workload: `${scale.rounds} × killed for ${scale.outageMs / 1000} s, ${history.acknowledged.length} acknowledged`,
-      observed: `slowest response ${slowest(away)} ms, recovered after ${recovery} ms`,
+      observed: `slowest response ${slowest(duringOutages)} ms, recovered after ${recovery} ms`,
       findings,
     };
   },
@@ -176,12 +177,14 @@ export const silentPostgres: Scenario<Scale> = {
     const losable = await silenceable(context);
     const { service, keys, env } = await startService(context, losable.env);
     const probes = { url: () => service.url, keys, everyMs: 100, processes: service.processes };
-    const { findings, asked: away, recovery } = await repeatOutages(context, scale, losable, probes);
+    const { findings, asked: duringOutages, recovery } = await repeatOutages(context, scale, losable, probes);
     if (findings.length === 0) {
       await waitUntilCounted(service.url);
       findings.push(...(await checkVerify(context, env)));
     }
-    const [livenessChecks, otherRequests] = [true, false].map((isLife) => away.filter(({ what }) => (what === 'live') === isLife));
+    const [livenessChecks, otherRequests] = [true, false].map((isLife) =>
+      duringOutages.filter(({ what }) => (what === 'live') === isLife),
+    );
     const p99 = percentile(
       livenessChecks!.map(({ ms }) => ms),
       0.99,

@@ -86,8 +86,10 @@ const fillDisk = async (context: RunContext, { rounds, fullMs }: Scale, isFakeEn
     while (!(await refused()) && Date.now() - fullAt < 30_000) await sleep(20);
     const attemptsWhileFull = history.attempts.filter(({ at }) => at >= fullAt);
     const unexpected = attemptsWhileFull.filter(({ status }) => status !== 200 && status !== 503);
-    if (unexpected.length > 0) findings.push(`${unexpected.length} requests got neither 200 nor 503: ${JSON.stringify(unexpected[0])}`);
-    if (!isFakeEndpoint && !attemptsWhileFull.some(({ status }) => status === 503)) findings.push('No request got a 503');
+    if (unexpected.length > 0)
+      findings.push(`${unexpected.length} requests got neither 200 nor 503: ${JSON.stringify(unexpected[0])}`);
+    if (!isFakeEndpoint && !attemptsWhileFull.some(({ status }) => status === 503))
+      findings.push('No request got a 503');
     await rm(join(folder, 'filling'));
     const roomAt = Date.now();
     if (!isFakeEndpoint)

@@ -48,18 +48,18 @@ const rebuildLive = async (
     context.reportProgress(`${loaded} of ${events} loaded`);
   }
   await waitUntilCounted(service.url, 600_000);
-  const past = async (organization: string): Promise<string> => {
+  const metricsBeforeLive = async (organization: string): Promise<string> => {
     const url = `${service.url}/v2/organization/metrics?endDate=${BEFORE_LIVE}`;
     return JSON.stringify((await sendRequest(url, { key: keys.read[organization]! })).body);
   };
   const expected = new Map<string, string>();
-  for (const organization of ORGANIZATIONS) expected.set(organization, await past(organization));
+  for (const organization of ORGANIZATIONS) expected.set(organization, await metricsBeforeLive(organization));
   const stop = new AbortController();
   const findings: string[] = [];
   let looks = 0;
   const readers = ORGANIZATIONS.map(async (organization) => {
     while (!stop.signal.aborted) {
-      const counted = await past(organization);
+      const counted = await metricsBeforeLive(organization);
       looks += 1;
       if (counted !== expected.get(organization) && findings.length < 10)
         findings.push(`A reader got ${counted} instead of ${expected.get(organization)}`);

@@ -141,8 +141,8 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
       return otherKey !== undefined;
     });
     await makeGroup(`${name}-other`);
-    const now = await wholeLog(log);
-    const ids = new Set(now.map(({ id }) => id));
+    const eventsAfter = await wholeLog(log);
+    const ids = new Set(eventsAfter.map(({ id }) => id));
     const lost = gone.filter(({ id }) => !ids.has(id));
     lostEvents += lost.length;
     if (lost.length !== gone.length || (await log.head()) < gone.at(-1)!.position)
@@ -150,10 +150,10 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
 
     /** Returns the responses that do not agree with the log. */
     const disagreements = async (): Promise<string[]> => {
-      const expected = sentOf(now).flatMap(({ type, data }) =>
+      const expected = sentOf(eventsAfter).flatMap(({ type, data }) =>
         type === 'ReportFiled' && data['organization'] === ORGANIZATION ? [data['reportId'] as string] : [],
       );
-      const groupsDue = now.filter(({ type }) => type === 'AssetGroupCreated');
+      const groupsDue = eventsAfter.filter(({ type }) => type === 'AssetGroupCreated');
       const hooksDue = [keptId];
       const delivered = new Set(kept.subjects);
       const answers: [string, unknown, unknown][] = [
@@ -174,13 +174,13 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
         actual === expected ? [] : [`${what}: ${String(actual).slice(0, 80)} instead of ${String(expected)}`],
       );
     };
-    let wrong = await disagreements().catch(() => ['no answer']);
-    while (wrong.length > 0 && Date.now() - promotedAt < TIMEOUT_MS) {
+    let differences = await disagreements().catch(() => ['no answer']);
+    while (differences.length > 0 && Date.now() - promotedAt < TIMEOUT_MS) {
       await sleep(100);
-      wrong = await disagreements().catch((error: Error) => [error.message]);
+      differences = await disagreements().catch((error: Error) => [error.message]);
     }
     tookMs.push(Date.now() - promotedAt);
-    findings.push(...wrong.map((finding) => `Round ${round}, ${TIMEOUT_MS} ms after the promotion: ${finding}`));
+    findings.push(...differences.map((finding) => `Round ${round}, ${TIMEOUT_MS} ms after the promotion: ${finding}`));
     findings.push(...endedProcesses(processes));
     const receivedBefore = lostReceiver.received.length;
     await sleep(500);

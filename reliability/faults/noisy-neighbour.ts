@@ -80,14 +80,14 @@ export const runNoisyNeighbour = async (
   const begin = performance.now();
   const before = await log.head();
   let slowed = 0;
-  const look = (): void => {
+  const recordAttempts = (): void => {
     slowed += history.attempts.filter(({ status }) => status === 429).length;
     history.discardOld();
     othersHistory.discardOld();
   };
   while (history.accepted + history.duplicates < events || performance.now() - begin < seconds * 1_000) {
     await sleep(100);
-    look();
+    recordAttempts();
     context.reportProgress(
       `${history.accepted} of ${events} events, p99 ${Math.round(percentile(latencies, 0.99))} ms, slowed ${slowed} × 429`,
     );
@@ -97,7 +97,7 @@ export const runNoisyNeighbour = async (
   stop.abort();
   await loudly;
   await Promise.all([...quiet, speedUp?.()]);
-  look();
+  recordAttempts();
   const p99 = percentile(latencies, 0.99);
   const findings = [...history.wrong, ...othersHistory.wrong];
   if (perSecond < 1) findings.push('no event of the noisy organization was stored');
@@ -105,7 +105,12 @@ export const runNoisyNeighbour = async (
   if (findings.length === 0) {
     await waitUntilCounted(service.url, 600_000);
     findings.push(
-      ...(await checkStored(log, history.accepted + history.duplicates + othersHistory.accepted, keys, CONNECTIONS * BATCH)),
+      ...(await checkStored(
+        log,
+        history.accepted + history.duplicates + othersHistory.accepted,
+        keys,
+        CONNECTIONS * BATCH,
+      )),
       ...(await checkVerify(context, env)),
     );
   }
@@ -121,10 +126,10 @@ const append = async (
   batches: Iterable<readonly Sent[]>,
   history: History,
   signal: AbortSignal,
-  most: number,
+  maxEvents: number,
 ): Promise<void> => {
   for (const batch of batches) {
-    if (signal.aborted || history.accepted >= most) return;
+    if (signal.aborted || history.accepted >= maxEvents) return;
     await log.appendAll(batch.map(stored));
     history.accepted += batch.length;
   }

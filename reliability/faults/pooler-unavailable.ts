@@ -117,7 +117,7 @@ const loseThePooler = async (
     context.reportProgress(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
     await sleep(1_000);
     const begunAt = Date.now();
-    await pooler.suffer(way, outageMs);
+    await pooler.disturb(way, outageMs);
     const backAt = Date.now();
     await waitForRecovery(prober, backAt, { maxRecoveryMs, stableMs });
     findings.push(...endedProcesses(processes));
@@ -141,7 +141,7 @@ const loseThePooler = async (
     observed:
       `none lost or stored twice, recount without differences, no process restarted; ${probed.length} requests, the slowest response after ` +
       `${slowest.toFixed(1)} s; 503s and the longest recovery: ` +
-      [...resultOfWay].map(([way, of]) => `${way} ${of.unavailable}, ${of.goodAfterMs} ms`).join(', '),
+      [...resultOfWay].map(([way, result]) => `${way} ${result.unavailable}, ${result.goodAfterMs} ms`).join(', '),
     findings,
   };
 };

@@ -63,10 +63,10 @@ const troubled = async (
   const filing = reports.keepFiling(FILE_EVERY_MS, stop.signal);
   const urls = withReplica.map(({ url }) => url);
   const readers = new Readers(urls, key);
-  const others = new Readers([primaryOnly.url], key);
+  const primaryReaders = new Readers([primaryOnly.url], key);
   context.onEnd(async () => {
     stop.abort();
-    await Promise.all([readers.stop(), others.stop()]);
+    await Promise.all([readers.stop(), primaryReaders.stop()]);
   });
   const periods: Period[] = [];
   const findings: string[] = [];
@@ -81,9 +81,9 @@ const troubled = async (
   stop.abort();
   await filing;
   reports.close();
-  const [reads, ofPrimary] = [await readers.stop(), await others.stop()];
+  const [reads, ofPrimary] = [await readers.stop(), await primaryReaders.stop()];
   const rates = measuredMs > 0 ? await compared(replicated, measuredMs) : '';
-  findings.push(...readers.findings, ...others.findings);
+  findings.push(...readers.findings, ...primaryReaders.findings);
   findings.push(...checkReads(reads, reports, periods), ...checkAge(reads, ofPrimary));
   findings.push(...checkReads(ofPrimary, reports, periods).map((finding) => `Without a replica: ${finding}`));
   const slow = reads.map(({ ms }) => ms);

@@ -71,7 +71,7 @@ const roll = async (
     await Promise.all(deployments.map((deployment) => deployment.roll(installed)));
   };
   await rollAll(versions[0]);
-  for (const { url: own } of apis.processes) await waitUntilKeysKnown(own!, keys);
+  for (const { url: apiUrl } of apis.processes) await waitUntilKeysKnown(apiUrl!, keys);
   const receiver = await createWebhook(context, url, keys.read[WATCHED]!);
 
   const calls = new Calls();

@@ -31,7 +31,7 @@ interface Period {
   readonly from: number;
 }
 
-const shown = (seconds: number): string => `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+const describeOffset = (seconds: number): string => `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
 
 /** Returns the findings of one aspect, grouped by period. */
 const findingsOfAspect = (aspect: Row, findings: readonly Finding[], periods: readonly Period[]): string[] => {
@@ -64,13 +64,13 @@ class Run {
     const { url } = await this.context.database();
     const skewed = await Skewed.start(this.context, url, this.preload);
     for (const [name, seconds] of disruptions) {
-      this.begin(`${name} ${shown(seconds)}`);
+      this.begin(`${name} ${describeOffset(seconds)}`);
       await skewed.setClock(name, seconds * 1_000);
       await skewed.replace(name);
       await this.checkFor(skewed);
       // A retry is scheduled while the clock is wrong, and happens while it is right.
       const retried = name === 'deliveries' ? await skewed.failOnce() : undefined;
-      this.begin(`${name} set back from ${shown(seconds)}`);
+      this.begin(`${name} set back from ${describeOffset(seconds)}`);
       await skewed.setClock(name, 0);
       await Promise.all([this.checkFor(skewed), retried?.()]);
     }
@@ -88,7 +88,7 @@ class Run {
     await clock.set(0);
     await process.ended;
     if (process.exitCode !== 0) return void this.otherFindings.push(`migrate ended with ${process.exitCode}`);
-    this.begin(`${MIGRATOR} ${shown(seconds)}, set back`);
+    this.begin(`${MIGRATOR} ${describeOffset(seconds)}, set back`);
     const skewed = await Skewed.start(this.context, url, this.preload);
     await this.checkFor(skewed);
     await this.end(skewed);
@@ -133,7 +133,7 @@ const skewClocks = async (
   const findings = ROWS.flatMap((row) => findingsOfAspect(row, run.findings, run.periods));
   const failedAspects = ROWS.filter((row) => run.findings.some((one) => one.row === row));
   return {
-    workload: `${processes.join(', ')}, each ${offsets.map(shown).join(', ')}, and set back, for ${lastsMs / 1000} s each`,
+    workload: `${processes.join(', ')}, each ${offsets.map(describeOffset).join(', ')}, and set back, for ${lastsMs / 1000} s each`,
     observed:
       `${run.reads} reads, ${run.readsRejected} of them rejected by a busy process, ` +
       `and ${run.tokenReads} reads with tokens, ${run.tokenReadsRejected} of them rejected; ` +

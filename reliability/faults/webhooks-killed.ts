@@ -102,7 +102,7 @@ const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): 
     last = Infinity;
     for (const answer of heldResponses.splice(0)) answer();
   };
-  const act = async (disruption: Disruption): Promise<void> => {
+  const carryOut = async (disruption: Disruption): Promise<void> => {
     const begin = receiver.received.length;
     if (disruption === 'nothing') return goOn();
     if (disruption === 'database') {
@@ -136,7 +136,7 @@ const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): 
     expected.push(...ids);
     await cameAtLeast(disruptAt);
     if (delivers(standby)) findings.push('Two processes deliver concurrently');
-    await act(disruption);
+    await carryOut(disruption);
     if (!(await until(() => receiver.subjects.at(-1) === expected.at(-1))))
       findings.push(`${expected.at(-1)} did not arrive after: ${disruption}`);
     if (findings.length > 0) break;

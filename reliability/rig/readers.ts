@@ -141,10 +141,12 @@ export const checkReads = (reads: readonly Read[], reports: Reports, periods: re
   const failed = reads.filter(({ status }) => status !== 200);
   const wrongReads = reads.flatMap(({ what, at, ms, status, count, asOf }) => {
     if (status !== 200) return [];
-    const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
-    if (count >= least && count <= most) return [];
+    const [minReports, maxReports] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
+    if (count >= minReports && count <= maxReports) return [];
     const instant = new Date(asOf).toISOString();
-    return [`${what} as of ${instant} has ${count} reports; ${least} were acknowledged before, ${most} were sent`];
+    return [
+      `${what} as of ${instant} has ${count} reports; ${minReports} were acknowledged before, ${maxReports} were sent`,
+    ];
   });
   const firstFailures = failed.slice(0, 5).map((read) => describeRead(read, periods));
   return [

@@ -251,15 +251,15 @@ export class Skewed {
       const reports = this.loads[n % SENDING.length]!;
       const reads = await readers.stop();
       count += reads.length;
-      for (const { what, at, ms, status, asOf, count: has, error, response } of reads) {
-        const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
+      for (const { what, at, ms, status, asOf, count: reportCount, error, response } of reads) {
+        const [minReports, maxReports] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
         const message = status === 200 ? '' : (error ?? JSON.stringify(response?.body));
         const instant = Number.isNaN(asOf) ? 'nothing' : new Date(asOf).toISOString();
-        if (status === 200 && (has < least || has > most))
+        if (status === 200 && (reportCount < minReports || reportCount > maxReports))
           this.add(
             'X-As-Of',
             at,
-            `${what} as of ${instant} has ${has} reports, but ${least} were acknowledged and ${most} sent before`,
+            `${what} as of ${instant} has ${reportCount} reports, but ${minReports} were acknowledged and ${maxReports} sent before`,
           );
         // A response cannot be complete up to a time in the future.
         else if (status === 200 && asOf > at + ms + 1)
@@ -350,9 +350,12 @@ export class Skewed {
     if (response === undefined || response.status === 503 || response.status === 429)
       return void (this.tokenReadsRejected += 1);
     const { items, metrics } = response.body;
-    const has = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
-    if (response.status !== 200 || has < count)
-      this.addNow('tokens', `${path} with the token of ${count} reports got ${response.status} with ${has} reports`);
+    const reportCount = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
+    if (response.status !== 200 || reportCount < count)
+      this.addNow(
+        'tokens',
+        `${path} with the token of ${count} reports got ${response.status} with ${reportCount} reports`,
+      );
   }
 
   /** Checks that an asset check with the token of a status includes that status. */

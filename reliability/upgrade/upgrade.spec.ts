@@ -68,8 +68,8 @@ class Sender {
   /** Switches to these services, and waits until they have acknowledged 20 batches. */
   async switchTo(...services: Program[]): Promise<void> {
     this.services = services;
-    const due = this.acknowledged + 20 * BATCH;
-    await eventually('the services have acknowledged 20 batches', () => this.acknowledged >= due);
+    const target = this.acknowledged + 20 * BATCH;
+    await eventually('the services have acknowledged 20 batches', () => this.acknowledged >= target);
   }
 
   async stop(): Promise<void> {
@@ -130,7 +130,11 @@ describeUpgrade('A rolling upgrade', () => {
    * Checks that all acknowledged reports are counted, that the lists are filled, and that a recount finds no
    * difference.
    */
-  const checkComplete = async (service: Program, key: string, { acknowledged, unexpectedResponses: wrong }: Sender): Promise<void> => {
+  const checkComplete = async (
+    service: Program,
+    key: string,
+    { acknowledged, unexpectedResponses: wrong }: Sender,
+  ): Promise<void> => {
     expect(wrong).toEqual([]);
     const metrics = `${service.url()}/v2/organization/metrics?startDate=2026-02-01&endDate=2026-02-28`;
     await eventuallyPasses(async () =>

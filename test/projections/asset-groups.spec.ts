@@ -49,7 +49,7 @@ const rows = async (): Promise<Record<string, unknown[]>> => {
   return all;
 };
 
-const shown = async (organization = 'acme'): Promise<unknown[]> =>
+const shownGroups = async (organization = 'acme'): Promise<unknown[]> =>
   (
     await database.pool.query(
       `select group_id as id, name, coalesce(n, 0) as n
@@ -78,8 +78,8 @@ const ungrouped = (content: string, updatedAt = T0): { event: GroupEvent } => ({
 describe('The projection of asset groups', () => {
   it('separates organizations', async () => {
     await apply(recorded([created(1, 'A'), created(1, 'A', T0, 'other'), grouped('a.example', 1, T0, 'other')]));
-    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
-    expect(await shown('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
+    expect(await shownGroups()).toEqual([{ id: 1, name: 'A', n: 0 }]);
+    expect(await shownGroups('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
   });
 
   it('stores its progress, and the last group id even after the group was deleted', async () => {
@@ -162,7 +162,7 @@ describe('The projection of asset groups', () => {
               if (order > (newest.get(host)?.order ?? '')) newest.set(host, { order, groupId });
             }
           }
-          expect(await shown()).toEqual(
+          expect(await shownGroups()).toEqual(
             [...names]
               .filter(([, name]) => name !== undefined)
               .sort(([a], [b]) => a - b)

@@ -110,6 +110,6 @@ export const history = (random: Random, size: number, earliest = EARLIEST): Sent
 
 /** A history as it arrives: late, out of order, with repeated events. */
 export const delivered = (random: Random, events: readonly Sent[]): Sent[] => {
-  const again = events.filter(() => random.chance(0.4));
-  return random.shuffled([...events, ...again], random.pick([1, 10, events.length]));
+  const repeated = events.filter(() => random.chance(0.4));
+  return random.shuffled([...events, ...repeated], random.pick([1, 10, events.length]));
 };

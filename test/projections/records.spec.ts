@@ -62,7 +62,7 @@ const ofBrandsInTables = async (): Promise<string[]> => {
     .map((row) => [row['organization'], KINDS[row['kind']], row['id'], row['brand'], iso(row['at'])].join(' '))
     .sort();
 };
-const ofBrands = (seen: readonly Seen[]): string[] =>
+const brandRowsOf = (seen: readonly Seen[]): string[] =>
   seen
     .flatMap((each) =>
       brandsOf(each).map((brand) => {
@@ -87,7 +87,7 @@ describe('The projection of records', () => {
       expect(expected.filter(({ item }) => item !== undefined).length).toBeGreaterThan(100);
       expect(expected.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
       expect(await seenInTables()).toEqual(expected);
-      expect(await ofBrandsInTables()).toEqual(ofBrands(expected));
+      expect(await ofBrandsInTables()).toEqual(brandRowsOf(expected));
       expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
     },
   );
@@ -152,7 +152,9 @@ describe('The projection of records', () => {
     const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     const firstRow = (table: string): string => `ctid = (select min(ctid) from read.${table})`;
-    await database.pool.query(`update read.listed_records set position = position + 1 where ${firstRow('listed_records')}`);
+    await database.pool.query(
+      `update read.listed_records set position = position + 1 where ${firstRow('listed_records')}`,
+    );
     await database.pool.query(`delete from read.brand_records where ${firstRow('brand_records')}`);
     await database.pool.query(`delete from read.reviewed_entries where ${firstRow('reviewed_entries')}`);
     const differences = await verify({ pool: database.pool, log }, [records]);

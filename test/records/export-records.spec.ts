@@ -101,8 +101,8 @@ describe('A CSV export of records', () => {
   it('is limited to one per organization and four in total, and ends when its client disconnects', async () => {
     const [first] = [await open('acme'), await open('b'), await open('c'), await open('d')];
     expect(first.statusCode).toBe(200);
-    const again = await open('acme', '?status=FEW');
-    expect([again.statusCode, again.headers['retry-after']]).toEqual([429, '5']);
+    const secondOfAcme = await open('acme', '?status=FEW');
+    expect([secondOfAcme.statusCode, secondOfAcme.headers['retry-after']]).toEqual([429, '5']);
     const fifth = await open('e');
     expect([fifth.statusCode, fifth.headers['retry-after']]).toEqual([503, '5']);
     first.destroy();

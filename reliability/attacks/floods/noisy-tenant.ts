@@ -40,7 +40,10 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     ...Array.from({ length: 500 }, (_, n) => threat(run, -501 - n, 'URL', -DAY_MS * (n + 1))),
   ];
   const { accepted } = await sendAll(target, target.senders[ORGANIZATION], forbiddenEvents, BATCH);
-  if (accepted > 0) findings.push(`${accepted} of ${forbiddenEvents.length} events with unknown types or days in the far past were accepted`);
+  if (accepted > 0)
+    findings.push(
+      `${accepted} of ${forbiddenEvents.length} events with unknown types or days in the far past were accepted`,
+    );
   context.reportProgress('filling the organization');
   // A key of upstream may send such types and days.
   const upstreamEvents = [

@@ -66,7 +66,9 @@ const attack = async (
     findings: [
       ...findings,
       ...(refused.length > 0
-        ? [`${refused.length} of ${sentBodies} large bodies of another organization were rejected, the first with ${refused[0]}`]
+        ? [
+            `${refused.length} of ${sentBodies} large bodies of another organization were rejected, the first with ${refused[0]}`,
+          ]
         : []),
     ],
   };

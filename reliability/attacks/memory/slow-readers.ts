@@ -51,7 +51,7 @@ const attack = async (
 ): Promise<Outcome> => {
   const { organizations, connections, requests, stayMs, untilCut } = scale;
   const findings: string[] = [];
-  let [held, left] = [0, 0];
+  let [heldBytes, leftBytes] = [0, 0];
   const outcome = await withBystanders(context, target, async () => {
     const before = await target.measureResources();
     const sockets: Socket[] = [];
@@ -65,18 +65,18 @@ const attack = async (
       for (const socket of sockets) socket.read();
     }, TAKE_EVERY_MS);
     for (const until = Date.now() + stayMs; Date.now() < until; await sleep(Math.min(WEIGH_EVERY_MS, stayMs / 2))) {
-      left = (await target.measureResources()).memory - before.memory;
-      held = Math.max(held, left);
+      leftBytes = (await target.measureResources()).memory - before.memory;
+      heldBytes = Math.max(heldBytes, leftBytes);
     }
     clearInterval(taking);
     for (const socket of sockets) socket.destroy();
   });
-  if (held > MAX_HELD) findings.push(`The connections hold ${Math.round(held / MB)} MB`);
-  if (untilCut && left > MAX_LEFT)
-    findings.push(`After ${stayMs / 1_000} s the connections still hold ${Math.round(left / MB)} MB`);
+  if (heldBytes > MAX_HELD) findings.push(`The connections hold ${Math.round(heldBytes / MB)} MB`);
+  if (untilCut && leftBytes > MAX_LEFT)
+    findings.push(`After ${stayMs / 1_000} s the connections still hold ${Math.round(leftBytes / MB)} MB`);
   return {
     workload: `${organizations * connections} connections of ${organizations} organizations with ${requests} large responses each, of which 64 KiB are read every 15 s`,
-    observed: `at most ${Math.round(held / MB)} MB held${untilCut ? `, ${Math.round(left / MB)} MB after ${stayMs / 1_000} s` : ''}; ${outcome.observed}`,
+    observed: `at most ${Math.round(heldBytes / MB)} MB held${untilCut ? `, ${Math.round(leftBytes / MB)} MB after ${stayMs / 1_000} s` : ''}; ${outcome.observed}`,
     findings: [...findings, ...outcome.findings],
   };
 };

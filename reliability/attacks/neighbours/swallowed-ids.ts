@@ -34,13 +34,13 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
   if (accepted !== 2 * events)
     findings.push(`${2 * events - accepted} of ${2 * events} events of others were treated as duplicates`);
   // An id that equals the source and id of another event when concatenated.
-  const broken = ['\n', '\r', '\0', '\u0085', '\u001f'].map((cut) => ({
+  const withControlCharacters = ['\n', '\r', '\0', '\u0085', '\u001f'].map((cut) => ({
     ...cloudEvent(threat(THIEF, 0)),
     id: `a${cut}b`,
   }));
   const answer = await sendAll(target, target.senders[THIEF], [
-    ...broken,
-    ...broken.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
+    ...withControlCharacters,
+    ...withControlCharacters.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);
   if (answer.accepted > 0) findings.push(`${answer.accepted} ids or sources with control characters were accepted`);
   await eventually('everything is counted', async () => (await counts()) >= before + events, timeoutMs).catch(() => {

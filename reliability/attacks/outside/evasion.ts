@@ -157,7 +157,8 @@ const attack = async (
   return {
     workload: `${checkedForms} spellings that a browser opens`,
     observed: 'all recognised',
-    findings: missed.length === 0 ? [] : [`${missed.length} forms are not recognised as blocked, the first: ${missed[0]}`],
+    findings:
+      missed.length === 0 ? [] : [`${missed.length} forms are not recognised as blocked, the first: ${missed[0]}`],
   };
 };
 

@@ -55,15 +55,19 @@ const attack = async (target: Target, { names, timeoutMs }: Scale): Promise<Outc
   });
   const statuses = await check(links.map(({ form }) => form));
   const missed = links.filter((_, n) => statuses[n] !== 'BLOCKED');
-  const others = strangers();
-  const wronglyBlocked = (await check(others)).flatMap((status, n) => (status === 'BLOCKED' ? [others[n]!] : []));
+  const linksToNoProfile = strangers();
+  const wronglyBlocked = (await check(linksToNoProfile)).flatMap((status, n) =>
+    status === 'BLOCKED' ? [linksToNoProfile[n]!] : [],
+  );
   return {
-    workload: `${links.length} links to ${profiles.length} blocked profiles, ${others.length} links to no profile`,
+    workload: `${links.length} links to ${profiles.length} blocked profiles, ${linksToNoProfile.length} links to no profile`,
     observed: 'none missed, none blocked wrongly',
     findings: [
       ...(accepted === events.length ? [] : [`${events.length - accepted} of ${events.length} statuses were rejected`]),
       ...(missed.length === 0 ? [] : [`${missed.length} links are missed, the first: ${missed[0]!.form}`]),
-      ...(wronglyBlocked.length === 0 ? [] : [`${wronglyBlocked.length} links that lead to no profile are blocked, the first: ${wronglyBlocked[0]}`]),
+      ...(wronglyBlocked.length === 0
+        ? []
+        : [`${wronglyBlocked.length} links that lead to no profile are blocked, the first: ${wronglyBlocked[0]}`]),
     ],
   };
 };

@@ -115,7 +115,8 @@ const judge = async (verdicts: Verdicts): Promise<string[]> => {
   const findings: string[] = [];
   const [listed, innocent] = [await verdicts(GOOD), await verdicts(INNOCENT)];
   for (const [n, { what }] of HOSTILE.entries()) {
-    if (listed.some((of) => of[n] !== 'BLOCKED')) findings.push(`After ${what} the list has lost its entries`);
+    if (listed.some((statuses) => statuses[n] !== 'BLOCKED'))
+      findings.push(`After ${what} the list has lost its entries`);
     const affected = INNOCENT.filter((_, i) => innocent[i]![n] !== 'UNKNOWN');
     if (affected.length > 0) findings.push(`After ${what} the list returns a verdict for ${affected.join(', ')}`);
   }
@@ -151,7 +152,7 @@ const attack = async (context: RunContext, { refreshes }: Scale): Promise<Outcom
   // A rejected list is fetched again after 5 s, then after 10 s.
   await eventually(
     'every list was refreshed with hostile content',
-    () => requestCounts.every((asked) => asked > refreshes),
+    () => requestCounts.every((count) => count > refreshes),
     60_000,
   );
   const findings = await judge(verdicts);

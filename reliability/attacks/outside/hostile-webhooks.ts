@@ -164,8 +164,12 @@ const attack = async (
     ...(others.missing > 0 ? [`${others.missing} records of the others did not arrive`] : []),
     ...(others.disorders.length > 0 ? [`${others.disorders[0]} of the others arrived twice or out of order`] : []),
     ...(others.strays > 0 ? [`A redirect was followed ${others.strays} times`] : []),
-    ...(unusedMisbehaviours.length > 0 ? [`No request reached the receivers that misbehave like this: ${unusedMisbehaviours.join(', ')}`] : []),
-    ...(additionalDescriptors > SLACK_DESCRIPTORS ? [`The delivery process held ${additionalDescriptors} descriptors more`] : []),
+    ...(unusedMisbehaviours.length > 0
+      ? [`No request reached the receivers that misbehave like this: ${unusedMisbehaviours.join(', ')}`]
+      : []),
+    ...(additionalDescriptors > SLACK_DESCRIPTORS
+      ? [`The delivery process held ${additionalDescriptors} descriptors more`]
+      : []),
     ...(after.descriptors > before.descriptors + 20
       ? [`The delivery process still holds ${after.descriptors - before.descriptors} descriptors more`]
       : []),

@@ -168,7 +168,7 @@ const send = (target: Target, events: readonly Sent[]): Promise<unknown> =>
 
 const VERDICTS = ['verdicts', 'verdicts?limit=7', 'verdicts.csv', 'feed?types=verdict', 'feed?types=verdict&limit=3'];
 
-const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
+const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
   const { url, keys, senders } = target;
   const random = new Random(1);
   const findings: string[] = [];
@@ -183,7 +183,10 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
   const get = (organization: string, path: string): Promise<HttpResponse> =>
     sendUntilServed(`/v2/organization/${path}`, { key: keys[organization] });
   for (const [index, organization] of TENANTS.entries()) {
-    await sendUntilServed('/v2/organization/asset-groups', { key: keys[organization], json: { name: canary(organization) } });
+    await sendUntilServed('/v2/organization/asset-groups', {
+      key: keys[organization],
+      json: { name: canary(organization) },
+    });
     await send(target, belongings(random, organization, index));
     await sendAll(target, senders[organization], [rejectedOf(organization)]);
   }
@@ -294,8 +297,8 @@ export const tenantIsolation: Scenario<Scale> = {
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
   full: { pairs: 24_000 },
   everyChange: { pairs: 300 },
-  run: async (_, scale, sharedServices) => look(await sharedServices.service(), scale),
+  run: async (_, scale, sharedServices) => attackTenants(await sharedServices.service(), scale),
   guard: 'the key decides the organization, never the request; verdicts contain only the organization’s own brands',
   controlScale: { pairs: 200 },
-  withoutGuard: async (context, scale) => look(await startNaiveService(context), scale),
+  withoutGuard: async (context, scale) => attackTenants(await startNaiveService(context), scale),
 };

@@ -40,13 +40,15 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     }
     await sleep(1_000);
     bytesPerConnection = ((await target.measureResources()).memory - before.memory) / connections;
-    if (bytesPerConnection > MAX_BYTES_EACH) findings.push(`Each connection costs ${Math.round(bytesPerConnection)} bytes`);
+    if (bytesPerConnection > MAX_BYTES_EACH)
+      findings.push(`Each connection costs ${Math.round(bytesPerConnection)} bytes`);
     await sleep(stayMs);
     let stillOpen = connections;
     // A socket notices that it was closed only when it reads.
     for (const socket of sockets) socket.once('close', () => (stillOpen -= 1)).resume();
     await sleep(1_000);
-    if (untilCut && stillOpen > 0) findings.push(`${stillOpen} of ${connections} were not closed after ${stayMs / 1_000} s`);
+    if (untilCut && stillOpen > 0)
+      findings.push(`${stillOpen} of ${connections} were not closed after ${stayMs / 1_000} s`);
     for (const socket of sockets) socket.destroy();
   });
   return {

@@ -19,14 +19,18 @@ const GOOD = {
   data: { threatId: 't-1' },
 };
 
-const read = (contentType: string | undefined, body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
+const read = (
+  contentType: string | undefined,
+  body: string | Buffer,
+  extraHeaders: Record<string, string | string[]> = {},
+) => {
   const headers: Record<string, string[]> = contentType === undefined ? {} : { 'content-type': [contentType] };
-  for (const [name, value] of Object.entries(headers)) headers[name] = [value].flat();
+  for (const [name, value] of Object.entries(extraHeaders)) headers[name] = [value].flat();
   return [...readEvents(headers, Buffer.from(body as string), LATEST)].filter((event) => event !== undefined);
 };
 const readOne = (event: unknown): CloudEvent => read(STRUCTURED, JSON.stringify(event))[0]!;
 const issuesOf = (changes: object): readonly string[] => readOne({ ...GOOD, ...changes }).issues;
-const without = (name: string): Record<string, unknown> => ({ ...GOOD, [name]: undefined });
+const withoutAttribute = (name: string): Record<string, unknown> => ({ ...GOOD, [name]: undefined });
 
 const BINARY_HEADERS = {
   'ce-specversion': '1.0',
@@ -64,8 +68,8 @@ describe('readEvents', () => {
   it('reads the events of the CloudEvents SDK in structured and binary mode', () => {
     const event = new SdkEvent({ ...GOOD, datacontenttype: 'application/json' });
     for (const message of [HTTP.structured(event), HTTP.binary(event)]) {
-      const { 'content-type': contentType, ...more } = message.headers as Record<string, string>;
-      const [received] = read(contentType, message.body as string, more);
+      const { 'content-type': contentType, ...otherHeaders } = message.headers as Record<string, string>;
+      const [received] = read(contentType, message.body as string, otherHeaders);
       expect(received).toEqual(EXPECTED);
     }
   });
@@ -123,8 +127,8 @@ describe('readEvents', () => {
 
 describe('The attributes of an event', () => {
   it.each(['id', 'source', 'type', 'time', 'data'])('must include %s', (name) => {
-    expect(readOne(without(name)).issues).toEqual([`${name} is required`]);
-    expect(readOne({ ...without(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
+    expect(readOne(withoutAttribute(name)).issues).toEqual([`${name} is required`]);
+    expect(readOne({ ...withoutAttribute(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
   });
 
   it.each(['ce-id', 'ce-source', 'ce-type', 'ce-time'])('must include the header %s in binary mode', (header) => {
@@ -205,7 +209,7 @@ describe('The data of an event', () => {
   });
 
   const inBase64 = (text: string, changes: object = {}): CloudEvent =>
-    readOne({ ...without('data'), data_base64: Buffer.from(text).toString('base64'), ...changes });
+    readOne({ ...withoutAttribute('data'), data_base64: Buffer.from(text).toString('base64'), ...changes });
 
   it('may be JSON in base64', () => {
     expect(inBase64('{"threatId":"t-1"}')).toEqual(EXPECTED);
@@ -222,7 +226,7 @@ describe('The data of an event', () => {
     ['not UTF-8', { data_base64: '/////w==' }, 'data_base64 must contain JSON in UTF-8'],
     ['present together with data', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be present'],
   ])('is rejected if data_base64 is %s', (_, changes, issue) => {
-    expect(readOne({ ...without('data'), ...changes }).issues).toEqual([issue]);
+    expect(readOne({ ...withoutAttribute('data'), ...changes }).issues).toEqual([issue]);
   });
 
   it('has the same limits in base64', () => {
@@ -267,12 +271,12 @@ describe('The limits of a body', () => {
   it('allow 10,000 brackets, commas and colons in an event; an event with more is rejected and the others are read', () => {
     const delimitersOfGood = 2 + 6 + 5 + 2;
     const atLimit = `[${'0,'.repeat(10_000 - delimitersOfGood)}0]`;
-    const [many, more, good] = read(
+    const [full, tooMany, good] = read(
       BATCH,
       `[${holding(atLimit)},${holding(atLimit.replace('[', '[0,'))},${JSON.stringify(GOOD)}]`,
     );
-    expect(many!.issues).toEqual([]);
-    expect(more!.issues).toEqual(['the event has more than 10000 brackets, commas and colons']);
+    expect(full!.issues).toEqual([]);
+    expect(tooMany!.issues).toEqual(['the event has more than 10000 brackets, commas and colons']);
     expect(good).toEqual(EXPECTED);
   });
 
@@ -305,7 +309,6 @@ describe('The limits of a body', () => {
     expect(() => [...reading]).toThrow(PayloadTooLargeException);
     expect(search).not.toHaveBeenCalled();
   });
-
 });
 
 describe('The slicer', () => {

@@ -65,13 +65,13 @@ const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(s
 };
 
 const handlerOf = (
-  on: EventLog,
+  log: EventLog,
   pool = database.pool,
   quota = untilTheEnd(new DailyQuota(pool, readConfig({}), new Registry())),
   clock: Clock = monotonic,
 ) =>
   new RecordEventsHandler(
-    on,
+    log,
     new IngestBackpressure(new Checkpoints(pool as WatchPool), clock),
     quota,
     new TimeSlices(),
@@ -160,14 +160,14 @@ describe('A repeated event (equal source, id, type and record)', () => {
 
   it('is recognised only if all four are equal', async () => {
     await record([threat('one-id')]);
-    const others = [
+    const distinctEvents = [
       cloudEvent('one-id', 'ReportFiled'),
       cloudEvent('one-id', 'ThreatStatusChanged', {}, `${SOURCE}/2`),
       threat('one-id', { threatId: 't-2' }),
       threat('one-id', { organization: 'acme-2' }),
     ];
-    expect(await record(others)).toMatchObject({ accepted: 4, duplicates: 0 });
-    expect(await record(others)).toMatchObject({ accepted: 0, duplicates: 4 });
+    expect(await record(distinctEvents)).toMatchObject({ accepted: 4, duplicates: 0 });
+    expect(await record(distinctEvents)).toMatchObject({ accepted: 0, duplicates: 4 });
   });
 
   it('is not confused with events of another organization or verdicts, so a key cannot block their ids', async () => {
@@ -361,8 +361,10 @@ describe('A key of an organization', () => {
     );
     expect(issues).toHaveLength(5);
     expect(await record(events)).toMatchObject({ accepted: 5 });
-    const known = [...ASSET_TYPES].map((type) => threat(`known-${type}`, { asset: { type, content: 'x' } }));
-    expect(await record(known, 'acme')).toMatchObject({ accepted: 25 });
+    const eventsOfKnownTypes = [...ASSET_TYPES].map((type) =>
+      threat(`known-${type}`, { asset: { type, content: 'x' } }),
+    );
+    expect(await record(eventsOfKnownTypes, 'acme')).toMatchObject({ accepted: 25 });
   });
 });
 
@@ -431,12 +433,12 @@ const whileCounting = async (
   positionAt: (n: number) => number,
   work: (log: EventLog, pool: TestDatabase['pool'], clock: Clock) => Promise<void>,
 ): Promise<void> => {
-  const own = await createDatabase();
-  const ownLog = await createPostgresLog(createPool(own.url, () => {}, NO_LIMITS));
+  const database = await createDatabase();
+  const ownLog = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   const [stop, clock] = [new AbortController(), new TestClock()];
   const counting = (async () => {
     for (let n = 1; !stop.signal.aborted; n += 1) {
-      await own.pool.query(
+      await database.pool.query(
         `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $1, 0)
          on conflict (projection) do update set position = $1`,
         [positionAt(n)],
@@ -445,12 +447,12 @@ const whileCounting = async (
     }
   })();
   try {
-    await work(ownLog, own.pool, clock);
+    await work(ownLog, database.pool, clock);
   } finally {
     stop.abort();
     await counting;
     await ownLog.close();
-    await own.drop();
+    await database.drop();
   }
 };
 

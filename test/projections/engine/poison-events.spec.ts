@@ -51,9 +51,11 @@ const append = async (events: readonly Sent[]): Promise<void> => {
   await log.appendAll(events.map(stored));
 };
 
-const one = async (text: string): Promise<number> => (await database.pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
-const counted = (): Promise<number> => one(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
-const position = (): Promise<number> => one(`select position as n from read.checkpoints where projection = 'metrics'`);
+const firstNumber = async (text: string): Promise<number> =>
+  (await database.pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
+const counted = (): Promise<number> => firstNumber(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
+const position = (): Promise<number> =>
+  firstNumber(`select position as n from read.checkpoints where projection = 'metrics'`);
 
 /** Short, but long enough for the database to respond between retries. */
 const options = () => ({ backoff: new Backoff(1, 20), watchedBy: database.pool });
@@ -101,15 +103,15 @@ describe('A poison event, which fails with a transient error at every attempt', 
     ['loses the connection', kill, 'connection', 41, 40],
   ])(
     'is parked if it %s; all other events are applied and the checkpoint advances',
-    async (_, harm, reason, size, bad) => {
+    async (_, harm, reason, size, poisonIndex) => {
       await append(reports(size));
-      await project(harming(`r-${bad}`, harm));
+      await project(harming(`r-${poisonIndex}`, harm));
       expect(await position()).toBe(Number(await log.head()));
       expect(await counted()).toBe(size - 1);
       expect(await listParked(database.pool)).toMatchObject([
-        { event_id: idOf(report(bad)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
+        { event_id: idOf(report(poisonIndex)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
       ]);
-      expect(troubles.join('\n')).toContain(`event ${idOf(report(bad))}`);
+      expect(troubles.join('\n')).toContain(`event ${idOf(report(poisonIndex))}`);
     },
   );
 
@@ -217,8 +219,8 @@ describe('A batch with many facts', () => {
     });
     await project(pool);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000);
-    expect(await one('select count(*) as n from read.facts')).toBe(12 * 1_001);
-    expect(await one('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
+    expect(await firstNumber('select count(*) as n from read.facts')).toBe(12 * 1_001);
+    expect(await firstNumber('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
     expect(await listParked(database.pool)).toEqual([]);
     expect(await verify({ pool, log }, [metrics])).toEqual([]);
   });

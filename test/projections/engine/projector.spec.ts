@@ -64,8 +64,8 @@ const countedThreats = async (): Promise<number> =>
     .n;
 
 /** A projection that fails to apply these events while `cause.there`. */
-const refusing = (bad: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
-  const ids = new Set(bad.map(eventId));
+const refusing = (failingEvents: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
+  const ids = new Set(failingEvents.map(eventId));
   return {
     ...metrics,
     prepare: async (events) => {
@@ -107,13 +107,13 @@ describe('Events that cannot be applied', () => {
     ['all of them', Array.from({ length: 33 }, (_, index) => index)],
   ])('are parked once each, and the other events of the batch are applied: %s', async (_, places) => {
     const all = threats(33);
-    const bad = places.map((place) => all[place]!);
+    const failingEvents = places.map((place) => all[place]!);
     await append(all);
-    const projection = refusing(bad);
+    const projection = refusing(failingEvents);
     await project([projection]);
-    expect(await countedThreats()).toBe(33 - bad.length);
+    expect(await countedThreats()).toBe(33 - failingEvents.length);
     const parked = await listParked(database.pool);
-    expect(parked.map(({ event_id }) => event_id)).toEqual(bad.map(eventId));
+    expect(parked.map(({ event_id }) => event_id)).toEqual(failingEvents.map(eventId));
     expect(parked[0]).toMatchObject({
       projection: 'metrics',
       type: 'ThreatStatusChanged',
@@ -121,13 +121,13 @@ describe('Events that cannot be applied', () => {
       reason: `cannot apply threat-acme:t-${places[0]}`,
       attempts: 1,
     });
-    expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(bad.length);
+    expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(failingEvents.length);
     // All events are applied again, as after a restore of the read models.
     await database.pool.query(
       `update read.checkpoints set position = -1, last_stream = null, last_revision = null, last_event_id = null`,
     );
     await project([projection]);
-    expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(bad.map(() => 1));
+    expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(failingEvents.map(() => 1));
   });
 
   it('are also parked if they cannot be prepared, by the projector and by a rebuild', async () => {
@@ -287,8 +287,8 @@ describe('Rows that cannot be written for a while', () => {
     backoff.next = () => (notes.push('waits longer'), next());
     backoff.reset = () => (notes.push('waits no longer'), reset());
     const stop = new AbortController();
-    const say = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
-    const running = new Projector(log, database.pool, [projection], say, backoff, say).run(stop.signal);
+    const noteStart = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
+    const running = new Projector(log, database.pool, [projection], noteStart, backoff, noteStart).run(stop.signal);
     await eventually('the rows are written', async () => (await countedThreats()) > 0);
     stop.abort();
     await running;
@@ -380,9 +380,9 @@ describe('The checkpoint', () => {
     const random = new Random(4);
     let killed = 0;
     const pool = interceptQueries(database.pool, (connection) => {
-      let left = random.chance(0.1) ? random.int(5) : -1;
+      let statementsLeft = random.chance(0.1) ? random.int(5) : -1;
       const interceptor: Interceptor = async (statement, send) => {
-        if (left-- === 0) {
+        if (statementsLeft-- === 0) {
           killed += 1;
           const { processID } = connection as unknown as { processID: number };
           await database.pool.query('select pg_terminate_backend($1)', [processID]);
@@ -465,12 +465,12 @@ describe('A rebuild or verification', () => {
     const running = start([metrics]);
     await running.reached();
     const floor = await countedThreats();
-    const seen: number[] = [];
+    const counts: number[] = [];
     const reading = new AbortController();
     const reader = (async () => {
       for (let last = floor; !reading.signal.aborted;) {
         const now = await countedThreats();
-        if (now < last) seen.push(now);
+        if (now < last) counts.push(now);
         last = now;
       }
     })();
@@ -485,7 +485,7 @@ describe('A rebuild or verification', () => {
     await Promise.all([reader, writer]);
     await running.reached();
     await running.stop();
-    expect(seen).toEqual([]);
+    expect(counts).toEqual([]);
     expect(await countedThreats()).toBeGreaterThan(floor);
     expect(await verify(source(), [metrics])).toEqual([]);
   });
@@ -574,7 +574,9 @@ describe('A rebuild or verification', () => {
     await project([metrics, brandsAndFlags]);
     const readAll = (): Promise<never> => Promise.reject(new Error('The log is away'));
     const unavailableLog = Object.assign(Object.create(log) as EventLog, { readAll });
-    await expect(verify({ ...source(), log: unavailableLog }, [metrics, brandsAndFlags])).rejects.toThrow('The log is away');
+    await expect(verify({ ...source(), log: unavailableLog }, [metrics, brandsAndFlags])).rejects.toThrow(
+      'The log is away',
+    );
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
   });
 

@@ -189,7 +189,7 @@ describe('The leases of several lanes', () => {
   const lanesOf = (...projectors: readonly Projector[]): string[] =>
     projectors.map(({ held }) => [...held].sort().join(' '));
   /** Advances the clocks of these projectors until they hold these lanes. */
-  const reach = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
+  const waitUntilHeld = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
     eventually(`they hold ${lanes.join(', ')}`, async () => {
       for (const { clock } of projectors) await clock.advance(500);
       return String(lanesOf(...projectors)) === String(lanes);
@@ -202,9 +202,9 @@ describe('The leases of several lanes', () => {
         $$ begin new.expires_at := new.expires_at + ${FAR_MS}; return new; end $$;
       create trigger outlast before insert on read.projector_leases for each row execute function outlast()`);
     const first = new Projector();
-    await reach([first], ['counts records']);
+    await waitUntilHeld([first], ['counts records']);
     const second = new Projector();
-    await reach([first, second], ['counts', 'records']);
+    await waitUntilHeld([first, second], ['counts', 'records']);
     const third = new Projector();
     await eventually('the third projector has asked for each lane', async () => {
       for (const { clock } of [first, second, third]) await clock.advance(500);
@@ -215,7 +215,7 @@ describe('The leases of several lanes', () => {
     await first.end({ isKilled: true });
     expect(lanesOf(second)).toEqual(['records']);
     await expireAt('counts', 1);
-    await reach([second], ['counts records']);
+    await waitUntilHeld([second], ['counts records']);
     await second.end();
   });
 
@@ -229,11 +229,11 @@ describe('The leases of several lanes', () => {
     await at('unwanted', now - 1, now - 1);
     await at('wanted', now - 1, now + 60_000);
     await at('wanted in vain', now - 60_000, now + 60_000);
-    const take = async (lane: string, hasOther: boolean): Promise<boolean> =>
+    const tryToAcquire = async (lane: string, hasOther: boolean): Promise<boolean> =>
       (await ACQUIRE_LEASE.run(database.pool, { lane, owner: 'us', ttlMs: 3_000, hasOther }))[0]!.isHeld;
-    expect(await take('unwanted', true)).toBe(true);
-    expect(await take('wanted', true)).toBe(false);
-    expect(await take('wanted', false)).toBe(true);
-    expect(await take('wanted in vain', true)).toBe(true);
+    expect(await tryToAcquire('unwanted', true)).toBe(true);
+    expect(await tryToAcquire('wanted', true)).toBe(false);
+    expect(await tryToAcquire('wanted', false)).toBe(true);
+    expect(await tryToAcquire('wanted in vain', true)).toBe(true);
   });
 });

@@ -164,7 +164,7 @@ describe('The API with DATABASE_READ_URL', () => {
   let replica: TestDatabase;
   let proxy: TcpProxy;
   let key: string;
-  const now = Date.now();
+  const current = Date.now();
 
   /** The servers differ in their `X-As-Of`. */
   const setCheckpoint = (pool: Pool, asOf: number, position: number): Promise<unknown> =>
@@ -195,11 +195,11 @@ describe('The API with DATABASE_READ_URL', () => {
 
   beforeAll(async () => {
     replica = await createDatabase();
-    await setCheckpoint(replica.pool, now - 5_000, 3);
+    await setCheckpoint(replica.pool, current - 5_000, 3);
     const before = await startProxy(replica.url);
     ({ proxy } = before);
     app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG_SECONDS: '1' } });
-    await setCheckpoint(app.pool, now, 3);
+    await setCheckpoint(app.pool, current, 3);
     key = await app.issueKey({ organization: 'acme' });
   });
   afterAll(async () => {
@@ -212,7 +212,7 @@ describe('The API with DATABASE_READ_URL', () => {
     const primaryQuery = jest.spyOn(app.app.get(MetricsPool), 'query');
     await eventually('the replica answers', async () => {
       primaryQuery.mockClear();
-      return areAsOf(now - 5_000);
+      return areAsOf(current - 5_000);
     });
     expect(primaryQuery).toHaveBeenCalledTimes(0);
   });
@@ -225,9 +225,9 @@ describe('The API with DATABASE_READ_URL', () => {
     let seen: unknown;
     await eventually('the replica answers', () =>
       replicas.read('metrics', app.pool, async (connection, isReplica) => {
-        await setCheckpoint(replica.pool, now - 5_000, 4);
+        await setCheckpoint(replica.pool, current - 5_000, 4);
         seen = await position(connection);
-        await setCheckpoint(replica.pool, now - 5_000, 3);
+        await setCheckpoint(replica.pool, current - 5_000, 3);
         return isReplica;
       }),
     );
@@ -236,23 +236,23 @@ describe('The API with DATABASE_READ_URL', () => {
   });
 
   it('reads from the primary while the replica is too far behind, and from the replica once it has caught up', async () => {
-    await setCheckpoint(app.pool, now, 5);
-    await eventually('the primary answers', () => areAsOf(now));
-    await setCheckpoint(replica.pool, now - 1, 5);
-    await eventually('the replica answers', () => areAsOf(now - 1));
+    await setCheckpoint(app.pool, current, 5);
+    await eventually('the primary answers', () => areAsOf(current));
+    await setCheckpoint(replica.pool, current - 1, 5);
+    await eventually('the replica answers', () => areAsOf(current - 1));
   });
 
   it('reads from the primary, without an error, while the replica does not respond', async () => {
     proxy.freeze();
-    expect(await areAsOf(now)).toBe(true);
+    expect(await areAsOf(current)).toBe(true);
     proxy.unfreeze();
-    await eventually('the replica answers', () => areAsOf(now - 1));
+    await eventually('the replica answers', () => areAsOf(current - 1));
   });
 
   it('reads from the primary, without an error, if the replica is gone', async () => {
     const name = new URL(replica.url).pathname.slice(1);
     await app.pool.query(`alter database ${name} allow_connections false`);
     await app.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-    expect(await areAsOf(now)).toBe(true);
+    expect(await areAsOf(current)).toBe(true);
   });
 });

@@ -22,7 +22,9 @@ const query = async ({ values }: { values: unknown[] }) => {
   looks += 1;
   if (fails) throw new Error('the database is away');
   const organizations = values[0] as string[];
-  const found = organizations.flatMap((organization, index) => (changedOrganizations.includes(organization) ? [index + 1] : []));
+  const found = organizations.flatMap((organization, index) =>
+    changedOrganizations.includes(organization) ? [index + 1] : [],
+  );
   return { rows: [{ asOf: 1_000 + looks, upTo, news: found }] };
 };
 

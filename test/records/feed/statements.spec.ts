@@ -26,8 +26,8 @@ afterEach(async () => {
 });
 
 /** The projection of the records, which cannot apply these events. */
-const refusing = (bad: readonly Sent[]): Projection => {
-  const ids = new Set(bad.map(eventId));
+const refusing = (failingEvents: readonly Sent[]): Projection => {
+  const ids = new Set(failingEvents.map(eventId));
   return {
     ...records,
     prepare: async (events) => {
@@ -40,8 +40,8 @@ const refusing = (bad: readonly Sent[]): Projection => {
   };
 };
 
-const project = async (events: readonly Sent[], bad: readonly Sent[]): Promise<void> => {
-  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(bad)]);
+const project = async (events: readonly Sent[], failingEvents: readonly Sent[]): Promise<void> => {
+  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(failingEvents)]);
 };
 
 /** Returns the mark of the parked events for a reader of the organization that has passed all parked events. */
@@ -98,14 +98,17 @@ describe('The mark of the parked events', () => {
       { parked: entry('c', ['b'], LATER), last: [entry('c', ['acme'])] },
       ['acme', 'b'],
     ],
-  ])('changes after a retry of %s, but only for the organizations concerned', async (_, { first, parked, last }, due) => {
-    await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
-    const before = await marksOf(['acme', 'b', 'd']);
-    expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(due);
-    const [row] = await listParked(database.pool);
-    expect(await retryParked(database.pool, records, row!)).toBeUndefined();
-    expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
-  });
+  ])(
+    'changes after a retry of %s, but only for the organizations concerned',
+    async (_, { first, parked, last }, changedFor) => {
+      await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
+      const before = await marksOf(['acme', 'b', 'd']);
+      expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(changedFor);
+      const [row] = await listParked(database.pool);
+      expect(await retryParked(database.pool, records, row!)).toBeUndefined();
+      expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
+    },
+  );
 
   it('counts an event about an entry for every organization if an earlier version has parked it', async () => {
     const parked = entry('c', ['b']);
@@ -127,8 +130,8 @@ describe('The mark of the parked events', () => {
   it.each([1, 2, 3])('changes whenever a retry changes what an organization has read (seed %d)', async (seed) => {
     const random = new Random(seed);
     const events = delivered(random, history(random, 200));
-    const bad = events.filter(() => random.chance(0.2));
-    await project(events, bad);
+    const failingEvents = events.filter(() => random.chance(0.2));
+    await project(events, failingEvents);
     const rowsOf = async (): Promise<Record<string, string>> => {
       const { rows } = await database.pool.query<{ organization: string; all: string }>(`
         select organization, string_agg(r::text, e'\\n' order by kind, id) as all from read.listed_records r group by 1`);
@@ -149,9 +152,9 @@ describe('The mark of the parked events', () => {
       await retryParked(database.pool, records, one);
       const changed = changedOf(marks, await marksOf(ORGANIZATIONS));
       expect(changed).toEqual(ORGANIZATIONS.filter(isConcerned));
-      const seen = changedOf(rows, await rowsOf());
-      expect(changed).toEqual(expect.arrayContaining(seen));
-      changes += seen.length;
+      const organizationsWithChanges = changedOf(rows, await rowsOf());
+      expect(changed).toEqual(expect.arrayContaining(organizationsWithChanges));
+      changes += organizationsWithChanges.length;
     }
     expect(changes).toBeGreaterThan(10);
   });

@@ -29,14 +29,14 @@ afterAll(async () => {
 beforeEach(() => void (collector.spans.length = 0));
 
 const opened = (settings: NodeJS.ProcessEnv = {}, writeLog: (sentence: string) => void = () => {}): Tracing => {
-  const now = process.env;
-  process.env = { ...now, ...settings };
+  const previousEnv = process.env;
+  process.env = { ...previousEnv, ...settings };
   // OpenTelemetry would warn about a second logger in one process.
   diag.disable();
   try {
     return startOpenTelemetry('a-process', readConfig().sampling!, writeLog);
   } finally {
-    process.env = now;
+    process.env = previousEnv;
   }
 };
 const received = async (tracing: Tracing) => {

@@ -40,7 +40,9 @@ export const figures = () =>
       expect(await totals(page)).toEqual(Object.fromEntries(KEYS.map((name) => [name, String(current.metrics[name])])));
       expect([difference.newThreats, difference.reports, difference.takedownsFiled]).toEqual([6, 0, 4]);
 
-      const { points, interval } = await dashboard.get(`organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`);
+      const { points, interval } = await dashboard.get(
+        `organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`,
+      );
       expect([interval, points.length]).toEqual(['day', 30]);
       const column = (name: string): number[] => points.map((point: Record<string, number>) => point[name]);
       expect(await bars(page, 'timeline')).toEqual(['newThreats', 'reports', 'threatsWatchlisted'].map(column));
@@ -65,7 +67,9 @@ export const figures = () =>
         ['TWITTER', '2'],
       ]);
 
-      const statistics = await dashboard.get(`organization/takedowns/statistics${lastAsked(openedPage, '/statistics')}`);
+      const statistics = await dashboard.get(
+        `organization/takedowns/statistics${lastAsked(openedPage, '/statistics')}`,
+      );
       const { filed, completed, open: waiting, canceled, retracted, timeToTakedown } = statistics;
       const outcomes = [filed, completed, waiting, canceled, retracted];
       expect(outcomes).toEqual([4, 2, 1, 1, 0]);
@@ -232,28 +236,28 @@ export const tokens = () =>
 
     it('sends the token of each response with the next read of the same metrics', async () => {
       const { page } = await dashboard.openFigures();
-      const [asked, answered]: [(string | undefined)[], string[]] = [[], []];
+      const [sentTokens, receivedTokens]: [(string | undefined)[], string[]] = [[], []];
       await page.route(STATISTICS, async (route) => {
-        asked.push(route.request().headers()[TOKEN]);
+        sentTokens.push(route.request().headers()[TOKEN]);
         const response = await route.fetch();
-        answered.push(response.headers()[TOKEN]!);
+        receivedTokens.push(response.headers()[TOKEN]!);
         await route.fulfill({ response });
       });
       for (let reads = 1; reads <= 3; reads += 1) {
         await page.clock.fastForward(31_000);
-        await eventually('the page reads the metrics again', () => answered.length === reads);
+        await eventually('the page reads the metrics again', () => receivedTokens.length === reads);
         await settled(page);
       }
-      expect(asked[0]).toMatch(/^[\w-]{8}\.[\w-]{22}$/);
-      expect(asked.slice(1)).toEqual(answered.slice(0, -1));
+      expect(sentTokens[0]).toMatch(/^[\w-]{8}\.[\w-]{22}$/);
+      expect(sentTokens.slice(1)).toEqual(receivedTokens.slice(0, -1));
     });
 
     it('discards the tokens after a 410, and reads again without them', async () => {
       const { page } = await dashboard.openFigures();
-      const asked: boolean[] = [];
+      const hadToken: boolean[] = [];
       await page.route(STATISTICS, (route) => {
         const hasToken = route.request().headers()[TOKEN] !== undefined;
-        asked.push(hasToken);
+        hadToken.push(hasToken);
         return hasToken
           ? route.fulfill({
               status: 410,
@@ -266,9 +270,9 @@ export const tokens = () =>
           : route.continue();
       });
       await page.clock.fastForward(31_000);
-      await eventually('the page reads the metrics again', () => asked.length === 2);
+      await eventually('the page reads the metrics again', () => hadToken.length === 2);
       await settled(page);
-      expect(asked).toEqual([true, false]);
+      expect(hadToken).toEqual([true, false]);
       expect(await page.locator('#problem').textContent()).toBe('');
       expect(await page.locator('#takedowns .summary').textContent()).not.toBe('Not available.');
     });

@@ -62,11 +62,11 @@ export const keyAndFailures = () =>
 
     it('reports a network failure, keeps the displayed data, and recovers afterwards', async () => {
       const { page } = await dashboard.openFigures();
-      const shown = await totals(page);
+      const totalsBefore = await totals(page);
       await page.context().setOffline(true);
       await page.clock.fastForward(31_000);
       await problem(page).getByText('The service cannot be reached. Check your network. Retrying').waitFor();
-      expect(await totals(page)).toEqual(shown);
+      expect(await totals(page)).toEqual(totalsBefore);
       // Figures of one range are not shown as those of another.
       await page.locator('.choices').getByText('7 days').click();
       await page.locator('#totals').getByText('Not available.').waitFor();

@@ -142,7 +142,7 @@ export const startDashboard = async (): Promise<void> => {
       body: JSON.stringify(body),
     });
   const at = '2026-03-01T00:00:00.000Z';
-  const place = { startAfter: -1, startLog: await app.log.id(), replay: 0 };
+  const startOfWebhook = { startAfter: -1, startLog: await app.log.id(), replay: 0 };
   const webhook = {
     organization: 'acme',
     webhookId: 'wh_1',
@@ -150,8 +150,15 @@ export const startDashboard = async (): Promise<void> => {
     batch: 1,
     state: 'DISABLED',
   };
-  const made = { description: HOSTILE, generation: 1, masterKey: 'first', createdAt: at, updatedAt: at };
-  const data = { ...webhook, ...place, ...made, disabledReason: 'gone', types: ['report'], statuses: ['NONE'] };
+  const webhookFields = { description: HOSTILE, generation: 1, masterKey: 'first', createdAt: at, updatedAt: at };
+  const data = {
+    ...webhook,
+    ...startOfWebhook,
+    ...webhookFields,
+    disabledReason: 'gone',
+    types: ['report'],
+    statuses: ['NONE'],
+  };
   await app.log.append(webhooksStream('acme'), 'any', [
     { id: randomUUID(), type: 'WebhookCreated', data, metadata: {} },
   ]);

@@ -145,7 +145,7 @@ const SENDERS: readonly { name: string; isThere: boolean; command: () => [string
 
 describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
   let child: ChildProcess;
-  let between: Between | undefined;
+  let server: Between | undefined;
   let file: string;
   let organization: string;
   /** The output of the last run so far. */
@@ -158,14 +158,14 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
   });
   afterEach(async () => {
     child?.kill('SIGKILL');
-    await between?.stop();
-    between = undefined;
+    await server?.stop();
+    server = undefined;
   });
 
   const startBetween = async (fault: Fault): Promise<Between> => {
-    between = new Between(fault);
-    await between.start();
-    return between;
+    server = new Between(fault);
+    await server.start();
+    return server;
   };
   const run = async (url = app.url, withKey = key) => {
     const [program, script] = command();
@@ -223,9 +223,9 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
         if (seen.length === 3) {
           await pass();
           const before = retries();
-          await between!.stop();
+          await server!.stop();
           await eventually('the sender has found no server', () => retries() >= before + 2);
-          return between!.start();
+          return server!.start();
         }
         return forward(answer, pass);
       });

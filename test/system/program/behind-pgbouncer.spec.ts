@@ -23,9 +23,9 @@ const statusesOf = (answers: readonly ApiResponse[]): number[] => [...new Set(an
 
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgBouncer', () => {
   const folder = mkdtempSync(join(tmpdir(), 'behind-pgbouncer-'));
-  const told: string[] = [];
+  const webhookRequests: string[] = [];
   const receiver: Server = createServer((request, response) => {
-    told.push(request.url!);
+    webhookRequests.push(request.url!);
     request.resume().once('end', () => response.end());
   });
   const running: Program[] = [];
@@ -82,8 +82,8 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
       const ingest = (await operate('keys', 'issue', '--scope', 'ingest')).split('\n')[0]!;
       const { port } = receiver.address() as AddressInfo;
       await eventuallyPasses(async () => {
-        const made = await ask('/organization/webhooks', { json: { url: `http://127.0.0.1:${port}/told` } });
-        expect(made).toMatchObject({ status: 201 });
+        const webhook = await ask('/organization/webhooks', { json: { url: `http://127.0.0.1:${port}/told` } });
+        expect(webhook).toMatchObject({ status: 201 });
       });
       const events = Array.from({ length: THREATS }, (_, n) => cloudEvent(sentThreat(`threat-${n}`)));
       // Sends different requests concurrently, so that the two processes want more connections than there are.
@@ -116,7 +116,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
         const { body } = await ask('/organization/asset-groups');
         expect(body.groups).toHaveLength(names.length);
       });
-      await eventually('the webhook got the delivery', () => told.length > 0);
+      await eventually('the webhook got the delivery', () => webhookRequests.length > 0);
 
       await operate('projections', 'rebuild');
       expect(await operate('projections', 'verify')).toBe('0 differences');

@@ -62,7 +62,7 @@ const demoKeys = async (): Promise<ApiKey[]> =>
   (await listApiKeys(await createPostgresLog(database.pool))).filter(({ name }) => name === 'demo');
 
 /** Returns the number that the chart shows next to a name. */
-const shown = (stdout: string, name: string): number =>
+const numberInChart = (stdout: string, name: string): number =>
   Number(new RegExp(`^ *${name} +([\\d,]+)`, 'm').exec(stdout)?.[1]?.replaceAll(',', ''));
 
 /** Parses the curl commands that the demo prints. */
@@ -137,9 +137,11 @@ describe('The demo', () => {
       expect(events).toMatch(/^[\d,]+$/);
       for (const [name, figure] of Object.entries(recount())) {
         expect(figure).toBeGreaterThan(0);
-        expect([name, shown(first.out(), name)]).toEqual([name, figure]);
+        expect([name, numberInChart(first.out(), name)]).toEqual([name, figure]);
       }
-      expect(shown(first.out(), 'URL') + shown(first.out(), 'TWITTER')).toBe(shown(first.out(), 'New threats'));
+      expect(numberInChart(first.out(), 'URL') + numberInChart(first.out(), 'TWITTER')).toBe(
+        numberInChart(first.out(), 'New threats'),
+      );
     },
     TIMEOUT_MS,
   );
@@ -181,7 +183,7 @@ describe('The demo', () => {
       expect(second.err()).toContain(`0 accepted, ${events} already stored, 0 rejected`);
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
-        expect([name, shown(second.out(), name)]).toEqual([name, figure]);
+        expect([name, numberInChart(second.out(), name)]).toEqual([name, figure]);
       expect(await second.stop('SIGKILL')).toBe('SIGKILL');
 
       const keyFolder = join(folder, 'data', 'demo');
@@ -200,8 +202,8 @@ describe('The demo', () => {
       const { code, out } = await operatorCall(env, 'demo', '--clean', '--json');
       expect([code, JSON.parse(out)]).toEqual([0, { revokedKeys: 2, deletedFiles: 2 }]);
       expect(readdirSync(keyFolder)).toEqual(['notes.header']);
-      const good = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
-      expect(good.map(({ id }) => id)).toEqual(ids);
+      const validKeys = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
+      expect(validKeys.map(({ id }) => id)).toEqual(ids);
       expect(await log.head()).toBe(before + 2n);
       expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
     },

@@ -69,8 +69,10 @@ describe('A process that is asked to stop', () => {
     do {
       const outcomes = await outcomesOfAStop();
       resets.push(outcomes.get(RESET_AT_THE_DOOR) ?? 0);
-      const others = [...outcomes.keys()].filter((outcome) => outcome !== REFUSED && outcome !== RESET_AT_THE_DOOR);
-      expect(others).toEqual(['200']);
+      const unexpectedOutcomes = [...outcomes.keys()].filter(
+        (outcome) => outcome !== REFUSED && outcome !== RESET_AT_THE_DOOR,
+      );
+      expect(unexpectedOutcomes).toEqual(['200']);
     } while (resets.at(-1)! >= 5 && resets.length < 6);
     expect(Math.min(...resets)).toBeLessThan(5);
   });
@@ -82,17 +84,17 @@ describe('A process that is asked to stop', () => {
     silentConnection.on('data', (chunk: Buffer) => (received += chunk.toString()));
     await once(silentConnection, 'connect');
     const ended = service.stop();
-    const seen = new Set<number>();
-    for (let left = 100; left > 0 && !seen.has(503); left--) {
+    const statuses = new Set<number>();
+    for (let attemptsLeft = 100; attemptsLeft > 0 && !statuses.has(503); attemptsLeft--) {
       const response = await fetch(`${url}/health/ready`).catch(() => undefined);
       if (response === undefined) break;
-      seen.add(response.status);
+      statuses.add(response.status);
       if (response.status === 503) {
         expect(response.headers.get('connection')).toBe('close');
         expect(await response.json()).toMatchObject({ status: 'stopping' });
       }
     }
-    expect(seen).toContain(503);
+    expect(statuses).toContain(503);
     expect(await ended).toBe(0);
     // If the service waited for this connection, the timeout for headers would end it with a 408.
     expect(received).toBe('');

@@ -136,8 +136,8 @@ describe('A collector', () => {
         expect(statements).toEqual(expect.arrayContaining(['BEGIN', 'COMMIT']));
         for (const { start, end } of [batch, request, append, statement]) expect(end).toBeGreaterThanOrEqual(start);
       }
-      const asked = collector.named(`GET ${METRICS}`)[0]!;
-      expect(collector.spans.filter((span) => isWithin(span, asked)).map(({ name }) => name)).not.toEqual([]);
+      const metricsSpan = collector.named(`GET ${METRICS}`)[0]!;
+      expect(collector.spans.filter((span) => isWithin(span, metricsSpan)).map(({ name }) => name)).not.toEqual([]);
 
       expect(collector.paths).toEqual(new Set(['/v1/traces']));
       const text = Buffer.concat(collector.bodies).toString('latin1');

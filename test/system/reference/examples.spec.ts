@@ -36,7 +36,7 @@ const shapeOf = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]));
 };
 
-const shown = (type: string | undefined, body: unknown): unknown =>
+const shapeOfBody = (type: string | undefined, body: unknown): unknown =>
   type === 'text/csv' ? String(body).split('\r\n')[0] : shapeOf(body);
 
 let scene: Scene;
@@ -97,7 +97,8 @@ const call = async ({ id, method, path, headers, body, type, response }: Example
   if (id === 'createWebhook') webhook = (answer.body as { id: string }).id;
   expect([id, answer.status, answer.body]).toEqual([id, id.startsWith('create') ? 201 : 200, answer.body]);
   // The metrics of the process are text, and have no example.
-  if (id !== 'getPrometheusMetrics') expect([id, shown(type, answer.body)]).toEqual([id, shown(type, response)]);
+  if (id !== 'getPrometheusMetrics')
+    expect([id, shapeOfBody(type, answer.body)]).toEqual([id, shapeOfBody(type, response)]);
 };
 
 describe('The examples of the reference', () => {

@@ -73,7 +73,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Open connections',
-      limit: (sources) => `${sources.countSet('MAX_CONNECTIONS_PER_ADDRESS')} per address; no limit if \`TRUST_PROXY\` is set`,
+      limit: (sources) =>
+        `${sources.countSet('MAX_CONNECTIONS_PER_ADDRESS')} per address; no limit if \`TRUST_PROXY\` is set`,
       beyond: 'connection reset',
     },
     {
@@ -294,7 +295,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Waiting changes to groups',
-      limit: (sources) => `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
+      limit: (sources) =>
+        `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
     },
@@ -324,7 +326,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Waiting changes to webhooks',
-      limit: (sources) => `${sources.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
+      limit: (sources) =>
+        `${sources.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
     },

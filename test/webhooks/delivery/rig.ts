@@ -87,9 +87,9 @@ export class Rig {
     this.keys = new MasterKeys(this.keyFile);
   }
 
-  /** @param given a database with the tables of the read models; by default, a new database */
-  static async start(given?: TestDatabase): Promise<Rig> {
-    const database = given ?? (await createDatabase());
+  /** @param existing a database with the tables of the read models; by default, a new database */
+  static async start(existing?: TestDatabase): Promise<Rig> {
+    const database = existing ?? (await createDatabase());
     const log = await createPostgresLog(createPool(database.url, () => {}, { ...NO_LIMITS, max: 4 }));
     return new Rig(database, log, startProjecting(log, database.pool));
   }

@@ -324,7 +324,11 @@ describe('The log in EventStoreDB', () => {
       double.freeze();
       // Until the cluster has noticed the failure, it names the frozen leader, so the client reconnects to that leader.
       const gossipCalls = other.calls.gossip;
-      await eventually('the client has been directed to the frozen leader again', () => other.calls.gossip > gossipCalls, TIMEOUT_MS);
+      await eventually(
+        'the client has been directed to the frozen leader again',
+        () => other.calls.gossip > gossipCalls,
+        TIMEOUT_MS,
+      );
       other.leader = undefined;
       const elected = Date.now();
       await eventually('the log is up to date again', () => asOf.at(-1)! > elected, TIMEOUT_MS);
@@ -340,7 +344,7 @@ describe('The log in EventStoreDB', () => {
       const followers = await createEventStoreDbLog(other.url, thisClock);
       const handed = new Set<string>();
       const answered = new Map<string, number>();
-      const late: string[] = [];
+      const missedEvents: string[] = [];
       let batches = 0;
       const abort = new AbortController();
       const followed = followers.subscribe(
@@ -348,7 +352,7 @@ describe('The log in EventStoreDB', () => {
         async ({ events, asOf }) => {
           batches += 1;
           for (const { id } of events) handed.add(id);
-          for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) late.push(id);
+          for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) missedEvents.push(id);
         },
         abort.signal,
       );
@@ -363,7 +367,7 @@ describe('The log in EventStoreDB', () => {
         await eventually('batches still arrive', () => batches >= before + 2, TIMEOUT_MS);
       }
       await eventually('all events are delivered', () => handed.size > answered.size, TIMEOUT_MS);
-      expect(late).toEqual([]);
+      expect(missedEvents).toEqual([]);
       abort.abort();
       await followed;
       await followers.close();
@@ -474,7 +478,11 @@ describe('The log in EventStoreDB', () => {
         for (let n = 0; n < 3; n++) {
           await log.append('threat-a:1', 'any', [someEvent()]);
           const answered = Date.now();
-          await eventually('the `asOf` of a batch is after the answer', () => (batches.at(-1)?.asOf ?? 0) > answered, TIMEOUT_MS);
+          await eventually(
+            'the `asOf` of a batch is after the answer',
+            () => (batches.at(-1)?.asOf ?? 0) > answered,
+            TIMEOUT_MS,
+          );
           expect(batches.flatMap(({ events }) => events)).toHaveLength(n + 1);
         }
       } finally {
@@ -517,10 +525,10 @@ describe('Opening the log in EventStoreDB', () => {
   });
 
   describe('that requires user and password, over TLS', () => {
-    const known = { name: 'tp', password: 'geheim' };
+    const knownUser = { name: 'tp', password: 'geheim' };
     let double: EventStoreDouble;
     beforeAll(async () => {
-      double = await EventStoreDouble.start(undefined, undefined, known);
+      double = await EventStoreDouble.start(undefined, undefined, knownUser);
       const log = await createEventStoreDbLog(double.url, thisClock);
       await log.append('threat-a:1', 'no-stream', [someEvent()]);
       await log.close();
@@ -538,10 +546,10 @@ describe('Opening the log in EventStoreDB', () => {
     });
 
     for (const [what, user, mayReadAll, reason] of [
-      ['a wrong password', { ...known, password: 'falsch' }, true, 'Unauthenticated'],
-      ['an unknown user', { ...known, name: 'somebody' }, true, 'Unauthenticated'],
+      ['a wrong password', { ...knownUser, password: 'falsch' }, true, 'Unauthenticated'],
+      ['an unknown user', { ...knownUser, name: 'somebody' }, true, 'Unauthenticated'],
       ['no user', undefined, true, 'Access Denied'],
-      ['a user who may not read $all', known, false, 'Access Denied'],
+      ['a user who may not read $all', knownUser, false, 'Access Denied'],
     ] as const)
       it(`fails with ${what}, without the password in the message`, async () => {
         double.mayReadAll = mayReadAll;
