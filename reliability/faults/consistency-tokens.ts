@@ -20,7 +20,7 @@ type Without = 'wait' | 'replica-rule';
 
 const CLIENTS = 8;
 const FOLLOWERS = 2;
-/** So high that replicas stay in use however far they lag: only tokens prevent stale reads. */
+/** The allowed lag is so high that replicas always stay in use. Only tokens prevent stale reads. */
 const MAX_LAG = 86_400;
 /** The wait times of reads (`Prefer: wait=`) in seconds; undefined: no header, which means 2 s. */
 const WAITS = [undefined, 1, 3] as const;

@@ -90,7 +90,7 @@ const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): 
     takeOvers.push(Date.now() - begin);
     [working, standby] = [standby, start()];
   };
-  // From this request on, responses wait until the disruption is over, so that deliveries remain for afterwards.
+  // From this request on, responses wait until the disruption is over, so that some deliveries remain afterwards.
   let last = Infinity;
   const heldResponses: (() => void)[] = [];
   receiver.react = (one, response, request) => {

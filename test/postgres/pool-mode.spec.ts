@@ -90,31 +90,32 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
       expect((await Promise.all(results)).map(([row]) => row!.n)).toEqual(results.map((__, n) => n));
     });
 
-    itIn(`by ${mode}, statements and transactions have the pool's settings, and leave none to others`, async () => {
-      const { url } = await startPooler(settings);
-      const pool = opened(createPool(url, () => {}, OPTIONS));
-      for (let n = 0; n < 5; n += 1) expect(await SHOWN.run(pool, {})).toEqual([{ shown: WANTED }]);
-      await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
-      const settingsWithin = (begin: string): Promise<unknown> =>
-        inTransaction(
-          pool,
-          async (connection) => {
-            const [row] = await SHOWN.run(connection, {});
-            return [...row!.shown, ...(await connection.query('show transaction_isolation')).rows];
-          },
-          begin,
-        );
-      expect(await settingsWithin('begin')).toEqual([...WANTED, { transaction_isolation: 'read committed' }]);
-      expect(await settingsWithin('begin isolation level repeatable read; set local statement_timeout = 777')).toEqual([
-        '777ms',
-        ...WANTED.slice(1),
-        { transaction_isolation: 'repeatable read' },
-      ]);
-      const unpooledClient = new Client({ connectionString: url });
-      await unpooledClient.connect();
-      for (let n = 0; n < 5; n += 1)
-        expect((await unpooledClient.query('show statement_timeout')).rows[0]).toEqual({ statement_timeout: '0' });
-      await unpooledClient.end();
-    });
+    itIn(
+      `by ${mode}, statements and transactions have the pool's settings, and leave no settings to other clients`,
+      async () => {
+        const { url } = await startPooler(settings);
+        const pool = opened(createPool(url, () => {}, OPTIONS));
+        for (let n = 0; n < 5; n += 1) expect(await SHOWN.run(pool, {})).toEqual([{ shown: WANTED }]);
+        await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
+        const settingsWithin = (begin: string): Promise<unknown> =>
+          inTransaction(
+            pool,
+            async (connection) => {
+              const [row] = await SHOWN.run(connection, {});
+              return [...row!.shown, ...(await connection.query('show transaction_isolation')).rows];
+            },
+            begin,
+          );
+        expect(await settingsWithin('begin')).toEqual([...WANTED, { transaction_isolation: 'read committed' }]);
+        expect(
+          await settingsWithin('begin isolation level repeatable read; set local statement_timeout = 777'),
+        ).toEqual(['777ms', ...WANTED.slice(1), { transaction_isolation: 'repeatable read' }]);
+        const unpooledClient = new Client({ connectionString: url });
+        await unpooledClient.connect();
+        for (let n = 0; n < 5; n += 1)
+          expect((await unpooledClient.query('show statement_timeout')).rows[0]).toEqual({ statement_timeout: '0' });
+        await unpooledClient.end();
+      },
+    );
   }
 });

@@ -80,7 +80,7 @@ describe('A pool', () => {
     await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
   });
 
-  it('applies its settings to each transaction behind a pooler in transaction mode, and leaves none behind', async () => {
+  it('applies its settings to each transaction behind a pooler in transaction mode, and leaves no settings behind', async () => {
     const pool = createPool(database.url, () => {}, { max: 1 });
     endings.push(() => pool.end());
     setInEachTransaction(pool, { statement_timeout: '1234', enable_sort: 'off', application_name: "the pool's" });

@@ -130,7 +130,8 @@ describe('The projection of records', () => {
       state(first, 'acme:a', 'other:x', 'acme:b', 'other:y'),
       state(first, 'other:z', 'acme:b', 'acme:a'),
     ];
-    // Of states with the same instant, the highest event id wins, so each of these is newer than the previous one.
+    // Among states with the same instant, the highest event id wins, so each of these states is newer than the previous
+    // one.
     const recorded = recordedInOrder(states);
     const inOrder = states.map((_, index) => index).sort((a, b) => (recorded[a]!.id < recorded[b]!.id ? -1 : 1));
     const events = [...inOrder.map((index) => states[index]!), state(second, 'other:x')];

@@ -34,7 +34,7 @@ const linksOf = (n: number): Link[] =>
     return [{ form: withName(form), type, name: withName(name) }];
   });
 
-/** Links of the same platforms that are not profiles, which must not be blocked. */
+/** Links of the same platforms that do not lead to profiles. They must not be blocked. */
 const strangers = (): string[] => linkForms().flatMap(({ form, reading }) => (reading === undefined ? [form] : []));
 
 const attack = async (target: Target, { names, timeoutMs }: Scale): Promise<Outcome> => {

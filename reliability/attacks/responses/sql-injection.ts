@@ -12,7 +12,7 @@ interface Scale {
 }
 
 const ORGANIZATION = TENANTS[5]!;
-/** Payloads with pg_sleep wait for 5 s, so a slower response means that one was executed. */
+/** Payloads with pg_sleep wait for 5 s, so a slower response means that the payload was executed. */
 const MAX_MS = 4_000;
 const AT = '2026-03-01T00:00:00Z';
 

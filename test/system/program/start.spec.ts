@@ -209,12 +209,12 @@ describe('npm start', () => {
       start(0, { DATABASE_URL: url.href });
       const waits = (): number => supervisor.output().split('The database is unavailable').length - 1;
       // Longer than five consecutive starts would take.
-      await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
+      await eventually('the output has said ten times that the database is unavailable', () => waits() >= 10);
       await proxy.open();
       await eventually('the API is ready', answers);
       await eventually('the projector works', () => supervisor.output().includes('Lease acquired; projecting'));
       expect(supervisor.output()).not.toContain('restarts in');
-      // Without a master key there is nothing that a delivery process could sign.
+      // Without a master key, a delivery process could not sign anything.
       expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
       expect(supervisor.output()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
       supervisor.process.kill('SIGTERM');

@@ -22,8 +22,10 @@ describe('The generated pages of docs/reference', () => {
     if (IS_RECORDING) writeFileSync(path, page);
     expect(readFileSync(path, 'utf8')).toBe(page);
   });
+});
 
-  it('name every file that returns a 429 in limits.md', () => {
+describe('limits.md', () => {
+  it('names every file that returns a 429', () => {
     const answering = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `src/${name.replaceAll('\\', '/')}`)

@@ -9,7 +9,7 @@ import { packageRoot } from '../../../../src/postgres/embedded/binaries.js';
 import type { Owner } from '../../../../src/postgres/embedded/os-user.js';
 import { findPostmaster } from '../../../../src/postgres/embedded/postmaster.js';
 
-/** What the built launcher consists of. */
+/** The files and folders of the built launcher. */
 const BUILT = [
   'src/postgres/statement.js',
   'src/postgres/embedded',
