@@ -56,12 +56,12 @@ const projectLane = async (
 
 /** Runs all lanes whose leases this process can acquire. An error in one lane stops all lanes. */
 const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Promise<void> => {
-  const held = new HeldLanes(LANES.map(({ name }) => name));
+  const heldLanes = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
   const stop = AbortSignal.any([stopSignal, failed.signal]);
   await Promise.all(
     LANES.map(async (lane) => {
-      const lease = new Lease(dependencies.pool, lane.name, dependencies.warn, held, dependencies.say);
+      const lease = new Lease(dependencies.pool, lane.name, dependencies.warn, heldLanes, dependencies.say);
       await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());
     }),
   );

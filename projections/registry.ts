@@ -14,7 +14,8 @@ export interface Lane {
 }
 
 /**
- * The lanes in order of preference: a projector that leaves a lane to another projector keeps the first of its lanes.
+ * The lanes in order of preference: a projector that gives up a lane to another projector keeps the lane that is first
+ * in this list.
  */
 export const LANES: readonly Lane[] = [
   { name: 'counts', projections: [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns, webhooks] },

@@ -21,7 +21,7 @@ interface StoreOptions<Types extends Columns, Returned extends Declarations> {
 }
 
 /**
- * Creates a statement that stores rows, except those of which the table has a newer version.
+ * Creates a statement that stores rows, except rows of which the table has a newer version.
  * @param columns the types of the columns; each parameter of the statement is an array
  */
 export const storeNewest = <const Types extends Columns, const Returned extends Declarations = Record<never, never>>(
@@ -33,7 +33,7 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
   const nameOf = (field: string): string =>
     names[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const fields = Object.keys(columns);
-  const all = fields.map(nameOf).join(', ');
+  const columnList = fields.map(nameOf).join(', ');
   const selected = fields.map((field) => nameOf(field) + (columns[field] === 'text[]' ? '::text[]' : '')).join(', ');
   const types = fields.map((field) => (columns[field] === 'text[]' ? 'text[]' : `${columns[field]}[]`));
   const arrays = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
@@ -50,7 +50,7 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
     Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Types>,
     returning ?? ({} as Returned),
     `
-    insert into ${table} as t (${all}) select ${selected} from unnest(${arrays}) i (${all})
+    insert into ${table} as t (${columnList}) select ${selected} from unnest(${arrays}) i (${columnList})
     on conflict (${key.map(nameOf).join(', ')}) do update set ${changes.join(', ')}
     where ${orderOf('excluded')} > ${orderOf('t')}
     ${returning === undefined ? '' : `returning ${Object.keys(returning).map(nameOf).join(', ')}`}`,

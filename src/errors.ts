@@ -36,7 +36,7 @@ export class NotFound extends Error {}
 
 /**
  * The cursor or token belongs to another log, or to a state of the log that was lost. The caller has to repeat the
- * request without it.
+ * request without the cursor or token.
  */
 export class Gone extends Error {}
 
@@ -70,7 +70,7 @@ export class Unavailable extends Error {
 }
 
 /**
- * The caller has exceeded a limit: that of its key, of its organization or, if the request has no valid key, of its IP
+ * The caller has exceeded the limit of its key, of its organization or, if the request has no valid key, of its IP
  * address.
  */
 export class TooManyRequests extends Error {

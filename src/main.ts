@@ -3,5 +3,5 @@ import { requireNode } from './runtime/node-version.js';
 requireNode();
 const { requireFileDescriptors } = await import('./runtime/file-descriptors.js');
 requireFileDescriptors();
-// Imported only now, because loading the modules already needs many file descriptors.
+// This module is imported only now, because loading the modules already needs many file descriptors.
 await import('./serve.js');

@@ -7,8 +7,8 @@ import { DELETE_EXPIRED_RESPONSES, STORE_RESPONSES, STORE_ASSETS, STORE_GROUPS, 
 
 /**
  * The groups of each organization, the number of assets in each group, and the responses to requests with an
- * `Idempotency-Key`. When a group is deleted, its assets and its count stay in the tables. They are never shown,
- * because no later group gets the same id.
+ * `Idempotency-Key`. When a group is deleted, its assets and its count stay in the tables. The assets of a deleted
+ * group are never shown, because no later group gets the same id.
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',

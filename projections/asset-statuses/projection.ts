@@ -36,7 +36,8 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
 
 /**
  * For each asset: the status of its newest entry that is not deleted, and the position of the last event about the
- * asset. Processes that keep statuses in memory read only the assets with a later position than they have read before.
+ * asset. Processes that keep statuses in memory read only assets whose position is later than the last position that
+ * they have read.
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',

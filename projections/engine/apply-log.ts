@@ -34,7 +34,7 @@ const copyTableOptions = async (pool: Pool, schema: string, table: string): Prom
 
 /**
  * Creates a schema with empty copies of the tables of a projection. Drops the schema first if an interrupted run left
- * one. The copies have the same index names as the live tables, so that they can replace the live tables.
+ * the schema behind. The copies have the same index names as the live tables, so that they can replace the live tables.
  */
 const createShadowSchema = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
   await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
@@ -143,8 +143,8 @@ export const applyLog = async (
 };
 
 /**
- * Applies the log up to the checkpoint of the live tables. Repeats this, because the checkpoint moves meanwhile, until
- * one repetition takes less than `MAX_CATCH_UP_MS`.
+ * Applies the log up to the checkpoint of the live tables. Because the checkpoint moves meanwhile, the step is repeated
+ * until one repetition takes less than `MAX_CATCH_UP_MS`.
  * @returns the position reached, at most the position of the live tables
  */
 export const applyUpToLive = async (

@@ -55,7 +55,8 @@ export const readCheckpoints = async (
     if (last_stream === null || last_revision === null) continue;
     // A log restored to an earlier state may have grown past the checkpoint with other events.
     const [last] = await log.readStream(last_stream, BigInt(last_revision), 1);
-    // If positions are bytes, the checkpoint may be at a later event of another application.
+    // If positions are byte offsets, the checkpoint may be after the last event of this service, at an event of another
+    // application.
     const isElsewhere =
       log.positionUnit === 'events'
         ? last?.position !== BigInt(position)

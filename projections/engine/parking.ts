@@ -89,8 +89,8 @@ const probeTables = async ({ connection }: ProjectorTransaction, { tables }: Pro
 };
 
 /**
- * SQLSTATE classes of errors whose cause is the data of a statement: cardinality, data, integrity, limits. The
- * projection itself throws an error without SQLSTATE, because of an event. Any other error, such as a missing table,
+ * SQLSTATE classes of errors whose cause is the data of a statement: cardinality, data, integrity, limits. An error
+ * without SQLSTATE is thrown by the projection itself, because of an event. Any other error, such as a missing table,
  * would occur for every event and must not park events.
  */
 const DATA_ERROR = /^(21|22|23|44|54|P0)/;
@@ -139,9 +139,9 @@ export const applyOrPark = async (
 };
 
 /**
- * Applies events. If that fails, bisects the events until those that cannot be applied are isolated.
+ * Applies events. If an event cannot be applied, bisects the events until every such event is isolated.
  * @param prepared the prepared events, if they have been prepared before
- * @returns the events that cannot be applied; all others have been applied
+ * @returns the events that cannot be applied; all other events have been applied
  * @throws errors that the events did not cause
  */
 export const applyByBisection = async (

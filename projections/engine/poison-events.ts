@@ -23,17 +23,18 @@ export class ApplyError extends Error {
     override readonly cause: unknown,
   ) {
     const [first] = events;
-    const what = events.length === 1 ? `event ${first?.id}` : `${events.length} events from event ${first?.id} on`;
+    const eventsText =
+      events.length === 1 ? `event ${first?.id}` : `${events.length} events from event ${first?.id} on`;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`${reason} ("${projection}" at position ${first?.position}, ${what})`);
+    super(`${reason} ("${projection}" at position ${first?.position}, ${eventsText})`);
   }
 }
 
 /**
  * Distinguishes an outage from a poison event. Both can cause a statement timeout, a lock timeout or a lost connection.
  * Events that fail twice at the same position are bisected, with a transaction for each half, until one event is
- * isolated. The isolated event is parked after three failures. An outage also makes connecting, moving the checkpoint,
- * probing the tables or committing fail; these failures are not counted.
+ * isolated. The isolated event is parked after three failures. During an outage, connecting, moving the checkpoint,
+ * probing the tables or committing also fails; these failures are not counted.
  */
 export class PoisonEventIsolation {
   private suspects: { readonly upTo: bigint; readonly size: number; readonly failures: number } | undefined;

@@ -22,7 +22,10 @@ import { batchSpan } from './batch-span.js';
 /** The events of a batch for one projection, and the move of its checkpoint. */
 interface ProjectionBatch extends ProjectionEvents {
   readonly move: CheckpointMove;
-  /** Prepares the rows. The transaction that writes the batch handles a rejection, because it can park the event. */
+  /**
+   * Prepares the rows. The transaction that writes the batch handles a rejection, because that transaction can park the
+   * event.
+   */
   readonly prepared: Promise<Write>;
 }
 

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg';
 import { inTransaction } from '../../src/postgres/transaction.js';
 
 /**
- * An open transaction that writes the rows of one batch. The projector also moves its checkpoints in it; a rebuild does
- * not.
+ * An open transaction that writes the rows of one batch. The projector also moves its checkpoints in this transaction;
+ * a rebuild does not.
  */
 export interface ProjectorTransaction {
   readonly connection: PoolClient;

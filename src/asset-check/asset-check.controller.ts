@@ -92,7 +92,7 @@ export class AssetCheckController {
 
   @Post('history')
   @HttpCode(200)
-  @Access({ scope: 'read', reads: READ_MODELS, namesCheckpoint: true })
+  @Access({ scope: 'read', reads: READ_MODELS, responseNamesCheckpoint: true })
   @ApiOperation({
     summary: 'Get the history of an asset',
     description:

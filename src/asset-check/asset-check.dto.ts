@@ -75,7 +75,7 @@ export class UnderstoodAsset {
 }
 
 export class AssetCheckResponse {
-  /** UNKNOWN means that no source lists the asset. It does not mean that the asset is safe. */
+  /** UNKNOWN means that no source lists the asset, not that the asset is safe. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**

@@ -9,18 +9,18 @@ import { CheckAssetHandler } from './check-asset.js';
 import { CheckAssetsHandler } from './check-assets.js';
 import { GetAssetHistoryHandler } from './get-asset-history.js';
 import { StatusEntries } from './own/status-entries.js';
-import { SourceRefresh } from './sources/source-refresh.js';
+import { ConfiguredSources } from './sources/configured-sources.js';
 import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
 
 @Module({
   imports: [EventLogModule, ReadModelsModule, OpsModule],
   controllers: [AssetCheckController],
   providers: [
-    SourceRefresh,
+    ConfiguredSources,
     {
       provide: AssetChecker,
-      inject: [SourceRefresh, Registry],
-      useFactory: ({ sources, budgetMs }: SourceRefresh, registry: Registry): AssetChecker =>
+      inject: [ConfiguredSources, Registry],
+      useFactory: ({ sources, budgetMs }: ConfiguredSources, registry: Registry): AssetChecker =>
         new AssetChecker(sources, budgetMs, registry),
     },
     CheckAssetHandler,

@@ -43,11 +43,11 @@ export class AssetChecker {
    */
   budgetOf(contents: number): number {
     const waits = Math.ceil(contents / MAX_CONCURRENT_REQUESTS) - 1;
-    let most = this.budgetMs;
+    let longestMs = this.budgetMs;
     for (const { of, mode } of this.sources)
       if (of.kind === 'http' && mode === 'ENABLED')
-        most = Math.max(most, Math.min(MAX_BUDGET_MS, waits * of.lookUp.settings.timeoutMs + this.budgetMs));
-    return most;
+        longestMs = Math.max(longestMs, Math.min(MAX_BUDGET_MS, waits * of.lookUp.settings.timeoutMs + this.budgetMs));
+    return longestMs;
   }
 
   /**
@@ -62,7 +62,7 @@ export class AssetChecker {
     try {
       const result = parseContent(content);
       if (result.code === 'parse-error') return this.withoutVerdict(result.code, content);
-      const { type, name } = result.parsed ?? result.internal;
+      const { type, name } = result.parsed ?? result.internalAddress;
       asset = { type, content: name };
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;

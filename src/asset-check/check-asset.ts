@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { AssetCheckResponse } from './asset-check.dto.js';
 import type { AtPosition } from '../event-log/command-queue.js';
-import { SourceRefresh } from './sources/source-refresh.js';
+import { ConfiguredSources } from './sources/configured-sources.js';
 import { AssetChecker } from './asset-checker.js';
 
 /** Checks one asset. Also returns the position of the log up to which this service's own statuses are current. */
@@ -19,12 +19,12 @@ export class CheckAsset extends Query<AtPosition<AssetCheckResponse>> {
 export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
   constructor(
     private readonly assetCheck: AssetChecker,
-    private readonly refresh: SourceRefresh,
+    private readonly configured: ConfiguredSources,
   ) {}
 
   /** @throws Unavailable if this service's own statuses do not include `minPosition` yet */
   async execute({ content, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckResponse>> {
-    const { own } = this.refresh;
+    const { own } = this.configured;
     if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
     // The position is read before the check, because the statuses may advance while a lookup is awaited.
     const position = BigInt(own?.position ?? -1);

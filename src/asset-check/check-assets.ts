@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { AssetCheckResponse, BulkAssetCheckResponse } from './asset-check.dto.js';
 import type { AtPosition } from '../event-log/command-queue.js';
-import { SourceRefresh } from './sources/source-refresh.js';
+import { ConfiguredSources } from './sources/configured-sources.js';
 import { AssetChecker } from './asset-checker.js';
 import { contentIssue } from '../assets/content-issue.js';
 import { arrayJson } from '../http/json/array-json.js';
@@ -39,7 +39,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
   constructor(
     private readonly assetCheck: AssetChecker,
     private readonly slices: TimeSlices,
-    private readonly refresh: SourceRefresh,
+    private readonly configured: ConfiguredSources,
   ) {}
 
   /**
@@ -47,7 +47,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
    * @throws Unavailable if this service's own statuses do not include `minPosition` yet
    */
   async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
-    const { own } = this.refresh;
+    const { own } = this.configured;
     if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
     const position = BigInt(own?.position ?? -1);
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);

@@ -6,7 +6,7 @@ import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import type { AssetHistoryResponse, ListedSince } from './asset-check.dto.js';
-import { SourceRefresh } from './sources/source-refresh.js';
+import { ConfiguredSources } from './sources/configured-sources.js';
 import { StatusEntries } from './own/status-entries.js';
 
 /** Maximum number of statuses in a history. */
@@ -26,7 +26,7 @@ export class GetAssetHistory extends Query<AssetHistoryResponse> {
 @QueryHandler(GetAssetHistory)
 export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   constructor(
-    private readonly refresh: SourceRefresh,
+    private readonly configured: ConfiguredSources,
     private readonly entries: StatusEntries,
     private readonly concurrency: RequestConcurrency,
   ) {}
@@ -36,8 +36,8 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
    * @throws Unavailable if the log or the database cannot be reached
    */
   async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryResponse> {
-    const { parsed, code, internal } = { internal: undefined, ...parseContent(content) };
-    const asset = parsed ?? internal;
+    const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content) };
+    const asset = parsed ?? internalAddress;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
     // One additional entry tells whether older statuses exist.
@@ -57,7 +57,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     const hashes = new SuffixHashes();
     hashes.read(lookupText(parsed), parsed.isDnsName);
     return Promise.all(
-      this.refresh.sources.flatMap(({ id: source, mode, of }) =>
+      this.configured.sources.flatMap(({ id: source, mode, of }) =>
         of.kind === 'list' ? [historyOf(of.list, { source, mode }, parsed, hashes)] : [],
       ),
     );
@@ -73,14 +73,14 @@ const historyOf = async (
   if (mode === 'DISABLED') return { source, mode, status: 'UNKNOWN' };
   const { status, reason, match, isImitation } = list.check(parsed, hashes);
   // The entry that an imitation matches is for another host, so its first-seen time does not apply.
-  const seen = await list.seenSince(isImitation ? undefined : match);
+  const firstSeen = await list.seenSince(isImitation ? undefined : match);
   return {
     source,
     mode,
     status,
     reason,
     match,
-    seenSince: seen?.since === undefined ? undefined : formatInstant(seen.since),
-    watchedSince: seen && formatInstant(seen.watchedSince),
+    seenSince: firstSeen?.since === undefined ? undefined : formatInstant(firstSeen.since),
+    watchedSince: firstSeen && formatInstant(firstSeen.watchedSince),
   };
 };

@@ -48,8 +48,8 @@ export const describe = (
   const since = result.since === undefined ? '' : ` since ${formatDay(dayOf(result.since))}`;
   const appeal = sources[index]?.appeal;
   const end = appeal === undefined || !isBlocked ? '' : `; to dispute this, see ${appeal}`;
-  const who = isOwn ? 'this service' : `the source ${verdict.source}`;
-  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, parsed, result, isBlocked)}${since}${end}.`;
+  const listedBy = isOwn ? 'this service' : `the source ${verdict.source}`;
+  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${listedBy} ${listing(content, parsed, result, isBlocked)}${since}${end}.`;
 };
 
 const listing = (
@@ -89,6 +89,6 @@ const failures = (results: readonly AttributedResult[]): string => {
       .map(({ source }) => source)
       .join(', ');
   const failed = named('source-error');
-  const late = named('timeout');
-  return `${failed === '' ? '' : `; failed: ${failed}`}${late === '' ? '' : `; not answered in time: ${late}`}`;
+  const timedOut = named('timeout');
+  return `${failed === '' ? '' : `; failed: ${failed}`}${timedOut === '' ? '' : `; not answered in time: ${timedOut}`}`;
 };

@@ -30,8 +30,8 @@ export interface SourceResult {
   /** True if the asset imitates the matching entry (a fuzzy match) instead of being equal to it. */
   readonly isImitation?: boolean;
   /**
-   * The length of the host and path of the entry from which the status is inherited, in characters. The longer they
-   * are, the nearer the entry is to the asset. Absent if the source does not return the matching entry.
+   * The length of the host and path of the entry from which the status is inherited, in characters. A longer entry is
+   * nearer to the asset. Absent if the source does not return the matching entry.
    */
   readonly matchedLength?: number;
   /** Since when the source has the status, in ms; absent if unknown. */

@@ -11,7 +11,7 @@ export interface AttributedResult {
 
 export interface Verdict {
   readonly status: AssetStatus;
-  /** The source that determined the status; this service's own source if no source did. */
+  /** The source that determined the status; this service's own source if no source determined the status. */
   readonly source: string;
   readonly reason?: Reason;
 }
@@ -78,8 +78,8 @@ export const decide = (results: readonly AttributedResult[]): Verdict => {
 };
 
 /**
- * Returns the index of the verdict to use. The first verdict is that of the asset, the other verdicts are those of its
- * wrapping links. The verdict of a wrapping link is used only if the wrapping link is BLOCKED.
+ * Returns the index of the verdict to use. The first verdict is the verdict of the asset; the other verdicts are the
+ * verdicts of its wrapping links. The verdict of a wrapping link is used only if the wrapping link is BLOCKED.
  */
 export const decidingIndex = (verdicts: readonly Verdict[]): number =>
   Math.max(

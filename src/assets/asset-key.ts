@@ -25,24 +25,24 @@ export const pageKey = (host: string, path: string): string => (path === '' ? ur
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
-  const sent = trimLikeUrlParser(content);
+  const trimmed = trimLikeUrlParser(content);
   switch (type) {
     case 'URL': {
-      const location = locatePastedText(sent);
+      const location = locatePastedText(trimmed);
       return location ? urlKey(location.host) : `URL:${text}`;
     }
     case 'PAGE': {
-      const location = locatePastedText(sent);
+      const location = locatePastedText(trimmed);
       return location ? pageKey(location.host, pathOf(location.rest)) : `PAGE:${text}`;
     }
     case 'ADDRESS': {
-      const account = parsePasted(sent, readAccount);
+      const account = parsePasted(trimmed, readAccount);
       return account ? addressKey(account.key) : `ADDRESS:${text}`;
     }
     case 'EMAIL':
-      return `EMAIL:${parsePasted(refang(sent), readEmail) ?? text.toLowerCase()}`;
+      return `EMAIL:${parsePasted(refang(trimmed), readEmail) ?? text.toLowerCase()}`;
     case 'IPFS':
-      return `IPFS:${parsePasted(sent, readIpfs) ?? cidOfLink(sent) ?? text}`;
+      return `IPFS:${parsePasted(trimmed, readIpfs) ?? cidOfLink(trimmed) ?? text}`;
     default:
       return PROFILE_TYPES.has(type) ? profileKey(type, text) : `${type}:${text}`;
   }

@@ -9,7 +9,7 @@ export const isInternalHost = (host: string, isName: boolean): boolean =>
 
 /**
  * Schemes of addresses inside the browser or on the machine. `view-source:` and `blob:` are internal even if a web
- * address follows them.
+ * address follows the scheme.
  */
 const INTERNAL_SCHEME =
   /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;

@@ -4,7 +4,7 @@ import { hostsProfiles, profileHost, readProfileLink } from './profiles/profile.
 /** A parent page or profile of an asset. */
 export interface ParentPage {
   readonly key: string;
-  /** The length of host and path in characters. The longer they are, the nearer the parent is to the asset. */
+  /** The length of host and path in characters. A longer parent is nearer to the asset. */
   readonly matchedLength: number;
 }
 

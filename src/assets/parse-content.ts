@@ -42,7 +42,7 @@ export interface ParsedContent {
 }
 
 /** An internal address, which is recognized but not checked. */
-export interface Internal {
+export interface InternalAddress {
   readonly type: string;
   readonly name: string;
 }
@@ -50,10 +50,13 @@ export interface Internal {
 export type Content =
   | { readonly parsed: ParsedContent; readonly code?: undefined }
   | { readonly parsed?: undefined; readonly code: 'parse-error' }
-  | { readonly parsed?: undefined; readonly code: 'internal-scheme'; readonly internal: Internal };
+  | { readonly parsed?: undefined; readonly code: 'internal-scheme'; readonly internalAddress: InternalAddress };
 
 const PARSE_ERROR: Content = { code: 'parse-error' };
-const internal = (name: string): Content => ({ code: 'internal-scheme', internal: { type: 'URL', name } });
+const internalContent = (name: string): Content => ({
+  code: 'internal-scheme',
+  internalAddress: { type: 'URL', name },
+});
 
 /** Platforms of handles. A handle belongs to the first platform whose pattern matches. */
 const HANDLES = [
@@ -85,7 +88,7 @@ export const parseContent = (content: string): Content => {
 
 const parseFollowedText = (sent: string): Content => {
   const refanged = refang(sent);
-  if (isInternalScheme(refanged)) return internal(refanged);
+  if (isInternalScheme(refanged)) return internalContent(refanged);
   // No other type of content begins with `http:` or `https:`.
   const web = locateWeb(sent, refanged);
   return (web ? locationContent(web) : parsePasted(sent, parseText)) ?? PARSE_ERROR;
@@ -96,7 +99,7 @@ const IS_WEB = /^https?:/i;
 const parseText = (sent: string): Content | undefined => {
   const text = refang(sent);
   if (text === '') return undefined;
-  if (isInternalScheme(text)) return internal(text);
+  if (isInternalScheme(text)) return internalContent(text);
   if (/^[^.@?]*(?:\?|$)/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
     const account = readAccount(text);
     if (account) return { parsed: accountAsset(account) };
@@ -116,8 +119,8 @@ const parseText = (sent: string): Content | undefined => {
 
 const locationContent = (location: Location): Content | undefined => {
   const { host, isName, scheme } = location;
-  if (isInternalHost(host, isName)) return internal(host);
-  if (isName && !host.includes('.')) return scheme === '' ? undefined : internal(host);
+  if (isInternalHost(host, isName)) return internalContent(host);
+  if (isName && !host.includes('.')) return scheme === '' ? undefined : internalContent(host);
   return { parsed: locationAsset(location) };
 };
 
@@ -135,10 +138,10 @@ const assetWithoutHost = (type: string, name: string): ParsedContent => ({
   keys: [`${type}:${name}`],
 });
 
-const accountAsset = ({ key, shared, relatedAddress }: Account): ParsedContent => ({
+const accountAsset = ({ key, keyWithoutTag, relatedAddress }: Account): ParsedContent => ({
   ...assetWithoutHost('ADDRESS', key),
-  keys: shared === undefined ? [addressKey(key)] : [addressKey(key), addressKey(shared)],
-  account: shared ?? key,
+  keys: keyWithoutTag === undefined ? [addressKey(key)] : [addressKey(key), addressKey(keyWithoutTag)],
+  account: keyWithoutTag ?? key,
   relatedAccount: relatedAddress?.key,
 });
 

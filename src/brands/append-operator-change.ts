@@ -13,13 +13,13 @@ const isChange = (type: string): type is Change['type'] => TYPES.has(type);
 const PAGE_SIZE = 500;
 const MAX_ATTEMPTS = 5;
 
-/** The newest change in a stream, which upstream reported or an operator made. */
-interface History {
+/** The newest change in a stream, whether upstream reported it or an operator made it, and the revision of the stream. */
+interface NewestChange {
   readonly newest: Change | undefined;
   readonly revision: bigint | 'no-stream';
 }
 
-const readHistory = async (log: EventLog, stream: string): Promise<History> => {
+const readNewestChange = async (log: EventLog, stream: string): Promise<NewestChange> => {
   let newest: { readonly event: Change; readonly version: number; readonly eventId: string } | undefined;
   let next = 0n;
   for (;;) {
@@ -51,7 +51,7 @@ export const appendOperatorChange = async <C extends Change>(
 ): Promise<boolean> => {
   const stream = streamOf(sample);
   for (let attempt = 1; ; attempt++) {
-    const { newest, revision } = await readHistory(log, stream);
+    const { newest, revision } = await readNewestChange(log, stream);
     // The change must be later than the newest state, even if the clock of upstream is ahead.
     const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
     const event = decide(newest as C | undefined, now);

@@ -37,7 +37,7 @@ const sendFiles = async (
   try {
     const sent = await sendEvents(lines.events(), endpoint, {
       signal,
-      onProgress: (soFar, last) => progress.update(processedCount(soFar), last.part),
+      onProgress: (soFar, last) => progress.update(processedCount(soFar), last.fraction),
       onRetry: (reason) => progress.note(`${reason}; retrying`),
     });
     progress.end();
@@ -115,7 +115,7 @@ const sendFilesTo = async (files: string[], options: SendOptions): Promise<Resul
   const key = await readKey(files, options);
   if (url !== undefined && key === undefined)
     throw new Invalid(
-      'With --url, a key with the scope ingest of the service at that URL is required: set THREAT_PROTECTION_API_KEY or use --key-file',
+      'With --url, a key of that service with the scope `ingest` is required: set THREAT_PROTECTION_API_KEY or use --key-file',
     );
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -142,7 +142,10 @@ export const addEventCommands = (program: Command): void => {
         'send events to the ingestion endpoint and retry until each is acknowledged; an event sent twice counts once; exits ' +
           'with 1 if an event is rejected',
       )
-      .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default: the service of these settings')
+      .option(
+        '--url <url>',
+        'address of the service, such as http://127.0.0.1:3000; default: the address given by HOST and PORT',
+      )
       .option(
         '--key-file <file>',
         'read the key (scope ingest) from this file, - for standard input; default: THREAT_PROTECTION_API_KEY, or a key ' +

@@ -55,7 +55,7 @@ const copy = async (options: CopyOptions): Promise<Result> => {
       const { events, copied } = await copyLog(log, target, (progress) => {
         if (progress.phase !== phase) phases[phase].end();
         phase = progress.phase;
-        phases[phase].update(progress.events, progress.part);
+        phases[phase].update(progress.events, progress.fraction);
       });
       return {
         lines: [`Both logs contain the same ${events} events; this call copied ${copied} of them`],

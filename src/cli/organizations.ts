@@ -19,15 +19,15 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
   const { ingestEventsPerDay, ingestBytesPerDay } = readConfig();
   return withDatabase(async (pool) => {
     const day = dayOf(await databaseTime(pool));
-    const used = await readIngestUsage(pool, day, organization);
+    const usages = await readIngestUsage(pool, day, organization);
     const quota = { events: ingestEventsPerDay || null, bytes: ingestBytesPerDay || null };
     say('All API processes share these quotas; each API process applies every other limit on its own');
     return {
       lines: table(
         ['organization', 'day', 'events', 'of', 'bytes', 'of'],
-        used.map((each) => [each.organization, formatDay(day), each.events, quota.events, each.bytes, quota.bytes]),
+        usages.map((row) => [row.organization, formatDay(day), row.events, quota.events, row.bytes, quota.bytes]),
       ),
-      json: { day: formatDay(day), quota, organizations: used },
+      json: { day: formatDay(day), quota, organizations: usages },
     };
   });
 };

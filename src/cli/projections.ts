@@ -54,13 +54,13 @@ const progress = (name: string, head: bigint): ((position: bigint) => void) => {
 
 const status = (): Promise<Result> =>
   withProjections(async ({ pool, log }) => {
-    const all = await projectionStatus(pool, log);
-    const lines = all.map(
+    const statuses = await projectionStatus(pool, log);
+    const lines = statuses.map(
       ({ projection, position, lag, lagUnit, ageMs, parked, unknown }) =>
         `${projection.padEnd(18)} position ${position}, ${lag} ${lagUnit} behind, ` +
         `${ageMs === null ? 'never run' : `up to date as of ${ageMs} ms ago`}, ${parked} parked, ${unknown} of unknown type`,
     );
-    return { lines, json: all };
+    return { lines, json: statuses };
   });
 
 const rebuildAll = async (name: string | undefined): Promise<Result> => {

@@ -17,11 +17,11 @@ const DELIVERIES_STOP_TIMEOUT_MS = 4_500;
 const KILL_TIMEOUT_MS = 500;
 
 /**
- * Returns Node's flags for the API. Node accepts them only on the command line, so this file, the Dockerfile and
- * `docs/operations/deployment.md` all pass them. The flag limits the size of a semi-space in MB. Compared with 16 MB,
- * the default of Node 24 uses more memory and is not faster, and with 8 MB, routes that query the database are 10 %
- * slower. If the log is in EventStoreDB, the default is kept: the client of EventStoreDB creates about 50 KB of garbage
- * per append, and ingestion is a sixth faster with the default.
+ * Returns Node's flags for the API. Node accepts these flags only on the command line, so this file, the Dockerfile and
+ * `docs/operations/deployment.md` all pass the flags. The flag limits the size of a semi-space in MB. The default of
+ * Node 24 uses more memory than 16 MB and is not faster; with 8 MB, routes that query the database are 10 % slower. If
+ * the log is in EventStoreDB, the default is kept: the client of EventStoreDB creates about 50 KB of garbage per
+ * append, and ingestion is a sixth faster with the default.
  */
 export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =>
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];

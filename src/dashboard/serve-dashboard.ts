@@ -17,7 +17,8 @@ const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';
 
 /**
- * The page can load only files of this service. It cannot turn text into markup, be shown in a frame, or submit forms.
+ * The page can load only files of this service. The page cannot turn text into markup, be shown in a frame, or submit
+ * forms.
  */
 const HEADERS = pageHeaders(
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +

@@ -28,7 +28,7 @@ export interface Loaded {
 
 /** Defines how commands of one kind are decided. */
 export interface CommandRules<Command, State extends Loaded, Decision extends Decided> {
-  /** The plural noun for what the commands change, for messages to clients: `groups`. */
+  /** The plural noun for the things that the commands change, for messages to clients, such as `groups`. */
   readonly name: string;
   /** Maximum commands per append. */
   readonly maxCommands: number;
@@ -45,7 +45,7 @@ export interface CommandRules<Command, State extends Loaded, Decision extends De
   metadata?(command: Command): object | undefined;
 }
 
-/** How many events an organization may store. `DailyQuota` implements it. */
+/** How many events an organization may store. `DailyQuota` implements this interface. */
 export interface EventQuota {
   eventsLeft(organization: string): Promise<number>;
   charge(organization: string, cost: { readonly events: number; readonly bytes: number }): void;

@@ -23,8 +23,8 @@ export interface Copied {
 export interface CopyProgress {
   readonly phase: 'copying' | 'verifying';
   readonly events: number;
-  /** Progress from 0 to 1. */
-  readonly part: number;
+  /** The progress of the phase, from 0 to 1. */
+  readonly fraction: number;
 }
 
 /**
@@ -163,16 +163,16 @@ export const copyLog = async (
     const copyable = page.filter((event) => !isOpening(event));
     copied += await copyPage(target, copyable);
     events += copyable.length;
-    onProgress({ phase: 'copying', events, part: progressOf(page.at(-1)!.position, head) });
+    onProgress({ phase: 'copying', events, fraction: progressOf(page.at(-1)!.position, head) });
   }
   const sourceSum = await sumFingerprints(source, (count, position) =>
-    onProgress({ phase: 'verifying', events: count, part: progressOf(position, head) / 2 }),
+    onProgress({ phase: 'verifying', events: count, fraction: progressOf(position, head) / 2 }),
   );
   const targetSum = await sumFingerprints(target, (count) =>
     onProgress({
       phase: 'verifying',
       events: count,
-      part: 0.5 + Math.min(0.5, count / Math.max(1, sourceSum.count) / 2),
+      fraction: 0.5 + Math.min(0.5, count / Math.max(1, sourceSum.count) / 2),
     }),
   );
   if (targetSum.count !== sourceSum.count)

@@ -52,9 +52,9 @@ export interface Appended {
   /** Position of the last of the events. */
   readonly position: bigint;
   /**
-   * True if the log had all of these events already, so that nothing was stored. Always correct in PostgreSQL. In
-   * EventStoreDB, the value may be false for a repeated append, and events whose ids the store has forgotten are stored
-   * again.
+   * True if the log had all of these events already, so that nothing was stored. In PostgreSQL, the value is always
+   * correct. In EventStoreDB, the value may be false for a repeated append, and events whose ids the store has
+   * forgotten are stored again.
    */
   readonly duplicate: boolean;
 }
@@ -66,13 +66,14 @@ export interface Batch {
   /** In order of position; empty if only `position` or `asOf` has advanced. */
   readonly events: readonly RecordedEvent[];
   /**
-   * The position up to which all events have been delivered, including this batch: the position of the last event, or a
-   * later one if events of other applications follow it; initially the position that the subscription began after.
+   * All events up to this position have been delivered, including this batch. The position is that of the last event,
+   * or a later position if events of other applications follow the last event. Before the first event, the position is
+   * the one after which the subscription began.
    */
   readonly position: bigint;
   /**
-   * The instant before which every acknowledged event has been delivered, including this batch, in ms by the database's
-   * clock; undefined if no such instant is known.
+   * Every event that was acknowledged before this instant (ms, by the database's clock) has been delivered, including
+   * this batch. Undefined if no such instant is known.
    */
   readonly asOf: number | undefined;
 }
@@ -133,15 +134,15 @@ export abstract class EventLog {
   /** Reads the event at exactly this position; undefined if this service has no event there. */
   abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
 
-  /** Reads at most `limit` events of the whole log after a position. If it returns fewer, the log ends after them. */
+  /** Reads at most `limit` events of the whole log after a position. If it returns fewer events, the log ends after them. */
   abstract readAll(after: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**
    * Subscribes to all events after a position until `signal` aborts. Batches arrive one at a time, in order, without
    * gaps or repetitions; the next batch waits for the promise of `onBatch`. If there are no events, an empty batch
    * arrives at least twice a second. Lost connections are re-established. The promise resolves on abort and rejects if
-   * `onBatch` throws. On EventStoreDB it also rejects if the log has ended before the last delivered position for 15 s,
-   * because the store was replaced or restored from an older copy.
+   * `onBatch` throws. On EventStoreDB, the promise also rejects if the end of the log has been before the last
+   * delivered position for 15 s, which means that the store was replaced or restored from an older copy.
    */
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 
@@ -149,8 +150,8 @@ export abstract class EventLog {
   readonly forSubscriptions: EventLog = this;
 
   /**
-   * Reads the head: the position of this service's last event, or a later one if events of other applications follow
-   * it; `BEGINNING` if the log is empty. Every event acknowledged before the call is at or before the head.
+   * Reads the head: the position of this service's last event, or a later position if events of other applications
+   * follow that event; `BEGINNING` if the log is empty. Every event acknowledged before the call is at or before the head.
    */
   abstract head(): Promise<bigint>;
 

@@ -17,14 +17,16 @@ export const newEvent = (event: DomainEvent, metadata: object = {}): NewEvent =>
 export const appendLogOpened = async (log: EventLog): Promise<void> => {
   const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
   await log.append(OPERATIONS_STREAM, 'no-stream', [opened]).catch((error: unknown) => {
-    // Another process appended LogOpened at the same time. The log keeps that event's log id, and ours is discarded.
+    // Another process appended LogOpened at the same time. The log keeps the log id of that event, and the log id of
+    // this process is discarded.
     if (!(error instanceof WrongExpectedRevision)) throw error;
   });
 };
 
 /**
  * Makes an event of this service in the form of an event from upstream: the metadata has `source`, `id` and `time`, and
- * the event id is derived from source, id, type and stream. Readers of the log then need not distinguish the two.
+ * the event id is derived from source, id, type and stream. Readers of the log then need not distinguish the two kinds
+ * of events.
  * @param now the time of the event, in ms
  * @param metadata additional metadata
  */

@@ -15,7 +15,7 @@ export interface TailOf<Type extends EventType> {
   readonly after: bigint;
   /** Every request reads the tail, so its length is limited in case events are appended while the projector is down. */
   readonly maxEvents: number;
-  /** The plural noun for what the read model holds, for messages to clients: `groups`. */
+  /** The plural noun for the items of the read model, for messages to clients, such as `groups`. */
   readonly name: string;
 }
 
@@ -31,7 +31,7 @@ export const readTail = async <Type extends EventType>(
   { stream, types, after, maxEvents, name }: TailOf<Type>,
   onEvent: (event: EventOf<Type>, recorded: RecordedEvent) => void,
 ): Promise<bigint> => {
-  const wanted: ReadonlySet<string> = new Set(types);
+  const wantedTypes: ReadonlySet<string> = new Set(types);
   let revision = after;
   let page: RecordedEvent[];
   do {
@@ -39,7 +39,7 @@ export const readTail = async <Type extends EventType>(
       throw new Unavailable(`The read model of these ${name} is too far behind; try again`, RETRY_AFTER_SECONDS);
     page = await log.readStream(stream, revision + 1n, PAGE);
     for (const recorded of page) {
-      if (!wanted.has(recorded.type)) continue;
+      if (!wantedTypes.has(recorded.type)) continue;
       const { event } = parseEvent(recorded.type as Type, recorded.data);
       if (event && streamOf(event) === stream) onEvent(event, recorded);
     }

@@ -1,6 +1,6 @@
 /**
  * The asset types that this service knows. A key without an organization may also send unknown types (any upper-case
- * name). A key of an organization may not, because it could fill the tables with types.
+ * name). A key of an organization may not send unknown types, because such a key could fill the tables with types.
  */
 export const ASSET_TYPES: ReadonlySet<string> = new Set([
   'URL',

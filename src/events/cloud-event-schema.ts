@@ -125,7 +125,7 @@ const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
     type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'The event type.' },
     data: { type: 'object', description: 'The data of the event, as described by the schema of its type.' },
   },
-  // Not `oneOf`, so that validators report errors only for the type of the event.
+  // The schema does not use `oneOf`, so that validators report errors only for the type of the event.
   allOf: UPSTREAM.map(({ type }) => ({
     if: { properties: { type: { const: type } } },
     // oxlint-disable-next-line no-thenable -- a keyword of JSON Schema

@@ -22,8 +22,8 @@ export const issueOfId = (value: string): string | undefined => {
 };
 
 /**
- * Returns the UUIDv5 in the URL namespace. Computed without a library, which takes three times as long, because this
- * function runs for every event.
+ * Returns the UUIDv5 in the URL namespace. No library is used, because this function runs for every event and a library
+ * takes three times as long.
  */
 const uuidOf = (name: string): string => {
   const bytes = Buffer.allocUnsafe(URL_NAMESPACE.length + Buffer.byteLength(name));
@@ -36,7 +36,8 @@ const uuidOf = (name: string): string => {
 
 /**
  * Returns the event id of a CloudEvent: the UUIDv5 (namespace URL) of `source`, `id`, `type` and stream name, joined by
- * newlines. The stream name includes the organization, so that no organization can use an event id of another one.
+ * newlines. The stream name includes the organization, so that no organization can use an event id of another
+ * organization.
  */
 export const eventIdOf = (source: string, id: string, type: string, stream: string): string =>
   uuidOf(`${source}\n${id}\n${type}\n${stream}`);

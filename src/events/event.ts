@@ -39,7 +39,7 @@ export const UPSTREAM = [
   assetUngrouped,
 ] as const satisfies readonly UpstreamDeclaration[];
 
-/** Events that this service creates itself. The ingestion endpoint rejects them. */
+/** Events that this service creates itself. The ingestion endpoint rejects these events. */
 const OWN = [
   assetGroupCreated,
   assetGroupRenamed,

@@ -89,7 +89,7 @@ export const feedSchemas = (): Record<string, JsonSchema> =>
 export const pageSchemas = (): Record<string, JsonSchema> =>
   Object.fromEntries(SCHEMA_NAMES.map(([, name]) => [`${name}Page`, page(name)]));
 
-/** The schema of a feed response. In AsyncAPI, its elements are messages. */
+/** The schema of a feed response. In AsyncAPI, the elements of the response are messages. */
 export const FEED_SCHEMA: JsonSchema = {
   type: 'array',
   description: 'The elements, in the order in which changes were stored.',

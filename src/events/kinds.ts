@@ -108,7 +108,7 @@ export const isFilteredBy = (kind: ListedKind, filter: Filter): boolean =>
 
 export const fieldsOf = (kind: ListedKind): Readonly<Record<string, JsonSchema>> => ITEMS[kind].fields;
 
-/** @param shared references to named schemas of the document, by the name of the field that uses them */
+/** @param shared maps the name of a field to a reference to the schema of that field in the document */
 export const itemSchema = (kind: ListedKind, shared: Readonly<Record<string, JsonSchema>> = {}): JsonSchema => {
   const { description, fields, optional = [] }: ItemDeclaration = ITEMS[kind];
   const required = Object.keys(fields).filter((name) => !optional.includes(name));

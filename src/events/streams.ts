@@ -4,7 +4,7 @@ import { recordOf } from './record.js';
 
 /**
  * Stream names are permanent. In EventStoreDB, the category ends at the first dash. A colon separates organization and
- * id: slugs never have a colon, ids may have one.
+ * id: a slug never contains a colon, and an id may contain colons.
  */
 export const CATEGORIES = [
   'threat',
@@ -37,7 +37,7 @@ export const webhooksStream = (organization: string): string => `webhooks-${orga
 
 export const streamOf = (event: DomainEvent): string => {
   if (isUpstream(event)) {
-    // All entries in the status history of an asset share one stream, so that they have one order.
+    // All entries in the status history of an asset share one stream, so that the entries have one order.
     if ('changeId' in event.data) return assetStatusStream(assetHash(event.data.asset));
     const { organization, kind, id } = recordOf(event);
     return `${kind}-${organization}:${id}`;

@@ -26,7 +26,7 @@ interface WaitingJob {
 
 interface Queue {
   running: number;
-  /** In order of arrival. An array, because a `Map` would keep finished jobs in memory (see `bag.ts`). */
+  /** The jobs in order of arrival, in an array, because a `Map` would keep finished jobs in memory (see `bag.ts`). */
   readonly waiting: WaitingJob[];
 }
 

@@ -5,11 +5,11 @@
  */
 export const finishesWithin = async (work: Promise<unknown>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
+  const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, ms, false).unref();
   });
   try {
-    return await Promise.race([work.then(() => true), late]);
+    return await Promise.race([work.then(() => true), timeout]);
   } finally {
     clearTimeout(timer);
   }

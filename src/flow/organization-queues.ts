@@ -14,7 +14,7 @@ export class OrganizationQueues<Item extends Waiting> {
 
   /**
    * @param takeBatch removes the next batch from a non-empty queue
-   * @param processBatch settles each item of a batch; if it throws, unsettled items fail with the error
+   * @param processBatch settles each item of a batch; if `processBatch` throws, unsettled items fail with the error
    */
   constructor(
     private readonly takeBatch: (queue: Item[]) => readonly Item[],

@@ -19,7 +19,7 @@ export class Backoff {
     return Math.ceil(pause * (1 - Math.random() / 2));
   }
 
-  /** Called after a success: the next pause is the first one again. */
+  /** Called after a success: the next pause has the initial length again. */
   reset(): void {
     this.failures = 0;
   }

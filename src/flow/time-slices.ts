@@ -110,7 +110,10 @@ export class TimeSlices {
     if (!isIdle) this.next();
   };
 
-  /** Ends each job in a microtask, so that the job's own microtasks, which are most of a request, are measured too. */
+  /**
+   * The measurement of a job ends in a microtask, so that it includes the microtasks of the job. Most of the work of a
+   * request runs in its microtasks.
+   */
   private readonly next = (): void => {
     if (this.isOver()) return;
     const next = this.queue.take();

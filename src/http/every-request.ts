@@ -4,7 +4,10 @@ import { Invalid } from '../errors.js';
 import { hasLastResponse } from './errors/early-response.js';
 import type { Readiness } from '../ops/readiness.js';
 
-/** Headers of every response. Responses depend on the key, and must not be cached or sniffed. A route may override them. */
+/**
+ * Headers of every response. Responses depend on the key, and must not be cached or sniffed. A route may override these
+ * headers.
+ */
 export const DEFAULT_HEADERS = {
   'cache-control': 'private, no-store',
   'x-content-type-options': 'nosniff',

@@ -73,7 +73,7 @@ export class HttpModule {
     readJsonBodies(instance, slices);
     const compress = createCompressor();
     const unread = new UnreadResponses();
-    // One hook, because each hook slows down every request.
+    // All actions before sending are in one hook, because each further hook slows down every request.
     instance.addHook('onSend', (request, reply, payload, done) => {
       // The body is not needed after the response is complete; the request object lives until the response has been read.
       request.bodyCharge?.release();
@@ -125,12 +125,12 @@ export class HttpModule {
     const name = `${methods.join()} ${route.url}`;
     if (tracer !== undefined) route.handler = withinSpan(tracer, route.handler);
     const consistent = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-      if (!access.namesCheckpoint && request.headers[CONSISTENCY_TOKEN] === undefined) return done();
+      if (!access.responseNamesCheckpoint && request.headers[CONSISTENCY_TOKEN] === undefined) return done();
       this.consistency.prepare(request, reply, access).then(done, (error: unknown) => {
         if (!request.raw.socket.destroyed) sendError(error, request, reply);
       });
     };
-    // One hook, because each hook slows down every request.
+    // All checks and measurements are in one hook, because each further hook slows down every request.
     route.onRequest = (request, reply, done) => {
       if (tracer === undefined) {
         whenEnded(request, reply, count);

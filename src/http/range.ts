@@ -6,8 +6,8 @@ export interface Range {
   readonly from: number;
   readonly to: number;
   /**
-   * Which dates were absent. `start`: the start date, so `from` is the earliest instant. `both`: also the end date, so
-   * `to` is the latest instant.
+   * Which dates were absent. `start`: the start date was absent, so `from` is the earliest instant. `both`: the end
+   * date was absent too, so `to` is the latest instant.
    */
   readonly open?: 'start' | 'both';
 }
@@ -60,5 +60,5 @@ export const readRange = (startDate: unknown, endDate: unknown): RequestedRange 
   return { from: start.from, to: end.to };
 };
 
-/** Ends an open range now. @param now ms */
+/** Ends a range that has no end at the time `now`. @param now ms */
 export const rangeAt = (range: RequestedRange, now: number): Range => ({ ...range, to: range.to ?? now });

@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { requestLine, throttled } from './request-line.js';
 
 /**
- * The client closed the connection before the response. The status is the one that nginx uses, and appears only in logs
- * and metrics.
+ * The client closed the connection before the response. nginx uses the same status for this case. The status appears
+ * only in logs and metrics.
  */
 const CLIENT_CLOSED = 499;
 const TIMED_OUT = 408;

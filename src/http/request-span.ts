@@ -11,8 +11,8 @@ declare module 'fastify' {
 }
 
 /**
- * Returns the traceparent of the request: that of its span if this process traces the request, otherwise the one that
- * the caller sent.
+ * Returns the traceparent of the request: the traceparent of its span if this process traces the request, otherwise the
+ * traceparent that the caller sent.
  */
 export const currentTraceparent = ({ span, headers }: Pick<FastifyRequest, 'span' | 'headers'>): string | undefined =>
   span?.traceparent ?? traceparentOf(headers['traceparent']);

@@ -5,7 +5,7 @@ import { finishesWithin } from '../flow/deadline.js';
 import { singleFlight } from '../flow/single-flight.js';
 import { BEGINNING } from '../event-log/event-log.js';
 import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
-import { FactCounts, type Facts, factBoundOf, type Weigh, type Weighable } from './fact-counts.js';
+import { FactCounts, type Facts, factBoundOf, type CountFacts, type FactSource } from './fact-counts.js';
 
 /**
  * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
@@ -26,7 +26,7 @@ const MESSAGES = {
   counting: 'Too many events are waiting to be counted; retry after the number of seconds in Retry-After',
   storing: 'Too many events are being stored; retry after the number of seconds in Retry-After',
 };
-/** Maximum number of tracked appends. If there are more, the oldest appends are assumed to be counted. */
+/** Maximum number of tracked appends. If there are more appends, the oldest appends are assumed to be counted. */
 const MAX_UNCOUNTED = 20_000;
 
 /** Why a request is held: stored facts must be counted first, or other requests must be stored first. */
@@ -34,9 +34,9 @@ type HoldReason = keyof typeof MESSAGES;
 
 /** How much longer a request may be held, over all its appends, in ms. */
 export interface HoldBudget {
-  /** For the reason `counting`. A slow log does not use up this time, as long as the projector keeps up. */
+  /** The time for the reason `counting`. A slow log does not use up this time, as long as the projector keeps up. */
   counting: number;
-  /** For any reason, because a held body takes memory. */
+  /** The time for all reasons together, because a held body takes memory. */
   total: number;
 }
 export const newHoldBudget = (): HoldBudget => ({ counting: 2_000, total: 10_000 });
@@ -52,9 +52,9 @@ interface UncountedAppend {
 
 /**
  * Backpressure: prevents the backfill of one organization from delaying the events of other organizations. The log
- * stores events faster than the projector counts them, and the projector counts them in order. If the backlog exceeds
- * its limit, requests of the organizations with the largest backlogs are held until the backlog shrinks, or rejected
- * with 429. The backlog is measured in facts, because one event may count as up to fifty facts.
+ * stores events faster than the projector counts the events, and the projector counts them in order. If the backlog
+ * exceeds its limit, requests of the organizations with the largest backlogs are held until the backlog shrinks, or
+ * rejected with 429. The backlog is measured in facts, because one event may count as up to fifty facts.
  */
 @Injectable()
 export class IngestBackpressure {
@@ -75,9 +75,9 @@ export class IngestBackpressure {
   ) {}
 
   /** Returns the first entries: as many as fit into one append, but at least one. */
-  portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factBoundOf): readonly Entry[] {
+  portion<Entry extends FactSource>(entries: readonly Entry[], countFacts: CountFacts = factBoundOf): readonly Entry[] {
     let facts = 0;
-    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_FACTS_PER_APPEND && index > 0);
+    const end = entries.findIndex((entry, index) => (facts += countFacts(entry)) > MAX_FACTS_PER_APPEND && index > 0);
     return end === -1 ? entries : entries.slice(0, end);
   }
 

@@ -3,18 +3,18 @@ import { maxFactsOf } from '../events/facts.js';
 /** Numbers of facts by organization; '' stands for the entries of the status history, which have no organization. */
 export type Facts = ReadonlyMap<string, number>;
 
-export interface Weighable {
+export interface FactSource {
   readonly event: { readonly id: string; readonly type: string; readonly data: object };
 }
-export type Weigh = (entry: Weighable) => number;
-export const factBoundOf: Weigh = ({ event }) => maxFactsOf(event);
+export type CountFacts = (entry: FactSource) => number;
+export const factBoundOf: CountFacts = ({ event }) => maxFactsOf(event);
 
 /** Returns an upper bound of the number of facts of these events, by organization. */
-export const tally = (entries: readonly Weighable[], weigh: Weigh = factBoundOf): Map<string, number> => {
+export const tally = (entries: readonly FactSource[], countFacts: CountFacts = factBoundOf): Map<string, number> => {
   const facts = new Map<string, number>();
   for (const entry of entries) {
     const { organization = '' } = entry.event.data as { organization?: string };
-    facts.set(organization, (facts.get(organization) ?? 0) + weigh(entry));
+    facts.set(organization, (facts.get(organization) ?? 0) + countFacts(entry));
   }
   return facts;
 };

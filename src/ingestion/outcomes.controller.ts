@@ -16,7 +16,7 @@ import { EventUsageDto, EventUsageRequest } from './usage/usage.dto.js';
 /** Reads every projection, because any projection can have parked events. */
 const READS = {
   reads: ['metrics', 'brands-and-flags', 'asset-statuses', 'asset-groups', 'takedowns', 'webhooks', 'records'],
-  namesCheckpoint: true,
+  responseNamesCheckpoint: true,
 } as const;
 const COVERAGE =
   'The response covers the events that the organization’s keys have sent. For a key without an organization, the response ' +

@@ -26,7 +26,7 @@ export const READ_RECORD_STATES = statement(
     id: 'text',
     version: 'bigint',
     eventId: 'uuid',
-    /** The facts that the record counts as in this state. */
+    /** The facts that are counted for the record in this state. */
     facts: json<readonly Fact[]>(),
   },
   `

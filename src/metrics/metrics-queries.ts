@@ -10,7 +10,7 @@ import { type RequestedRange, type Range, rangeAt } from '../http/range.js';
 
 /**
  * One query at a time: a query of many days occupies a processor of PostgreSQL and then the event loop, and the queries
- * of other organizations find both occupied. Together with the timeouts of connection and statement, a query takes at
+ * of other organizations need the same two. Together with the timeouts of connection and statement, a query takes at
  * most 5 s.
  */
 const CONCURRENCY: ConcurrencyLimits = {

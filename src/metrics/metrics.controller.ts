@@ -83,7 +83,7 @@ export class MetricsController {
     return this.answerTimeline(organization, request, isCsv, reply, minPosition);
   }
 
-  /** A separate operation, because generated clients support only one response type per operation. */
+  /** The CSV export is a separate operation, because generated clients support only one response type per operation. */
   @Get('metrics/timeline.csv')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({

@@ -3,7 +3,8 @@ const STUCK_AFTER_MS = 10_000;
 
 /**
  * A lane is a part of the background work that one process does at a time. That process holds the lease of the lane.
- * Records for each lane whether this process works in it or stands by, and when its loop last sent a heartbeat.
+ * This class records for each lane whether this process works in it or stands by, and when its loop last sent a
+ * heartbeat.
  */
 export class Lanes {
   private readonly states = new Map<string, { readonly isHeld: boolean; readonly at: number }>();

@@ -12,7 +12,7 @@ export const registerStores = (readiness: Readiness, log: EventLog, lags: Projec
     const projections = await lags.read();
     const isDegraded = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
     // Positions are strings, because they may exceed the integers that JSON readers represent exactly.
-    const shown = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
-    return { state: isDegraded ? 'degraded' : 'ok', detail: { projections: shown } };
+    const details = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
+    return { state: isDegraded ? 'degraded' : 'ok', detail: { projections: details } };
   });
 };

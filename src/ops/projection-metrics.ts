@@ -25,8 +25,8 @@ export const addProjectionMetrics = (lags: ProjectionLags, registry: Registry): 
     'Events that a projection could not apply and that wait for an operator',
   );
   return async () => {
-    // Reset first: while the database is unavailable, old values would look current.
-    for (const each of [position, lag, seconds, parked]) each.reset();
+    // The metrics are reset first, because old values would look current while the database is unavailable.
+    for (const metric of [position, lag, seconds, parked]) metric.reset();
     for (const { projection, unit, ...figures } of await lags.read()) {
       position.set({ projection }, figures.position);
       lag.set({ projection, unit }, figures.lag);

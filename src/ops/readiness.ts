@@ -40,7 +40,7 @@ export class Readiness {
   /** Set once the process has been asked to stop. */
   stopping = false;
   private readonly probes = new Map<string, Probe>();
-  /** Parts whose failure has been logged and that have not answered since. */
+  /** Parts whose failure has been logged and that have not answered since then. */
   private readonly failing = new Set<string>();
 
   constructor(private readonly writeLog: WriteLog = logToNest) {}

@@ -7,7 +7,7 @@ const SHARED_FOR_MS = 1_000;
 /**
  * Creates the function that returns all metrics for Prometheus. A result is shared for 1 s, so the database is queried
  * at most once a second however many clients scrape.
- * @param updates read values from the log and the database; each resets its metrics before it reads
+ * @param updates functions that each reset some metrics and then read their values from the log or the database
  */
 export const createScrape = (
   registry: Registry,

@@ -31,7 +31,7 @@ export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => P
     registers,
   });
   return async () => {
-    for (const each of [endpoints, behind, oldest, attempts]) each.reset();
+    for (const metric of [endpoints, behind, oldest, attempts]) metric.reset();
     const [row] = await READ_WEBHOOK_FIGURES.run(pool, {});
     const { active, failing, disabled, delivered, refused, unanswered } = row!;
     for (const [state, n] of Object.entries({ active, failing, disabled })) endpoints.set({ state }, n);

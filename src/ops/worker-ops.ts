@@ -48,7 +48,8 @@ export class WorkerOps {
   }
 
   /**
-   * Starts to listen. Call it before the process starts its other parts, so that its health can be observed.
+   * Starts to listen. Call this method before the process starts its other parts, so that the health of the process can
+   * be observed.
    * @throws ConfigError or AddressInUse, naming the setting
    */
   async listen(host: string, port: number, portName: PortSetting): Promise<void> {

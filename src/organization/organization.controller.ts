@@ -23,7 +23,7 @@ export class OrganizationController {
   constructor(private readonly queries: QueryBus) {}
 
   @Get()
-  @Access({ scope: 'any', reads: ['brands-and-flags'], namesCheckpoint: true })
+  @Access({ scope: 'any', reads: ['brands-and-flags'], responseNamesCheckpoint: true })
   @ApiOperation({
     summary: 'Get the organization of the key, its feature flags and its remaining limits',
     description: 'A key of any scope can send this request.',
@@ -44,7 +44,7 @@ export class OrganizationController {
   }
 
   @Get('brands')
-  @Access({ scope: 'read', reads: ['brands-and-flags'], namesCheckpoint: true })
+  @Access({ scope: 'read', reads: ['brands-and-flags'], responseNamesCheckpoint: true })
   @ApiOperation({
     summary: 'List the registered brands of the organization',
     description:

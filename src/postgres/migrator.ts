@@ -5,7 +5,10 @@ import { ConfigError } from '../runtime/config.js';
 import { LOCK_IF_FREE } from './statements.js';
 import { inTransaction, kyselyOver } from './transaction.js';
 
-/** A numbered migration of a schema. Processes of earlier versions ignore it, unless it names a minimal version. */
+/**
+ * A numbered migration of a schema. Processes of earlier versions ignore the migration, unless the migration names a
+ * minimal version.
+ */
 export interface NumberedMigration extends Migration {
   /**
    * The oldest version that still works after the migration. Set if the migration removes or changes something that
@@ -44,15 +47,18 @@ const LOCK = '3853314791062309107';
 const POLL_INTERVAL_MS = 100;
 /** How long a process waits before it reports that it waits. Processes often start together. */
 const REPORT_AFTER_MS = 2_000;
-/** How long a migration may wait for the lock of a table. Later statements on the table wait behind it. */
+/**
+ * How long a migration may wait for the lock of a table. While the migration waits, later statements on the table wait
+ * too.
+ */
 const TABLE_LOCK_TIMEOUT_MS = 4_000;
 /** The longest timer of Node, used instead of no timeout, because `pg` replaces 0 by the timeout of the pool. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const createRecords = async (db: Kysely<Records>, schema: string): Promise<void> => {
-  // Read from the catalogs for two reasons. A role that owns the schema but may not create schemas is denied even
-  // `create schema if not exists`. And `to_regnamespace` may still report a schema as missing after another process has
-  // created it.
+  // The schema is looked up in the catalogs for two reasons. A role that owns the schema but may not create schemas is
+  // denied even `create schema if not exists`. Also, `to_regnamespace` may still report a schema as missing after
+  // another process has created it.
   const { rows } = await sql<{ has_schema: boolean; has_records: boolean }>`
     select exists (select from pg_namespace where nspname = ${schema}) as has_schema,
       exists (select from pg_tables where schemaname = ${schema} and tablename = 'later_migrations') as has_records
@@ -128,7 +134,8 @@ const applyPending = async (connection: PoolClient, schema: string, steps: Steps
   for (const name of missing) {
     const step = steps[name]!;
     await step.up(withoutTimeout);
-    // From the database's clock, because it is compared with other times that the database has recorded.
+    // The time is taken from the database's clock, because it is compared with other times that the database has
+    // recorded.
     const now = sql<string>`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
     await (
       name <= last
@@ -170,10 +177,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates the tables of one schema to this version. Every process calls this when it starts. A lock in the database
- * lets only one process migrate at a time, and all migrations are one transaction, so a process that is killed leaves
- * the tables unchanged. The timeouts of the pool do not apply to the migrations. They apply to each attempt to take the
- * lock, so that a waiting process notices when the server is gone.
+ * Migrates the tables of one schema to this version. Every process calls this function when it starts. A lock in the
+ * database lets only one process migrate at a time, and all migrations are one transaction, so a process that is killed
+ * leaves the tables unchanged. The timeouts of the pool do not apply to the migrations. The timeouts apply to each
+ * attempt to take the lock, so that a waiting process notices when the server is gone.
  * @returns the applied migrations of newer versions, which this version can ignore
  * @throws ConfigError if a newer version has removed something that this version uses; or the database's error
  */

@@ -23,18 +23,20 @@ const LOSES_STATEMENTS =
 /** Two clients take turns to prepare different statements under one name, and compare which server processes respond. */
 const compareClients = async (clients: readonly PoolClient[]): Promise<PoolMode> => {
   const name = `pool-mode-${randomUUID()}`;
-  const seen = [new Set<number>(), new Set<number>()] as const;
+  const pidsByClient = [new Set<number>(), new Set<number>()] as const;
   for (let round = 0; round < ROUNDS; round += 1)
-    for (const whose of [0, 1] as const) {
-      const { rows } = await clients[whose]!.query({ ...BACKEND_OF[whose].query({}), name });
+    for (const client of [0, 1] as const) {
+      const { rows } = await clients[client]!.query({ ...BACKEND_OF[client].query({}), name });
       const row = rows[0] as RowOf<(typeof BACKEND_OF)[0]>;
       // The pooler ran the statement that the other client prepared.
-      if (row.whose !== whose) throw new ConfigError(LOSES_STATEMENTS);
-      seen[whose].add(row.pid);
+      if (row.whose !== client) throw new ConfigError(LOSES_STATEMENTS);
+      pidsByClient[client].add(row.pid);
     }
   // In session mode each client has exactly one server connection, and the two connections differ.
-  const processes = new Set(seen.flatMap((pids) => [...pids]));
-  return seen.every(({ size }) => size === 1) && processes.size === seen.length ? 'session' : 'transaction';
+  const processes = new Set(pidsByClient.flatMap((pids) => [...pids]));
+  return pidsByClient.every(({ size }) => size === 1) && processes.size === pidsByClient.length
+    ? 'session'
+    : 'transaction';
 };
 
 const detectMode = async (connectionString: string): Promise<PoolMode> => {

@@ -1,6 +1,6 @@
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
 import { poolModeOf } from './pool-mode.js';
-import { sessionSetup, setInEachTransaction, type Settings } from './settings.js';
+import { sessionSetup, setInEachTransaction, type Settings } from './session-settings.js';
 import { traceStatements } from './traced-statements.js';
 import { inTransaction } from './transaction.js';
 

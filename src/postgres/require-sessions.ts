@@ -14,8 +14,8 @@ const DIFFERENT_DATABASES =
   'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases: set both to the same one';
 
 /**
- * Whether two URLs lead to the same database: a lock taken through one must be visible through the other. Needs no
- * special privilege.
+ * Whether two URLs lead to the same database: a lock taken through one URL must be visible through the other URL. Needs
+ * no special privilege.
  */
 const leadToSameDatabase = async (...urls: readonly [string, string]): Promise<boolean> => {
   const key = randomInt(2 ** 47);

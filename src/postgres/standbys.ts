@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { WriteLog } from '../runtime/log-line.js';
 import { STANDBYS } from './statements.js';
 
-/** Logs whether a commit waits for a standby. Only for a log in PostgreSQL. */
+/** Logs whether a commit waits for a standby. Call this function only if the log is in PostgreSQL. */
 export const logStandbys = async (pool: Pick<Pool, 'query'>, writeLog: WriteLog): Promise<void> => {
   const [row] = await STANDBYS.run(pool, {});
   const { names, commit } = row!;

@@ -81,11 +81,13 @@ const nameStatement = (name: string, text: string): void => {
   texts.set(name, text);
 };
 
-/** A named SQL statement. `test/read-models/raw-statements.spec.ts` compares each one with the migrated schema. */
+/**
+ * A named SQL statement. `test/read-models/raw-statements.spec.ts` compares each statement with the migrated schema.
+ */
 export class Statement<Parameters extends Declarations = Declarations, Columns extends Declarations = Declarations> {
   constructor(
     readonly name: string,
-    /** The parameters by name, in order: the first one is `$1`. */
+    /** The parameters by name, in order: the first parameter is `$1`. */
     readonly parameters: Parameters,
     /** The columns of the rows, in order. */
     readonly columns: Columns,

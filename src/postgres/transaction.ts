@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { beginWithSettings } from './settings.js';
+import { beginWithSettings } from './session-settings.js';
 import { isReadOnly, isQueryTimeout } from './transient-errors.js';
 
 /**

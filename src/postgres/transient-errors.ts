@@ -37,7 +37,7 @@ export const isTransient = (error: unknown): boolean => {
   const { code, errors } = error as { code?: unknown; errors?: unknown };
   if (asConfigError(error) !== error) return false;
   if (typeof code === 'string' && (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code))) return true;
-  // If Node has tried several addresses, it reports their errors together.
+  // If Node has tried several addresses, Node reports the errors of these addresses together.
   if (Array.isArray(errors)) return errors.some(isTransient);
   return CONNECTION_MESSAGES.test(error.message);
 };
@@ -54,8 +54,8 @@ export const isReadOnly = (error: unknown): boolean =>
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
 
 /**
- * Converts an error for callers: `Unavailable` if a retry may help, otherwise the error itself. Use it only for errors of
- * database calls, because a missing file has the same code (ENOENT) as a missing Unix socket.
+ * Converts an error for callers: `Unavailable` if a retry may help, otherwise the error itself. Use this function only
+ * for errors of database calls, because a missing file has the same code (ENOENT) as a missing Unix socket.
  */
 export const asUnavailable = (error: unknown): unknown =>
   isTransient(error) && !(error instanceof Unavailable)

@@ -26,7 +26,10 @@ interface Usage {
   readonly read: Promise<void>;
 }
 
-/** The interval between flushes. Until the next flush, other instances do not know a charge, and a crash loses it. */
+/**
+ * The interval between flushes. Until the next flush, other instances do not know the charges of this instance, and a
+ * crash loses these charges.
+ */
 const FLUSH_INTERVAL_MS = 1_000;
 /** How long the first request of a day waits for the total of all instances. */
 const READ_TIMEOUT_MS = 300;
@@ -70,7 +73,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     const registers = [registry];
     const highestUsedRatio = (kind: keyof Amount): number => this.highestUsedRatio(kind);
     // The number of organizations is unlimited, so the organization is not a label. The command `organizations usage`
-    // shows the usage of each one.
+    // shows the usage of each organization.
     this.refusals = new Counter({
       name: 'threat_protection_ingest_quota_refusals_total',
       help: 'Requests rejected because the organization had used up its daily quota',
@@ -143,7 +146,10 @@ export class DailyQuota implements BeforeApplicationShutdown {
     this.flushes.schedule();
   }
 
-  /** An organization's usage, with the total of all instances if it is read in time; undefined if there are no limits. */
+  /**
+   * Returns an organization's usage, with the total of all instances if the total is read in time; undefined if there
+   * are no limits.
+   */
   private async read(organization: string): Promise<Usage | undefined> {
     const usage = this.usageOf(organization);
     if (usage !== undefined) await finishesWithin(usage.read, READ_TIMEOUT_MS);
@@ -178,8 +184,8 @@ export class DailyQuota implements BeforeApplicationShutdown {
     if (changed.length === 0) return;
     const amounts = new Map(changed.map(([organization, { pending }]) => [organization, pending]));
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
-    // If the statement fails, the amounts stay pending. If only its response is lost, the amounts count twice, which is
-    // acceptable for a quota.
+    // If the statement fails, the amounts stay pending. If only the response of the statement is lost, the amounts
+    // count twice, which is acceptable for a quota.
     for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
       const usage = usages.get(organization)!;
       usage.known = { events, bytes };

@@ -6,8 +6,8 @@ import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from '../read-models/statem
 import type { Config } from '../runtime/config.js';
 
 /**
- * What an organization has used of its daily quota on a UTC day. The usage is stored, because it cannot be computed
- * from the log: the log does not contain the bytes of a request.
+ * What an organization has used of its daily quota on a UTC day. The usage is stored, because the log does not contain
+ * the number of bytes of a request.
  */
 export interface IngestUsage {
   readonly organization: string;

@@ -1,12 +1,13 @@
 import { Pool } from 'pg';
 import { createPool, createReplicaPool, type PoolOptions } from '../postgres/pool.js';
-import type { Settings } from '../postgres/settings.js';
+import type { Settings } from '../postgres/session-settings.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
  * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another:
  * requests (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), and polling of the read
- * models (2). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 34.
+ * models (2). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 34
+ * connections.
  */
 
 /** For metrics queries, whose cost depends on the range that an organization requests. */

@@ -58,7 +58,7 @@ export class ReadModelsModule implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     this.module.get(DatabaseClock).end();
-    // `Replicas` polls the primary through one of the pools, so it ends first.
+    // `Replicas` polls the primary through one of the pools, so `Replicas` ends first.
     await this.module.get(Replicas).end();
     await Promise.all(POOLS.map((pool) => this.module.get<Pool>(pool).end()));
   }

@@ -5,7 +5,7 @@ import { rangeAt } from '../http/range.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
-import { INVALID_CURSOR } from './records.dto.js';
+import { INVALID_CURSOR } from './requests.dto.js';
 import type { RequestedSelection, Selection } from './selection.js';
 import type { PageRequest } from './page/filter-sql.js';
 import { type ListedRow, listPage } from './page/statements.js';

@@ -49,8 +49,8 @@ export class RecordQueries {
   ) {}
 
   /**
-   * As `run`, with separate limits for the feed, because a change wakes many waiting requests of an organization at
-   * once.
+   * Runs a query of the feed as `run` does, with separate limits, because a change wakes many waiting requests of an
+   * organization at once.
    */
   runFeed<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
     return this.runIn(this.feedConcurrency, organization, key, read, minPosition);

@@ -16,7 +16,7 @@ import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
 import { ExportRecords } from './export-records.js';
 import { GetRecord } from './get-record.js';
 import { ListRecords } from './list-records.js';
-import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './records.dto.js';
+import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './requests.dto.js';
 import { type RequestedSelection, readSelection } from './selection.js';
 
 /** The projections that these routes read; `checkBrand` reads the brands. */
@@ -67,7 +67,7 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       );
     }
 
-    // A separate operation, because generated clients support only one response type per operation.
+    // The CSV export is a separate operation, because generated clients support only one response type per operation.
     @Get(`${kind}s.csv`)
     @Access({ scope: 'read', reads: READS })
     @ApiRecordTable(kind)

@@ -62,10 +62,13 @@ const parseAsset = (content: string | undefined): RequestedAsset | undefined => 
   if (content === undefined) return undefined;
   const issue = contentIssue(content);
   if (issue !== undefined) throw new Invalid(issue);
-  const { parsed, code, internal } = { parsed: undefined, internal: undefined, ...parseContent(content) };
+  const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
   if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
-  if (internal !== undefined)
-    return { type: internal.type, hash: hashOfKey(assetKey({ type: internal.type, content: internal.name })) };
+  if (internalAddress !== undefined)
+    return {
+      type: internalAddress.type,
+      hash: hashOfKey(assetKey({ type: internalAddress.type, content: internalAddress.name })),
+    };
   const { type, keys } = parsed!;
   return { type, hash: hashOfKey(keys.find((key) => key.startsWith(`${type}:`))!) };
 };

@@ -1,6 +1,6 @@
 import { nullable, statement } from '../postgres/statement.js';
 
-export const CHECKPOINT = `
+export const SELECT_MOMENT = `
       select
         (select as_of from read.checkpoints where projection = 'records') as "asOf",
         (select position from read.checkpoints where projection = 'records') as "upTo"`;
@@ -19,15 +19,15 @@ export interface ItemRow {
 }
 
 /**
- * Finds a record by key; `item` is null if there is no such record. The query selects the first row from the key on,
- * because for a plain equality the planner may use any index that begins with the organization.
+ * Finds a record by key; `item` is null if the record does not exist. The query selects the first row whose key is at
+ * least this key, because for a plain equality the planner may use any index that begins with the organization.
  */
 export const FIND_RECORD = statement(
   'records-find',
   { organization: 'text', kind: 'smallint', id: 'text' },
   { ...MOMENT_COLUMNS, item: nullable('text') },
   `
-    select c.*, r.* from (${CHECKPOINT}
+    select c.*, r.* from (${SELECT_MOMENT}
     ) c left join (
       select item from (
         select * from read.listed_records

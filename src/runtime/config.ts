@@ -185,7 +185,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   };
 };
 
-/** All settings, read and checked once. A class, so that Nest can use it as the injection token. */
+/** All settings, read and checked once. `Config` is a class, so that Nest can use the class as the injection token. */
 // oxlint-disable-next-line no-unsafe-declaration-merging -- the class is never instantiated
 export interface Config extends Readonly<ReturnType<typeof settingsOf>> {}
 export abstract class Config {}

@@ -22,8 +22,8 @@ const limit = (): number | undefined => {
 };
 
 /**
- * Ends the process with a clear message if it cannot open enough files, before anything else is loaded. Otherwise a
- * module would be reported as "not found", or a connection would fail.
+ * Ends the process with a clear message if the process cannot open enough files. Must run before anything else is
+ * loaded. Otherwise a module would be reported as "not found", or a connection would fail.
  */
 export const requireFileDescriptors = (): void => {
   const allowed = limit() ?? Infinity;

@@ -2,8 +2,8 @@
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Stops this process when the supervisor that started it is gone. Even `kill -9` closes the channel between the two.
- * Does nothing if no supervisor started this process.
+ * Stops this process when the supervisor that started it is gone. Even `kill -9` of the supervisor closes the channel
+ * between the two processes. Does nothing if no supervisor started this process.
  * @param stop stops the process in the same way as SIGTERM
  */
 const stopWithParent = (stop: () => void): void => {
@@ -12,7 +12,7 @@ const stopWithParent = (stop: () => void): void => {
     stop();
     setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
   });
-  // The channel must not keep a process alive that has finished its work.
+  // The channel must not keep alive a process that has finished its work.
   process.channel?.unref();
 };
 

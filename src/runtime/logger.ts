@@ -10,7 +10,7 @@ const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;
 /** The contexts in which Nest logs its own start. Operators do not need these lines. */
 const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
 
-/** Nest calls `log` what LOG_LEVEL calls `info`. */
+/** The level `log` of Nest is the level `info` of LOG_LEVEL. */
 const levelName = (level: LogLevel): string => (level === 'log' ? 'info' : level);
 
 /** Escapes control characters and line breaks, because error messages may contain text from outside. */

@@ -17,7 +17,7 @@ import { AttemptsRequest, ReplayDto, RotationDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
 import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
 
-const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
+const READS = { reads: ['webhooks'], responseNamesCheckpoint: true } as const;
 const MAX_ATTEMPTS = '100';
 
 /** The secret, tests, replays and delivery attempts of a webhook. */

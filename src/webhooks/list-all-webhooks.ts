@@ -8,7 +8,7 @@ import type { StoredProgress } from '../read-models/webhooks/statements.js';
 export interface AnyWebhook {
   readonly organization: string;
   readonly id: string;
-  /** Without the query, which may contain a token of the organization. */
+  /** The URL without the query, which may contain a token of the organization. */
   readonly url: string;
   readonly state: 'ACTIVE' | 'FAILING' | 'DISABLED';
   readonly disabledReason: string | null;
@@ -23,12 +23,12 @@ export interface AnyWebhook {
 /** Lists the endpoints of one organization, or of all organizations, as of the read models. */
 export const listAllWebhooks = async (pool: Pool, organization?: string): Promise<AnyWebhook[]> => {
   const now = await databaseTime(pool);
-  const all = createReadModels(pool)
+  const query = createReadModels(pool)
     .selectFrom('webhook_endpoints as w')
     .leftJoin('service.webhook_progress as p', 'p.endpoint', 'w.id')
     .select(['w.endpoint', 'p.progress'])
     .where('w.state', '<>', 'DELETED');
-  const rows = await (organization === undefined ? all : all.where('w.organization', '=', organization))
+  const rows = await (organization === undefined ? query : query.where('w.organization', '=', organization))
     .orderBy('w.organization')
     .orderBy('w.created_at')
     .orderBy('w.id')

@@ -79,7 +79,8 @@ class WebhookSettingsDto {
   statuses?: string[] | null;
 
   /**
-   * Maximum number of records in a delivery. If greater than 1, each delivery is a batch, even if it has one record.
+   * Maximum number of records in a delivery. If greater than 1, each delivery is a batch, even if the delivery has one
+   * record.
    * @example 1
    */
   @IfGiven()

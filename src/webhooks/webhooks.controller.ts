@@ -22,7 +22,7 @@ import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
 import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
 
-const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
+const READS = { reads: ['webhooks'], responseNamesCheckpoint: true } as const;
 
 /**
  * Sorts names and removes duplicates, because filters are stored in this form. Null and undefined mean that there is no

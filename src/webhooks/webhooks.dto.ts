@@ -90,8 +90,8 @@ export class WebhookDto {
 
 export class CreatedWebhookDto extends WebhookDto {
   /**
-   * The secret of `webhook-signature` (Standard Webhooks). It is shown only in this response, and is absent if the
-   * response repeats an earlier response.
+   * The secret of `webhook-signature` (Standard Webhooks). The secret is shown only in this response, and is absent if
+   * the response repeats an earlier response.
    */
   @ApiPropertyOptional({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret?: string | undefined;
@@ -112,7 +112,7 @@ export class DeletedWebhookDto {
 export class RotatedSecretDto {
   /** @example "wh_4a7d1ed414474e4033ac29cc" */
   id!: string;
-  /** The new secret. It is shown only in this response. */
+  /** The new secret, which is shown only in this response. */
   @ApiProperty({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret!: string;
   /**

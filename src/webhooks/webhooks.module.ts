@@ -14,7 +14,7 @@ import { RotateSecretHandler } from './endpoints/rotate-secret.js';
 import { Secrets } from './endpoints/secrets.js';
 import { StartPositions } from './endpoints/start-position.js';
 import { TestWebhookHandler } from './endpoints/test-webhook.js';
-import { VisibleChanges, WebhookCommands } from './endpoints/webhook-commands.js';
+import { AppliedWebhookCommands, WebhookCommands } from './endpoints/webhook-commands.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 @Module({
@@ -22,7 +22,7 @@ import { WebhooksController } from './webhooks.controller.js';
   controllers: [WebhooksController, DeliveriesController],
   providers: [
     WebhookCommands,
-    VisibleChanges,
+    AppliedWebhookCommands,
     Secrets,
     StartPositions,
     CreateWebhookHandler,

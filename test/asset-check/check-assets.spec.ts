@@ -5,7 +5,7 @@ import { bulkJson, CheckAssets, CheckAssetsHandler } from '../../src/asset-check
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
-import type { SourceRefresh } from '../../src/asset-check/sources/source-refresh.js';
+import type { ConfiguredSources } from '../../src/asset-check/sources/configured-sources.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -43,7 +43,11 @@ describe('A bulk check', () => {
   };
 
   const bulk = async (sources: readonly Source[], contents: readonly string[], budgetMs: number) => {
-    const handler = new CheckAssetsHandler(new AssetChecker(sources, budgetMs), new TimeSlices(), {} as SourceRefresh);
+    const handler = new CheckAssetsHandler(
+      new AssetChecker(sources, budgetMs),
+      new TimeSlices(),
+      {} as ConfiguredSources,
+    );
     return (await handler.execute(new CheckAssets(contents))).result;
   };
 

@@ -51,8 +51,11 @@ describe('An account', () => {
   });
 
   it('is parsed from a muxed Stellar account as an account with a memo', () => {
-    const { key, shared } = readAddress(MUXED_VECTOR)!;
-    expect({ key, shared }).toEqual({ key: `${MUXED_BASE}?memo=9223372036854775808`, shared: MUXED_BASE });
+    const { key, keyWithoutTag } = readAddress(MUXED_VECTOR)!;
+    expect({ key, keyWithoutTag }).toEqual({
+      key: `${MUXED_BASE}?memo=9223372036854775808`,
+      keyWithoutTag: MUXED_BASE,
+    });
     expect(readAccount(`stellar:pubnet:${MUXED_VECTOR}`)).toMatchObject({ key });
     expect(readAccount(`${MUXED_BASE}?memo=9223372036854775808`)).toMatchObject({ key });
   });

@@ -6,8 +6,8 @@ import { APP_WRAPPING_LINKS, NOTATIONS, WEB_WRAPPING_LINKS, written } from './ca
 
 const HOST = 'evil.example';
 const urlOf = (content: string): string | undefined => {
-  const { parsed, internal } = { parsed: undefined, internal: undefined, ...parseContent(content) };
-  return parsed === undefined ? internal && `internal ${internal.name}` : `${parsed.type} ${parsed.name}`;
+  const { parsed, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
+  return parsed === undefined ? internalAddress && `internal ${internalAddress.name}` : `${parsed.type} ${parsed.name}`;
 };
 const wrappingHostsOf = (content: string): (string | undefined)[] =>
   (parseContent(content).parsed?.wrappingLinks ?? []).map(({ host }) => host);

@@ -24,7 +24,7 @@ const opened = (form: string): string | undefined => {
 const checked = (form: string): string | undefined => {
   const content = parseContent(form);
   if (content.parsed !== undefined) return content.parsed.host;
-  return content.code === 'internal-scheme' ? content.internal.name : undefined;
+  return content.code === 'internal-scheme' ? content.internalAddress.name : undefined;
 };
 
 describe('A text that the URL parser accepts as a web address', () => {

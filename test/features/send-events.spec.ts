@@ -385,17 +385,17 @@ describe('The command `events send`', () => {
     const padding = 'x'.repeat(300);
     const lines = Array.from({ length: 4_000 }, () => JSON.stringify(event({ padding })));
     const events = new EventLines([await write('progress.ndjson', lines.join('\n'))], 0).events();
-    const parts: (readonly [number, number])[] = [];
+    const fractions: (readonly [number, number])[] = [];
     await sendEvents(
       events,
       { url: app.url, key },
       {
-        onProgress: ({ accepted }, { part }) => parts.push([accepted, part!]),
+        onProgress: ({ accepted }, { fraction }) => fractions.push([accepted, fraction!]),
       },
     );
-    expect(parts.map(([accepted]) => accepted)).toEqual([1_000, 2_000, 3_000, 4_000]);
+    expect(fractions.map(([accepted]) => accepted)).toEqual([1_000, 2_000, 3_000, 4_000]);
     // The progress is as exact as the chunks in which a file is read: 64 KiB.
-    for (const [accepted, part] of parts) expect(Math.abs(part - accepted / 4_000)).toBeLessThan(0.05);
-    expect(parts.at(-1)![1]).toBe(1);
+    for (const [accepted, fraction] of fractions) expect(Math.abs(fraction - accepted / 4_000)).toBeLessThan(0.05);
+    expect(fractions.at(-1)![1]).toBe(1);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, type QueryConfig } from 'pg';
 import { createPool, createReplicaPool } from '../../src/postgres/pool.js';
-import { setInEachTransaction } from '../../src/postgres/settings.js';
+import { setInEachTransaction } from '../../src/postgres/session-settings.js';
 import { inTransaction } from '../../src/postgres/transaction.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventuallyPasses } from '../support/eventually.js';

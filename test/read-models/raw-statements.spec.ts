@@ -47,7 +47,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     sql: ['select … from … except all select … from … limit …'],
   },
   // Settings of a connection.
-  'src/postgres/settings.ts': {
+  'src/postgres/session-settings.ts': {
     by: 'test/postgres/pool.spec.ts',
     sql: ["select current_setting('transaction_read_only') = 'on' as is_read_only…"],
   },

@@ -37,8 +37,8 @@ export class HostTable {
 
   constructor(
     /**
-     * The records. Each has a length, flags and a text; with the flag `HAS_SPELLING`, the length and the bytes of the
-     * source's spelling follow. Byte 0 is unused, because offset 0 marks an empty slot.
+     * The records. Each record has a length, flags and a text; with the flag `HAS_SPELLING`, the length and the bytes
+     * of the source's spelling follow. Byte 0 is unused, because offset 0 marks an empty slot.
      */
     private readonly texts: Uint8Array,
     private readonly slots: Uint32Array,

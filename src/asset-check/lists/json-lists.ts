@@ -62,7 +62,7 @@ export const readObjectOfLists = async (
   sections: Readonly<Record<string, number>>,
   oneOf: readonly string[],
   onOther: OnValue = () => undefined,
-  /** What ALLOWED entries may be. Default: what all other entries may be. */
+  /** The kinds of assets that ALLOWED entries may name. Default: the kinds that all other entries may name. */
   allowed?: EntryKinds,
 ): Promise<void> => {
   const seen = new Set<string>();

@@ -27,7 +27,7 @@ export type Rejection = (typeof REJECTIONS)[number];
 export interface RejectedEntries {
   readonly reason: Rejection;
   readonly count: number;
-  /** The first rejected entries, as the list has them. */
+  /** The first rejected entries, as the list spells them. */
   readonly examples: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const quote = (entry: string): string =>
 export const describeRejected = ({ reason, count, examples }: RejectedEntries): string =>
   `${count} ${reason} (${examples.map(quote).join(', ')}${count > examples.length ? ', …' : ''})`;
 
-/** What entries of a list may be in addition to hosts. */
+/** The kinds of assets that entries of a list may name in addition to hosts. */
 export interface EntryKinds {
   /** Pages, profiles and IPFS content. */
   readonly pages: boolean;

@@ -128,8 +128,8 @@ export class ListSource {
       if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
       this.backoff.reset();
-      // First-seen times are saved before the copy: if the process ends between the two calls, no entry of the saved
-      // copy is without its time.
+      // First-seen times are saved before the copy: if the process ends between the two calls, every entry of the saved
+      // copy has its first-seen time.
       await this.saveFirstSeen();
       await this.saveCopy(true);
     } catch (error) {

@@ -58,9 +58,9 @@ const matchPayment = (
   content: ListContent,
   hashes: SuffixHashes,
 ): SourceResult => {
-  const other =
+  const relatedResult =
     relatedAccount === undefined ? undefined : matchAccount(relatedAccount, content, hashOfText(relatedAccount));
-  if (other?.status === 'BLOCKED') return other;
+  if (relatedResult?.status === 'BLOCKED') return relatedResult;
   const tag = name === account ? NOT_FOUND : matchAccount(name, content, hashOfText(name));
   return tag === NOT_FOUND ? matchAccount(account!, content, hashes.hashes[0]!) : tag;
 };
@@ -154,13 +154,13 @@ const lookUpSuffixes = (
   { table }: ListContent,
   { count, starts, hashes, flags: found }: SuffixHashes,
 ): number => {
-  let any = 0;
+  let allFlags = 0;
   for (let index = 0; index < count; index += 1) {
     const flags = table.find(host, starts[index]!, hashes[index]!);
     found[index] = index === count - 1 ? flagsForHost(flags) : flagsForSubdomains(flags);
-    any |= found[index]!;
+    allFlags |= found[index]!;
   }
-  return any;
+  return allFlags;
 };
 
 const resultOfUnlistedHost = (

@@ -20,7 +20,7 @@ export interface ListContent {
   readonly rejected: readonly RejectedEntries[];
 }
 
-/** What entries of a format may be in addition to hosts. */
+/** The kinds of assets that entries of a format may name in addition to hosts. */
 export const kindsOf = (format: Format): EntryKinds => ({
   pages: format !== 'hosts',
   accounts: format === 'plain' || format === 'json',

@@ -94,8 +94,8 @@ export class OwnStatuses {
     if (this.readAt === undefined) return FAILED;
     const { statuses } = this.snapshot;
     const { keys, relatedAccount } = parsed;
-    const other = relatedAccount === undefined ? undefined : statuses.get(addressKey(relatedAccount));
-    if (other?.status === 'BLOCKED') return other;
+    const relatedStatus = relatedAccount === undefined ? undefined : statuses.get(addressKey(relatedAccount));
+    if (relatedStatus?.status === 'BLOCKED') return relatedStatus;
     for (let index = 0; index < keys.length; index += 1) {
       const status = statuses.get(keys[index]!);
       if (status === undefined) continue;

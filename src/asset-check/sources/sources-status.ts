@@ -16,7 +16,7 @@ export interface ListStatus extends Saved {
 }
 
 /**
- * Reads the state of each list that the instances of the API saved last, in the configured order. The instances need
+ * Reads, for each list in the configured order, the state that an instance of the API saved last. The instances need
  * not be running.
  * @throws ConfigError if the sources file is invalid
  */

@@ -25,7 +25,7 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
 import { ListAssetGroups } from './list-asset-groups.js';
 import { RenameAssetGroup } from './rename-asset-group.js';
 
-const READ_ACCESS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
+const READ_ACCESS = { reads: ['asset-groups'], responseNamesCheckpoint: true } as const;
 const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {

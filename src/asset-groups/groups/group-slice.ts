@@ -20,8 +20,8 @@ export interface SliceRequest {
   /** The approximate size limit of the slice, in bytes. */
   readonly maxBytes: number;
   /**
-   * Maximum number of rows to read. Rows that do not fit into the slice are read in vain; with too few rows, the slice
-   * is shorter than `maxBytes`.
+   * Maximum number of rows to read. Rows that do not fit into the slice are read unnecessarily; with too few rows, the
+   * slice is shorter than `maxBytes`.
    */
   readonly maxRows: number;
 }

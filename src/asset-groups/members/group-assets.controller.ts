@@ -23,7 +23,7 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from '../groups/group-id.js';
 import { ListGroupAssets } from './list-group-assets.js';
 import type { MembershipItem, MembershipResult } from './membership.js';
 
-const READ_ACCESS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
+const READ_ACCESS = { reads: ['asset-groups'], responseNamesCheckpoint: true } as const;
 const WRITE_ACCESS = { scope: 'write', ...BULK } as const;
 
 const REPEATABLE =

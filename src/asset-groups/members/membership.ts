@@ -49,14 +49,14 @@ const isStorable = (asset: Asset): boolean =>
 export const readContent = (content: unknown): ReadContent => {
   const issue = contentIssue(content);
   if (issue !== undefined) return errorItem('parse-error', issue);
-  const { parsed, code, internal } = { internal: undefined, ...parseContent(content as string) };
-  if (internal)
+  const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content as string) };
+  if (internalAddress)
     return errorItem(
       'internal-scheme',
       'The content is an address that is valid only inside a browser, on the local machine or on a private network',
       {
-        type: internal.type,
-        content: internal.name,
+        type: internalAddress.type,
+        content: internalAddress.name,
       },
     );
   if (code !== undefined) return errorItem('parse-error', 'The content could not be parsed as an asset');

@@ -64,9 +64,9 @@ export const readAccount = (text: string): Account | undefined => {
 
 const parseTagged = (text: string): Address | undefined => {
   const [, account, tag] = TAGGED.exec(text) ?? [];
-  const shared = account === undefined ? undefined : readAddress(account);
+  const untagged = account === undefined ? undefined : readAddress(account);
   // An address that already includes a tag cannot have a second tag.
-  if (shared !== undefined) return shared.shared === undefined ? withTag(shared, tag!) : undefined;
+  if (untagged !== undefined) return untagged.keyWithoutTag === undefined ? withTag(untagged, tag!) : undefined;
   return readAddress(text);
 };
 

@@ -9,7 +9,7 @@ export interface Address {
   /** The canonical form of the account, including the tag if there is one. */
   readonly key: string;
   /** The canonical form of the account without the tag; undefined if the address has no tag. */
-  readonly shared?: string;
+  readonly keyWithoutTag?: string;
 }
 
 const EVM = /^0x[0-9a-f]{40}$/i;
@@ -137,12 +137,12 @@ const MAX_MEMO_LENGTH = 64;
  * @returns the account unchanged if it already has a tag; undefined if its chain has no tags or the tag is invalid
  */
 export const withTag = (account: Address, tag: string): Address | undefined => {
-  const { encoding, key, shared } = account;
-  if (shared !== undefined) return account;
+  const { encoding, key, keyWithoutTag } = account;
+  if (keyWithoutTag !== undefined) return account;
   if (encoding === 'xrp' && /^\d{1,10}$/.test(tag) && Number(tag) <= MAX_XRP_TAG)
-    return { encoding, key: `${key}?dt=${Number(tag)}`, shared: key };
+    return { encoding, key: `${key}?dt=${Number(tag)}`, keyWithoutTag: key };
   if (encoding === 'stellar' && key.startsWith('G') && tag !== '' && tag.length <= MAX_MEMO_LENGTH)
-    return { encoding, key: `${key}?memo=${escaped(tag)}`, shared: key };
+    return { encoding, key: `${key}?memo=${escaped(tag)}`, keyWithoutTag: key };
   return undefined;
 };
 

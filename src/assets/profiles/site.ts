@@ -21,7 +21,7 @@ export interface Site {
   /** Path segments that are not profiles but pages of the platform, separated by spaces, such as `settings`. */
   readonly reserved?: string;
   /** Matches an optional segment before the segments of any pattern, such as a language. */
-  readonly wrapper?: RegExp;
+  readonly ignoredFirstSegment?: RegExp;
   /** The parsers of the placeholders. */
   readonly names: Readonly<Record<string, ReadName>>;
   readonly links: readonly string[];
@@ -151,7 +151,7 @@ export const compileSite = (site: Site): CompiledSite => {
     subdomains: site.subdomains ?? DEFAULT_SUBDOMAINS,
     profileHosts: (site.profileHosts ?? []).map((host) => parseProfileHost(host, site)),
     match: (parts) =>
-      site.wrapper?.test(parts.segments[0] ?? '') === true
+      site.ignoredFirstSegment?.test(parts.segments[0] ?? '') === true
         ? matchFirst({ ...parts, segments: parts.segments.slice(1) })
         : matchFirst(parts),
   };

@@ -1,6 +1,6 @@
 import type { ReadName, Site } from './site.js';
 
-/** Returns a parser of names in which case is ignored. The names may begin with `@`. */
+/** Returns a parser of case-insensitive names. The names may begin with `@`. */
 const caseInsensitive =
   (pattern: RegExp): ReadName =>
   (text) => {
@@ -8,7 +8,7 @@ const caseInsensitive =
     return pattern.test(name) ? name.toLowerCase() : undefined;
   };
 
-/** Returns a parser of names in which case matters. */
+/** Returns a parser of case-sensitive names. */
 const caseSensitive =
   (pattern: RegExp): ReadName =>
   (text) =>
@@ -22,7 +22,7 @@ export const phone: ReadName = (text) => {
   return /^\d{5,15}$/.test(digits) ? digits : undefined;
 };
 /** A name in any script. */
-const WORDS = caseInsensitive(/^[^\s/?#"<>]{1,200}$/);
+const ANY_SCRIPT_NAME = caseInsensitive(/^[^\s/?#"<>]{1,200}$/);
 const CHANNEL = caseSensitive(/^UC[\w-]{22}$/);
 const EXTENSION = caseInsensitive(/^[a-p]{32}$/i);
 const REPOSITORY: ReadName = (text) =>
@@ -96,7 +96,7 @@ export const SITES: readonly Site[] = [
     type: 'DISCORD',
     hosts: 'discord.com discordapp.com',
     subdomains: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
-    wrapper: /^-$/,
+    ignoredFirstSegment: /^-$/,
     names: { code: CODE },
     links: ['invite/{code}'],
   },
@@ -104,7 +104,7 @@ export const SITES: readonly Site[] = [
     type: 'DISCORD_USER',
     hosts: 'discord.com discordapp.com',
     subdomains: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
-    wrapper: /^-$/,
+    ignoredFirstSegment: /^-$/,
     names: { id: caseSensitive(/^\d{15,21}$/) },
     links: ['users/{id}'],
   },
@@ -114,7 +114,7 @@ export const SITES: readonly Site[] = [
     subdomains: new RegExp(`^(?:www|m|mobile|web|l|lm|app|mbasic|touch|business|free|iphone|upload|d|x|${LOCALE})$`),
     reserved:
       'sharer sharer.php share watch events marketplace gaming login help policies privacy dialog plugins photo photo.php story.php permalink.php hashtag reel reels media groups pg people pages public messages stories p t l.php r.php home.php login.php profile.php business ads legal settings friends recover live games directory bookmarks notifications search permalink posts videos photos notes about cm ch j',
-    wrapper: /^pg$/i,
+    ignoredFirstSegment: /^pg$/i,
     names: {
       name: caseInsensitive(/^(?!.{0,96}\.php$)[a-z0-9-](?:[a-z0-9.-]{0,98}[a-z0-9-])$/i),
       group: caseInsensitive(/^[\w.-]{1,100}$/),
@@ -143,7 +143,7 @@ export const SITES: readonly Site[] = [
     hosts: 'instagram.com instagr.am',
     reserved:
       'p reel reels tv explore accounts direct about developer legal stories highlights challenge oauth session _u _n',
-    wrapper: /^_[un]$/i,
+    ignoredFirstSegment: /^_[un]$/i,
     names: { name: caseInsensitive(/^[a-z0-9._]{1,30}$/i) },
     links: ['stories/{name}', '-/user?username={name}', '{name}'],
   },
@@ -157,15 +157,15 @@ export const SITES: readonly Site[] = [
     type: 'LINKEDIN',
     hosts: 'linkedin.com',
     subdomains: /^(?:www|m|mobile|touch|web|l|app|[a-z]{2,3})$/,
-    wrapper: /^(?:mwlite|comm|m)$/i,
-    names: { name: WORDS },
+    ignoredFirstSegment: /^(?:mwlite|comm|m)$/i,
+    names: { name: ANY_SCRIPT_NAME },
     links: ['in', 'company', 'school', 'showcase', 'groups'].map((kind) => `${kind}/{name} = ${kind}/{name}`),
   },
   {
     type: 'YOUTUBE',
     hosts: 'youtube.com',
     subdomains: /^(?:www|m|mobile|web|l|app|music|gaming|tv|studio|[a-z]{2})$/,
-    names: { name: caseInsensitive(/^[^\s/?#"<>@]{1,63}$/), channel: CHANNEL, words: WORDS },
+    names: { name: caseInsensitive(/^[^\s/?#"<>@]{1,63}$/), channel: CHANNEL, words: ANY_SCRIPT_NAME },
     links: [
       '@{name} = @{name}',
       'channel/{channel} = channel/{channel}',
@@ -193,7 +193,7 @@ export const SITES: readonly Site[] = [
   {
     type: 'TIKTOK',
     hosts: 'tiktok.com',
-    wrapper: /^embed$/i,
+    ignoredFirstSegment: /^embed$/i,
     names: { name: caseInsensitive(/^[a-z0-9._]{2,24}$/i) },
     links: ['@{name}'],
   },
@@ -209,7 +209,7 @@ export const SITES: readonly Site[] = [
     profileHosts: ['{host}.medium.com'],
     reserved:
       'm me tag tags search about p u jobs policy topics archive new-story plans membership creators gift partner-program feed www help blog link api miro cdn-images-1 status glyph',
-    wrapper: /^feed$/i,
+    ignoredFirstSegment: /^feed$/i,
     names: { name: MEDIUM_NAME, host: caseInsensitive(/^[a-z0-9-]{1,63}$/) },
     links: ['{name}'],
     hasPosts: true,
@@ -278,8 +278,8 @@ export const SITES: readonly Site[] = [
     hosts: 'opensea.io',
     reserved:
       'assets item collection rankings activity studio blog learn drops account about careers category tokens profile privacy tos help swap discover explore-collections',
-    wrapper: /^(?:de|de-de|es|fr|it|ja|kr|ko|pt|pt-br|ru|tr|zh-cn|zh-tw)$/i,
-    names: { name: caseInsensitive(/^[\w.-]{1,64}$/), collection: WORDS },
+    ignoredFirstSegment: /^(?:de|de-de|es|fr|it|ja|kr|ko|pt|pt-br|ru|tr|zh-cn|zh-tw)$/i,
+    names: { name: caseInsensitive(/^[\w.-]{1,64}$/), collection: ANY_SCRIPT_NAME },
     links: ['collection/{collection} = collection/{collection}', '{name}'],
   },
   {
@@ -291,14 +291,14 @@ export const SITES: readonly Site[] = [
   {
     type: 'APPLE_APP_STORE',
     hosts: 'apps.apple.com itunes.apple.com',
-    wrapper: /^[a-z]{2}$/i,
+    ignoredFirstSegment: /^[a-z]{2}$/i,
     names: { id: caseSensitive(/^\d{5,12}$/) },
     links: ['app/*/id{id}', 'app/id{id}', 'webobjects/*/*/viewsoftware?id={id}'],
   },
   {
     type: 'CHROME_WEB_STORE',
     hosts: 'chromewebstore.google.com chrome.google.com',
-    wrapper: /^webstore$/i,
+    ignoredFirstSegment: /^webstore$/i,
     names: { id: EXTENSION },
     links: ['detail/*/{id}', 'detail/{id}'],
   },

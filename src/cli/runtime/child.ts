@@ -82,7 +82,7 @@ export class Child {
   async #run(onReady: (ready: Ready) => void): Promise<string> {
     const child = spawn(process.execPath, this.args, {
       env: this.environment(),
-      // When this process ends in any way, the channel closes, and the child notices that.
+      // When this process ends in any way, the channel closes, and the child notices the closed channel.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       // Ctrl-C goes to this process only, which then stops its children in order.
       detached: process.platform !== 'win32',

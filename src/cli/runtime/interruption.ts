@@ -1,6 +1,6 @@
 import { FAILED } from './output.js';
 
-/** Signals that interrupt a call. They are sent by Ctrl-C, by a supervisor, and by a closed terminal. */
+/** Signals that interrupt a call. Ctrl-C, a supervisor and a closed terminal send these signals. */
 export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**

@@ -20,14 +20,18 @@ export class Progress {
 
   /**
    * @param done how many units are done so far
-   * @param part progress from 0 to 1; undefined if the total is unknown
+   * @param fraction progress from 0 to 1; undefined if the total is unknown
    */
-  update(done: number, part: number | undefined): void {
+  update(done: number, fraction: number | undefined): void {
     const now = performance.now();
     const seconds = (now - this.started) / 1_000;
-    const bar = part === undefined ? '' : `${this.bar(part)} ${String(Math.floor(part * 100)).padStart(3)} %  `;
+    const bar =
+      fraction === undefined ? '' : `${this.bar(fraction)} ${String(Math.floor(fraction * 100)).padStart(3)} %  `;
     const rate = `${count(done / Math.max(seconds, 0.001))} ${this.unit}/s`;
-    const left = part === undefined || part === 0 || part === 1 ? '' : `, ${timeLeft((seconds * (1 - part)) / part)}`;
+    const left =
+      fraction === undefined || fraction === 0 || fraction === 1
+        ? ''
+        : `, ${timeLeft((seconds * (1 - fraction)) / fraction)}`;
     this.text = `${bar}${count(done)} ${this.unit}, ${rate}${left}`;
     if (now - this.shown < (process.stderr.isTTY ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS)) return;
     this.shown = now;
@@ -47,8 +51,8 @@ export class Progress {
     if (process.stderr.isTTY) process.stderr.write('\n');
   }
 
-  private bar(part: number): string {
-    const full = Math.round(part * WIDTH);
+  private bar(fraction: number): string {
+    const full = Math.round(fraction * WIDTH);
     return `[${'█'.repeat(full)}${'·'.repeat(WIDTH - full)}]`;
   }
 

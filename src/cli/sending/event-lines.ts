@@ -47,7 +47,10 @@ const withoutByteOrderMark = (line: Buffer): Buffer =>
  * a byte order mark, and its lines may end in CR LF.
  */
 export class EventLines {
-  /** Lines that are too long or not JSON. Such a line is not sent, because it would make its whole batch unreadable. */
+  /**
+   * Lines that are too long or not JSON. Such a line is not sent, because the line would make its whole batch
+   * unreadable.
+   */
   readonly rejected: EventIssues[] = [];
   private total: number | undefined = 0;
   private done = 0;
@@ -61,8 +64,8 @@ export class EventLines {
     private readonly signal?: AbortSignal,
   ) {}
 
-  /** Progress from 0 to 1; undefined if the total is unknown. */
-  private get part(): number | undefined {
+  /** The fraction of the input that has been read, from 0 to 1; undefined if the total is unknown. */
+  private get fraction(): number | undefined {
     if (this.total === undefined) return undefined;
     return this.total === 0 ? 1 : (this.done + (this.current?.bytesRead ?? 0)) / this.total;
   }
@@ -88,7 +91,7 @@ export class EventLines {
         if (text.trim() === '') continue;
         count += 1;
         if (count <= this.from) continue;
-        if (isUtf8(bytes) && isJson(text)) yield { json: text, place, part: this.part };
+        if (isUtf8(bytes) && isJson(text)) yield { json: text, place, fraction: this.fraction };
         else this.rejected.push({ place, issues: ['the line is not JSON in UTF-8'] });
       }
       this.done += this.current?.bytesRead ?? 0;

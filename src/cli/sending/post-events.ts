@@ -4,8 +4,8 @@ export interface Sendable {
   readonly json: string;
   /** Where the event comes from, such as a file and a line. The place is shown if the event is rejected. */
   readonly place: string;
-  /** The progress after this event, from 0 to 1; absent if unknown. */
-  readonly part?: number | undefined;
+  /** The fraction of the input up to and including this event, from 0 to 1; absent if unknown. */
+  readonly fraction?: number | undefined;
 }
 
 /** The problems of one event. */
@@ -25,7 +25,7 @@ export interface IngestionEndpoint {
 
 const TIME_LIMIT_MS = 30_000;
 
-interface EventNote {
+interface IndexedIssues {
   readonly index: number;
   readonly id?: string;
   readonly issues: readonly { readonly message: string }[];
@@ -34,15 +34,15 @@ interface EventNote {
 interface IngestionResponse {
   readonly accepted?: number;
   readonly duplicates?: number;
-  readonly rejected?: readonly EventNote[];
-  readonly warnings?: readonly EventNote[];
+  readonly rejected?: readonly IndexedIssues[];
+  readonly warnings?: readonly IndexedIssues[];
   readonly message?: string;
   readonly issues?: readonly { message: string }[];
 }
 
 /**
- * Returns all events of a rejected batch. Each event has its own issues if the response names them; otherwise it has
- * the message of the response.
+ * Returns all events of a rejected batch. Each event has its own issues if the response names the issues; otherwise
+ * each event has the message of the response.
  */
 export const rejectAll = (
   batch: readonly Sendable[],
@@ -60,7 +60,7 @@ export const rejectAll = (
 };
 
 /** Converts the notes of a response, which name events by index, to issues that name events by place. */
-export const withPlaces = (batch: readonly Sendable[], notes: readonly EventNote[] = []): EventIssues[] =>
+export const withPlaces = (batch: readonly Sendable[], notes: readonly IndexedIssues[] = []): EventIssues[] =>
   notes.map(({ index, id, issues }) => ({
     place: batch[index]!.place,
     ...(id !== undefined && { id }),

@@ -240,7 +240,7 @@ export class CatchUpSubscription {
 
   /**
    * If the server has reported for more than 15 s that no event begins at the position of the subscription, the log was
-   * replaced. A node that is recovering reports this for a shorter time.
+   * replaced. A node that is recovering reports the same for a shorter time.
    */
   private checkPosition(reason: string): void {
     if (!/invalid ?position/i.test(reason)) return;

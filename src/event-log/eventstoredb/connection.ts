@@ -46,7 +46,7 @@ export class EventStoreConnection {
 
   /**
    * Returns the process's only connection to this store. The client keeps the pending appends of the whole process in
-   * one map, so the failure of a second connection would also fail the appends of the first one.
+   * one map, so the failure of a second connection would also fail the appends of the first connection.
    * @throws ConfigError if the connection string is unusable
    */
   static to(url: string): EventStoreConnection {

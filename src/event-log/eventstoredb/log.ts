@@ -74,11 +74,11 @@ export class EventStoreDbLog extends EventLog {
 
   async find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     const found = new Map<string, FoundEvent>();
-    const wanted = new Set(keys.map(({ id }) => id));
+    const wantedIds = new Set(keys.map(({ id }) => id));
     const streams = new Set(keys.map(({ stream }) => stream)).values();
     const searchNext = async (): Promise<void> => {
       for (const stream of streams)
-        for (const event of await this.readEnd(stream)) if (wanted.has(event.id)) found.set(event.id, event);
+        for (const event of await this.readEnd(stream)) if (wantedIds.has(event.id)) found.set(event.id, event);
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT_SEARCHES }, searchNext));
     return keys.map(({ id }) => found.get(id));
@@ -92,14 +92,14 @@ export class EventStoreDbLog extends EventLog {
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     for (let from = after; ;) {
-      const wanted = limit - events.length;
-      const page = await this.connection.readAll(from, this.streams.prefixes, wanted);
+      const remaining = limit - events.length;
+      const page = await this.connection.readAll(from, this.streams.prefixes, remaining);
       for (const event of page) {
         const ownEvent = this.streams.pick(event);
         if (ownEvent !== undefined) events.push(ownEvent);
       }
       // The server also returns streams of other applications whose names have the same prefixes.
-      if (events.length === limit || page.length < wanted) return events;
+      if (events.length === limit || page.length < remaining) return events;
       from = page.at(-1)!.position;
     }
   }

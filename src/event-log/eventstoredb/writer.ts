@@ -62,8 +62,8 @@ export class Writer {
           }
         }
     };
-    // More senders than appends that can be in flight would only wait, and each waiting sender becomes long-lived
-    // garbage.
+    // There are as many senders as appends that can be in flight: further senders would only wait, and each waiting
+    // sender becomes long-lived garbage.
     const senders = Math.min(indexesByStream.size, this.connection.appends.max);
     const outcomes = await Promise.allSettled(Array.from({ length: senders }, sendNext));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -73,9 +73,10 @@ export class Writer {
 
   private send(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
     const { id } = events[0]!;
-    const other = this.pending.get(id);
+    const pendingAppend = this.pending.get(id);
     // The caller of the other append handles its error.
-    if (other !== undefined) return other.catch(() => {}).then(() => this.send(stream, expected, events));
+    if (pendingAppend !== undefined)
+      return pendingAppend.catch(() => {}).then(() => this.send(stream, expected, events));
     const sending = this.sendUntilAnswered(stream, expected, events);
     this.pending.set(id, sending);
     return sending;

@@ -88,7 +88,7 @@ const firstTables: Migration = {
  * Collects the ids of a conditional request from its own part of the arrays. The first version searched the whole
  * arrays for each request, which took quadratic time under the lock of the log.
  */
-const ownIdsOnly: Migration = {
+const collectIdsInLinearTime: Migration = {
   up: async (db: Kysely<unknown>): Promise<void> => {
     await sql`
       create or replace function log.append(
@@ -156,5 +156,5 @@ const ownIdsOnly: Migration = {
 
 export const LOG_MIGRATIONS: Record<string, Migration> = {
   '0001-first-tables': firstTables,
-  '0002-own-ids-only': ownIdsOnly,
+  '0002-own-ids-only': collectIdsInLinearTime,
 };

@@ -26,7 +26,8 @@ const MAX_EVENTS = 1_000;
 
 /**
  * The single writer of a process. A lock in the database serialises appends. While one statement runs, further appends
- * wait and are sent together in the next statement, so they share the lock and the fsync. No append waits for a timer.
+ * wait and are sent together in the next statement, so these appends share the lock and the fsync. No append waits for
+ * a timer.
  */
 export class PostgresWriter {
   private waiting: Waiting[] = [];
@@ -87,9 +88,9 @@ export class PostgresWriter {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // At least one request cannot be stored. The requests are stored one by one, so that the other requests do not
       // fail too.
-      for (const one of batch)
-        await this.store([one]).catch((error: unknown) => {
-          one.reject(error);
+      for (const pendingAppend of batch)
+        await this.store([pendingAppend]).catch((error: unknown) => {
+          pendingAppend.reject(error);
           // The database is unavailable, so the remaining requests would fail too.
           if (error instanceof Unavailable) throw error;
         });

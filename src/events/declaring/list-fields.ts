@@ -35,7 +35,7 @@ const readReviews: Field<readonly BrandReview[]>['read'] = (value, path, validat
   for (const item of readList(value, path, validation)) {
     const { organization, brand } = (item ?? {}) as Record<string, unknown>;
     if (!isSlug(organization) || !isSlug(brand)) {
-      validation.reject(path, 'must contain only objects { organization, brand } of slugs');
+      validation.reject(path, 'must contain only objects { organization, brand } whose values are slugs');
       return [];
     }
     reviews.set(`${organization}:${brand}`, { organization, brand });

@@ -1,7 +1,7 @@
 import { ownEvent } from '../declaring/declaration.js';
 import { id, instant, text } from '../declaring/fields.js';
 
-/** The first event of every log. Checkpoints are valid only for the log with this id. */
+/** The first event of every log. A checkpoint is valid only for the log whose id this event contains. */
 export const logOpened = ownEvent('LogOpened', {
   logId: id("The log's id."),
   createdAt: instant('When the log was opened.'),

@@ -8,7 +8,7 @@ export class DelayedFlush {
   private hasStopped = false;
 
   /**
-   * @param flush writes the data; if that fails, restores the data and rejects
+   * @param flush writes the data; if writing fails, restores the data and rejects
    * @param onFailure called with the error of a failed flush
    */
   constructor(

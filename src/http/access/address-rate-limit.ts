@@ -26,13 +26,13 @@ export class AddressRateLimit {
     this.limit = new RateLimit(perMinute, Date.now, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
   }
 
-  /** Counts a request without a valid key. Returns an error if the address has sent too many. */
+  /** Counts a request without a valid key. Returns an error if the address has sent too many requests. */
   take(request: FastifyRequest): TooManyRequests | undefined {
     const allowance = this.limit.take(clientOf(request.ip));
     return allowance?.exceeded ? new TooManyRequests(allowance.resetSeconds, MESSAGE) : undefined;
   }
 
-  /** As `take`, for routes that require no key: requests with a valid key are not counted. */
+  /** Counts a request as `take` does, for routes that require no key: requests with a valid key are not counted. */
   takeWithoutKey(request: FastifyRequest): TooManyRequests | undefined {
     return this.hasValidKey(request) ? undefined : this.take(request);
   }

@@ -1,6 +1,9 @@
 import type { Caller } from './caller.js';
 
-/** Verifies API keys. Called for every request before the body is read, so implementations must answer from memory. */
+/**
+ * Verifies API keys. The verifier is called for every request before the body is read, so an implementation must answer
+ * from memory.
+ */
 export abstract class ApiKeyVerifier {
   /**
    * @returns the caller; undefined if the key is unknown, malformed, revoked or expired

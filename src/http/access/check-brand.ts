@@ -9,7 +9,7 @@ import { FIND_BRAND } from './statements.js';
  * @throws NotFound if the organization has no such brand
  */
 export const checkBrand = async (connection: Connection, organization: string, brand: string): Promise<void> => {
-  // Only slugs can name a brand. Other text is not sent, because PostgreSQL may not accept it.
+  // Only slugs can name a brand. Other texts are not sent to PostgreSQL, which may not accept them.
   const parameters = { organization, brand: SLUG.test(brand) ? brand : '' };
   const { enabled, registered } = (await FIND_BRAND.run(connection, parameters))[0]!;
   if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');

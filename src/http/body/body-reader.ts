@@ -15,8 +15,9 @@ const CHUNK_BYTES = 64 * 1024;
 const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /**
- * Decompression runs in Node's thread pool, outside of the time slices. Each organization may use one of the four threads
- * at a time. A job is the decompression of one chunk, so that a slow sender does not block others of its organization.
+ * Decompression runs in Node's thread pool, outside of the time slices. Each organization may use one of the four
+ * threads at a time. A job is the decompression of one chunk, so that a slow sender does not block other senders of its
+ * organization.
  */
 const DECOMPRESSION: ConcurrencyLimits = {
   name: 'compressed bodies',

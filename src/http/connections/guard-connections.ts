@@ -7,7 +7,7 @@ import { closeSlowReaders, LOW_MEMORY_RATE, type ReadingRate, NORMAL_RATE } from
 
 /**
  * Protects a server against clients that occupy connections, and counts refused and closed connections.
- * @param isMemoryLow whether unread responses take more than half of their memory
+ * @param isMemoryLow whether unread responses take more than half of the memory reserved for them
  */
 export const guardConnections = (
   server: Server,

@@ -8,9 +8,9 @@ import type { Socket } from 'node:net';
 export const MAX_PIPELINED = 16;
 
 /**
- * Closes connections on which more than `max` requests wait behind the current one. Node starts each request when it
- * arrives, even a thousand requests of one packet in one turn of the event loop. The client may repeat requests without a
- * response.
+ * Closes connections on which more than `max` requests wait behind the current request. Node starts each request when
+ * it arrives, even a thousand requests of one packet in one turn of the event loop. The client may repeat requests
+ * without a response.
  * @param onClosed called for each closed connection
  */
 export const limitPipelining = (server: Server, onClosed: () => void, max = MAX_PIPELINED): void => {

@@ -2,14 +2,14 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { openConnections } from './open-connections.js';
 
-/** The rate at which a client must at least read a waiting response, measured over each window. */
+/** The minimum rate at which a client must read a waiting response, measured over each window. */
 export interface ReadingRate {
   readonly windowMs: number;
   readonly bytesPerSecond: number;
 }
 
 export const NORMAL_RATE: ReadingRate = { windowMs: 30_000, bytesPerSecond: 8 * 1024 };
-/** Applies while unread responses take more than half of their memory. */
+/** Applies while unread responses take more than half of the memory reserved for them. */
 export const LOW_MEMORY_RATE: ReadingRate = { windowMs: 5_000, bytesPerSecond: 64 * 1024 };
 
 const SWEEP_INTERVAL_MS = 1_000;

@@ -38,7 +38,8 @@ class Codec {
 
   read(token: string): bigint {
     const position = this.blocks.open(token, { malformed, foreign: gone }).readBigInt64BE(0);
-    // A token with a changed character decrypts to a random position: a negative one, or one beyond the end of the log.
+    // A token with a changed character decrypts to a random position: a negative position, or a position beyond the end
+    // of the log.
     if (position < BEGINNING) throw malformed();
     return position;
   }

@@ -15,7 +15,9 @@ import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.
 
 const DEFAULT_WAIT_SECONDS = 2;
 const MAX_WAIT_SECONDS = 10;
-/** Matches the preference `wait` (RFC 7240). If a request has several, the first one applies. */
+/**
+ * Matches the preference `wait` (RFC 7240). If a request has several preferences `wait`, the first preference applies.
+ */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
 
 const preferredWaitSeconds = (prefer: string | string[] | undefined): number | undefined => {
@@ -38,16 +40,17 @@ export class Consistency {
 
   /**
    * Prepares a request: waits until the read models include the position of the request's token, and adds the token of
-   * the response if the route has `namesCheckpoint`.
+   * the response if the route has `responseNamesCheckpoint`.
    * @throws the errors of `waitFor`; Unavailable if the database is unavailable
    */
   async prepare(
     request: FastifyRequest,
     reply: FastifyReply,
-    { reads = [], namesCheckpoint }: Requirement,
+    { reads = [], responseNamesCheckpoint }: Requirement,
   ): Promise<void> {
     if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.waitFor(request, reply, reads);
-    if (namesCheckpoint === true) await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
+    if (responseNamesCheckpoint === true)
+      await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
   }
 
   /**

@@ -12,7 +12,10 @@ import { recordTimeout } from '../request-end.js';
 
 const LINE_FEED = 10;
 
-/** Node has the same error for a long URL and long headers. The first line of the packet shows which of them is too long. */
+/**
+ * Node reports the same error for a long URL and for long headers. The first line of the packet shows which of them is
+ * too long.
+ */
 const overflowStatus = (packet: unknown): 414 | 431 => {
   const firstLineEnds = Buffer.isBuffer(packet) ? packet.indexOf(LINE_FEED) : 0;
   return firstLineEnds === -1 || firstLineEnds > MAX_URI_LENGTH ? 414 : 431;

@@ -99,7 +99,7 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   if (isFastifyError(error) && error.statusCode < 500)
     return { status: error.statusCode, message: FASTIFY_MESSAGES[error.code] };
   if (error instanceof HttpException && error.getStatus() < 500)
-    // Only Nest's own 404 gets here. The message of that error would repeat the URL.
+    // Only Nest's own 404 reaches this line. The message of that error would repeat the URL.
     return { status: error.getStatus(), message: error.getStatus() === 404 ? ROUTE_NOT_FOUND : error.message };
   return { status: 500 };
 };

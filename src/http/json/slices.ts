@@ -78,7 +78,7 @@ export const notJson = (position?: number): Invalid =>
  */
 const endOfString = (body: Buffer, from: number): number => {
   for (let at = from; ;) {
-    for (const near = Math.min(body.length, at + SHORT_STRING); at < near; at += 1) {
+    for (const shortEnd = Math.min(body.length, at + SHORT_STRING); at < shortEnd; at += 1) {
       const byte = body[at]!;
       if (byte === QUOTE) return at + 1;
       if (byte === BACKSLASH) at += 1;

@@ -22,7 +22,7 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
   ],
   [
     'Events',
-    'Reports of what happened upstream, as CloudEvents 1.0. Acknowledged events are stored on disk. An event that is sent twice counts once.',
+    'Events that upstream systems report, as CloudEvents 1.0. Acknowledged events are stored on disk. An event that is sent twice counts once.',
   ],
   ['Operations', 'Health checks and monitoring. These routes need no key and are not under `/v2`.'],
 ];

@@ -100,7 +100,7 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     .setTitle('Threat protection')
     .setDescription(DESCRIPTION)
     .setVersion('2.0.0')
-    // Not `/v2`, because generators support only one server, and the health checks are outside `/v2`.
+    // The server is not `/v2`, because generators support only one server, and the health checks are outside `/v2`.
     .addServer('/')
     .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Issued by the operator.' }, 'key')
     .build();

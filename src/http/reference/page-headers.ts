@@ -1,6 +1,6 @@
 /**
  * The headers of a page that keeps the API key of its user. The page cannot be framed, sends no `Referer` header, and
- * shares no browsing context with a page of another site, whichever of the two opened the other.
+ * shares no browsing context with a page of another site, regardless of which page opened the other page.
  * @param policy the Content-Security-Policy
  */
 export const pageHeaders = (policy: string): Readonly<Record<string, string>> => ({

@@ -10,8 +10,10 @@ export interface AsOf<Result> {
   readonly asOf: number;
   /** The result includes all events up to this position of the log; -1 before the first event. */
   readonly position: number;
-  /** Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores them. */
-  readonly clock?: readonly number[];
+  /**
+   * Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores these instants.
+   */
+  readonly requestInstants?: readonly number[];
   /** The texts that `textOf` has made of the result, by media type. */
   texts?: Record<string, Promise<TaggedText>>;
 }
@@ -33,9 +35,9 @@ export const momentOf = (row: {
   readonly position: number | null;
 }): Pick<AsOf<never>, 'asOf' | 'position'> => ({ asOf: row.asOf ?? 0, position: row.position ?? -1 });
 
-/** Computes the entity tag of a content without the instants of its clock. */
-const tagOf = (content: string, clock: readonly number[] = []): string =>
-  entityTag(clock.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
+/** Computes the entity tag of a content without the instants that only reflect the time of the request. */
+const tagOf = (content: string, requestInstants: readonly number[] = []): string =>
+  entityTag(requestInstants.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
 
 /**
  * Returns a result as text, with its entity tag. Requests that share the result also share its text, because making
@@ -51,7 +53,7 @@ export const textOf = <Result>(
   const texts = (snapshot.texts ??= {});
   return (texts[type] ??= (async () => {
     const text = await make(snapshot.result);
-    return { text, tag: tagOf(text, snapshot.clock) };
+    return { text, tag: tagOf(text, snapshot.requestInstants) };
   })());
 };
 
@@ -67,7 +69,7 @@ interface SnapshotText extends Omit<AsOf<never>, 'result' | 'texts'> {
 
 /** Sends a result with its `X-As-Of`, `Consistency-Token` and `ETag`, or a 304 if the client has the same content. */
 export const sendSnapshot = async (
-  { type, text, asOf, position, clock, content = text, tag = tagOf(content, clock) }: SnapshotText,
+  { type, text, asOf, position, requestInstants, content = text, tag = tagOf(content, requestInstants) }: SnapshotText,
   tokens: ConsistencyTokens,
   reply: FastifyReply,
 ): Promise<string | undefined> => {

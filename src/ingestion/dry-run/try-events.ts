@@ -12,7 +12,10 @@ import { decide, type Decision, requireAccepted, type SentEvents } from '../rece
 import type { RecordedEvents } from '../receive/record-events.js';
 import { triedEvents, wouldCount } from './would-count.js';
 
-/** Returns the response that `RecordEvents` would give now, and what each event would count as. Nothing is stored. */
+/**
+ * Returns the response that `RecordEvents` would give now, and the metrics that each event would change. Nothing is
+ * stored.
+ */
 export class TryEvents extends Query<string> implements SentEvents {
   constructor(
     readonly events: LazyEvents,
@@ -48,14 +51,14 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
 
   private async try(owner: string, { entries, repeated, rejected, warnings }: Decision): Promise<string> {
     const found = await this.log.find(entries.map(({ stream, event: { id } }) => ({ stream, id })));
-    const fresh = entries.filter((_, n) => found[n] === undefined);
+    const newEntries = entries.filter((_, n) => found[n] === undefined);
     const response: RecordedEvents = {
-      accepted: fresh.length,
-      duplicates: repeated.length + entries.length - fresh.length,
+      accepted: newEntries.length,
+      duplicates: repeated.length + entries.length - newEntries.length,
       rejected,
       ...(warnings.length > 0 && { warnings }),
     };
-    const tried = await this.slices.run(owner, triedEvents(fresh));
+    const tried = await this.slices.run(owner, triedEvents(newEntries));
     const records = columnsOf(
       tried.map(({ record }) => record),
       ...(['organization', 'kind', 'id'] as const),

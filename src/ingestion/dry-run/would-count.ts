@@ -6,7 +6,7 @@ import { countedFact, type CountedFactDto } from '../counted-fact.dto.js';
 import type { Entry } from '../receive/decide-events.js';
 import type { TriedEventDto } from './dry-run.dto.js';
 
-/** The newest known state of a record, and the facts that it counts as. */
+/** The newest known state of a record, and the facts that are counted for this state. */
 export interface KnownState {
   readonly version: number;
   readonly eventId: string;
@@ -30,7 +30,7 @@ export function* triedEvents(entries: readonly Entry[]): Work<TriedEvent[]> {
   for (const { index, event: stored } of entries) {
     yield;
     const { id } = stored.metadata as { id: string };
-    // Cannot fail: the event was parsed before it became an entry.
+    // Parsing cannot fail, because the event was parsed before it became an entry.
     const event = parseEvent(stored.type as UpstreamEvent['type'], stored.data).event!;
     const record = recordOf(event);
     tried.push({ index, id, record, state: { version: record.version, eventId: stored.id, facts: factsOf(event) } });
@@ -45,12 +45,12 @@ export interface CountedState extends KnownState {
   readonly id: string;
 }
 
-const without = (facts: readonly CountedFactDto[], others: readonly CountedFactDto[]): CountedFactDto[] => {
+const factsWithout = (facts: readonly CountedFactDto[], others: readonly CountedFactDto[]): CountedFactDto[] => {
   const known = new Set(others.map((fact) => JSON.stringify(fact)));
   return facts.filter((fact) => !known.has(JSON.stringify(fact)));
 };
 
-/** Computes what events would count as if they were stored and counted now, one after another. */
+/** Computes which metrics events would change if they were stored and counted now, one after another. */
 export function* wouldCount(tried: readonly TriedEvent[], counted: readonly CountedState[]): Work<TriedEventDto[]> {
   const known = new Map<string, KnownState>(counted.map((state) => [keyOf(state), state]));
   const results: TriedEventDto[] = [];
@@ -64,12 +64,12 @@ export function* wouldCount(tried: readonly TriedEvent[], counted: readonly Coun
     }
     known.set(key, state);
     const [gains, losses] = [state.facts.map(countedFact), before?.facts.map(countedFact) ?? []];
-    const lost = without(losses, gains);
+    const lostFacts = factsWithout(losses, gains);
     results.push({
       index,
       id,
-      wouldCount: without(gains, losses),
-      ...(lost.length > 0 && { wouldNoLongerCount: lost }),
+      wouldCount: factsWithout(gains, losses),
+      ...(lostFacts.length > 0 && { wouldNoLongerCount: lostFacts }),
     });
   }
   return results;

@@ -41,8 +41,8 @@ const readBinary = (headers: Headers, json: unknown, latestTimeMs: number): Clou
   const attributes: Record<string, unknown> = { data: json };
   const issues: string[] = [];
   // Only these attributes are read, so that a header that is not used, such as `ce-subject` in raw UTF-8, cannot make
-  // an event invalid. In binary mode, Content-Type takes the place of the attribute `datacontenttype`, so that
-  // attribute is not read.
+  // an event invalid. In binary mode, Content-Type takes the place of the attribute `datacontenttype`, so the attribute
+  // is not read.
   for (const name of READ_ATTRIBUTES) {
     const header = `${ATTRIBUTE_HEADER}${name}`;
     const values = headers[header];

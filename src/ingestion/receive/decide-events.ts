@@ -58,7 +58,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
-  const seen = new Set<string>();
+  const eventIds = new Set<string>();
   const { keyId } = origin;
   const groups = new RejectionGroups();
   const repeated: string[] = [];
@@ -97,11 +97,11 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
     const stream = streamOf(event);
     const eventId = eventIdOf(source, id, type, stream);
-    if (seen.has(eventId)) {
+    if (eventIds.has(eventId)) {
       repeated.push(type);
       continue;
     }
-    seen.add(eventId);
+    eventIds.add(eventId);
     // Link the stored event to the trace of the request, or else to the trace in which the event was produced.
     const traceparent = origin.traceparent ?? sentEvent.traceparent;
     const metadata = {

@@ -8,7 +8,7 @@ import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { IngestBackpressure, newHoldBudget } from '../backpressure.js';
-import { tally, type Weigh } from '../fact-counts.js';
+import { tally, type CountFacts } from '../fact-counts.js';
 import { IngestMetrics } from '../ingest-metrics.js';
 import { RejectionLog } from '../rejections/rejection-log.js';
 import { UsageLog } from '../usage/usage-log.js';
@@ -125,13 +125,13 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    */
   private async append(entries: readonly Entry[], appended: AppendedEvent[]): Promise<void> {
     const budget = newHoldBudget();
-    const weigh: Weigh = ({ event }) => (this.partlyStored.has(event.id) ? 0 : maxFactsOf(event));
+    const countFacts: CountFacts = ({ event }) => (this.partlyStored.has(event.id) ? 0 : maxFactsOf(event));
     while (appended.length < entries.length) {
       const portion = this.backpressure.portion(
         appended.length === 0 ? entries : entries.slice(appended.length),
-        weigh,
+        countFacts,
       );
-      const facts = tally(portion, weigh);
+      const facts = tally(portion, countFacts);
       try {
         await this.backpressure.admit(facts, budget);
       } catch (error) {

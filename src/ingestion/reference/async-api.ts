@@ -44,7 +44,7 @@ const refs = (base: string): [type: string, ref: { $ref: string }][] =>
 
 /** The events as AsyncAPI 3.0, from the receiver's point of view. */
 export const asyncApi = (): object => ({
-  // Not 3.1, because the generators of the AsyncAPI project do not support it yet.
+  // The version is 3.0, because the generators of the AsyncAPI project do not support 3.1 yet.
   asyncapi: '3.0.0',
   info: {
     title: 'Threat protection: events',
@@ -52,7 +52,7 @@ export const asyncApi = (): object => ({
     description: DESCRIPTION,
     contact: { name: 'The operator of this service' },
     license: { name: 'Proprietary' },
-    tags: [{ name: 'Events', description: 'What happened upstream.' }],
+    tags: [{ name: 'Events', description: 'Events that upstream systems report.' }],
   },
   defaultContentType: STRUCTURED,
   servers: {
@@ -89,7 +89,7 @@ export const asyncApi = (): object => ({
     sendEvents: {
       action: 'receive',
       channel: { $ref: '#/channels/events' },
-      summary: 'Report what happened upstream.',
+      summary: 'Report events to this service.',
       description:
         'Acknowledged events are stored on disk. If there is no response, send the events again; an event is never counted twice.',
       security: [{ $ref: '#/components/securitySchemes/key' }],

@@ -41,7 +41,10 @@ const eventAbout = (type: Type, given: Record<string, unknown>) =>
     ...Object.fromEntries(IDENTITY[type].map((name) => [name, given[name]])),
   });
 
-/** A nonexistent event, queried instead of another organization's event so that the response time reveals nothing. */
+/**
+ * A nonexistent event. The service queries this event in place of another organization's event, so that the response
+ * time reveals nothing.
+ */
 const nonexistentEvent = (): NamedEvent => {
   const id = randomUUID();
   return { stream: `threat-nobody:${id}`, id, record: { organization: '', kind: 'threat', id } };

@@ -13,8 +13,8 @@ import { READ_EVENT_USAGE } from './statements.js';
 import type { EventUsageDto } from './usage.dto.js';
 
 /**
- * Counts, by day, type and outcome, the events that the keys of an organization have sent, or one key without an
- * organization.
+ * Counts the events that the keys of an organization, or one key without an organization, have sent, by day, type and
+ * outcome.
  */
 export class GetEventUsage extends Query<EventUsageDto> {
   constructor(
@@ -46,7 +46,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     const to = Math.min(today, lastDay === undefined ? today : readDay('to', lastDay));
     const from = Math.max(today - KEPT_DAYS + 1, firstDay === undefined ? -Infinity : readDay('from', firstDay));
     if (firstDay !== undefined && readDay('from', firstDay) > to)
-      throw new Invalid('from must not be after to, or today');
+      throw new Invalid('from must be on or before to, and must not be after today');
     const owner = ownerOf(caller);
     return this.concurrency.run(owner, JSON.stringify(['usage', from, to]), async () => {
       const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);

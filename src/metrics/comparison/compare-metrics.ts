@@ -55,7 +55,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
           ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
         },
         ...momentOf(counted!),
-        clock: query.range.to === undefined ? [range.to, before.from, before.to] : [],
+        requestInstants: query.range.to === undefined ? [range.to, before.from, before.to] : [],
       };
     });
   }

@@ -41,8 +41,8 @@ export const COMPARISON = statement(
     earlierFirstDay: 'integer',
     earlierLastDay: 'integer',
     earlierFrom: 'bigint',
-    earlierFirstDayTo: 'bigint',
-    earlierLastDayFrom: 'bigint',
+    earlierBeforeWholeDaysTo: 'bigint',
+    earlierAfterWholeDaysFrom: 'bigint',
     earlierTo: 'bigint',
   },
   {
@@ -67,8 +67,8 @@ export const comparisonValues = (organization: string, brand: string, current: R
     earlierFirstDay: earlier.firstDay,
     earlierLastDay: earlier.lastDay,
     earlierFrom: earlier.from,
-    earlierFirstDayTo: earlier.firstDayTo,
-    earlierLastDayFrom: earlier.lastDayFrom,
+    earlierBeforeWholeDaysTo: earlier.beforeWholeDaysTo,
+    earlierAfterWholeDaysFrom: earlier.afterWholeDaysFrom,
     earlierTo: earlier.to,
   };
 };
@@ -77,7 +77,7 @@ export const totalsOf = (counted: Sums | null): Totals => {
   const sum = (matches: (measure: number, kind: string) => boolean): number =>
     (counted ?? []).reduce((total, [measure, kind, n]) => (matches(measure, kind) ? total + n : total), 0);
   return toTotals(
-    (asked) => sum((measure) => measure === asked),
+    (otherMeasure) => sum((measure) => measure === otherMeasure),
     (type) => sum((measure, kind) => measure === MEASURE.threat && kind === type),
     sum((measure) => measure === MEASURE.threat),
   );

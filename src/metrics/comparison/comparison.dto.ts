@@ -31,7 +31,10 @@ export class ComparedMetrics {
   metrics!: Totals;
 }
 
-/** Each metric of the requested window divided by the same metric of the earlier window. Null if the latter is 0. */
+/**
+ * Each metric of the requested window divided by the same metric of the earlier window. Null if the metric of the
+ * earlier window is 0.
+ */
 export class Ratios implements Record<keyof Totals, number | null> {
   /** @example 0.95 */
   reports!: number | null;
@@ -91,6 +94,9 @@ export class Comparison {
   earlier!: ComparedMetrics;
   /** Each metric of the requested window minus the same metric of the earlier window. */
   difference!: Differences;
-  /** Each metric of the requested window divided by the same metric of the earlier window. Null if the latter is 0. */
+  /**
+   * Each metric of the requested window divided by the same metric of the earlier window. Null if the metric of the
+   * earlier window is 0.
+   */
   ratio!: Ratios;
 }

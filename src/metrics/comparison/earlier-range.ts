@@ -2,7 +2,10 @@ import { Invalid } from '../../errors.js';
 import { dayOf, EARLIEST, MS_PER_DAY } from '../../events/instant.js';
 import type { Range } from '../../http/range.js';
 
-/** The window to compare with: the window of equal length just before, or the same dates a year earlier. */
+/**
+ * The window to compare with: the window of equal length just before the requested window, or the same dates a year
+ * earlier.
+ */
 export const COMPARISON_WINDOWS = ['previous', 'year'] as const;
 export type ComparisonWindow = (typeof COMPARISON_WINDOWS)[number];
 
@@ -22,7 +25,7 @@ const isLeapDay = (instant: number): boolean => {
 
 /**
  * Returns the same dates a year earlier. If the window ends on 29 February, the earlier window includes all of 28
- * February. Otherwise the earlier window could end before it starts.
+ * February. Otherwise the earlier window could end before its start.
  */
 const sameDates = ({ from, to }: Range): Range => {
   const end = yearBefore(to);

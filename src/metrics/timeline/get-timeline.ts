@@ -37,7 +37,7 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
     return this.queries.run(query, async (pool, range, now) => {
       const [counted] = await countTimeline(pool, organization, brand ?? '', range, interval, now);
       const timeline = await this.slices.run(organization, toTimeline(counted!, range, interval, now));
-      return { result: timeline, ...momentOf(counted!), clock: [now] };
+      return { result: timeline, ...momentOf(counted!), requestInstants: [now] };
     });
   }
 }

@@ -36,8 +36,8 @@ export const COUNTED_RANGE = {
   firstDay: 'integer',
   lastDay: 'integer',
   from: 'bigint',
-  firstDayTo: 'bigint',
-  lastDayFrom: 'bigint',
+  beforeWholeDaysTo: 'bigint',
+  afterWholeDaysFrom: 'bigint',
   to: 'bigint',
 } as const;
 
@@ -97,10 +97,10 @@ export const COUNT = statement(
 /** The single row of the result. A part is null if it is empty. */
 export type Counted = RowOf<typeof COUNT>;
 
-/** Returns the parameters of a range. An empty pair has a first value after its last value. */
+/** Returns the parameters of a range. If a part of the range is empty, its first value is greater than its last value. */
 export const countValues = (organization: string, brand: string, { from, to }: Range) => {
   const [firstDay, lastDay] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY) - 1];
-  const firstDayTo = Math.min(to, firstDay * MS_PER_DAY - 1);
-  const lastDayFrom = Math.max((lastDay + 1) * MS_PER_DAY, firstDayTo + 1);
-  return { organization, brand, firstDay, lastDay, from, firstDayTo, lastDayFrom, to };
+  const beforeWholeDaysTo = Math.min(to, firstDay * MS_PER_DAY - 1);
+  const afterWholeDaysFrom = Math.max((lastDay + 1) * MS_PER_DAY, beforeWholeDaysTo + 1);
+  return { organization, brand, firstDay, lastDay, from, beforeWholeDaysTo, afterWholeDaysFrom, to };
 };

@@ -19,7 +19,7 @@ interface Place {
 export interface ClusterLayout {
   /** `DATA_DIR/postgres`: the passwords, the log and, if the server's user can enter this directory, the cluster. */
   readonly home: string;
-  /** The directory of the cluster. The server's user can enter its parent. */
+  /** The directory of the cluster. The server's user can enter the parent of this directory. */
   readonly cluster: string;
   /** The user that the server runs as; undefined if that is the current user. */
   readonly owner: Owner | undefined;

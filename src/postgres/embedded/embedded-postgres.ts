@@ -73,7 +73,7 @@ const isLastUse = async ({ client }: Use): Promise<boolean> => {
 /**
  * Returns the configured database. If no database is configured, uses the embedded PostgreSQL in the data directory:
  * creates the cluster if needed, and starts the server or connects to the running server. If the server exits while it
- * is used, it is started again. The last process that uses the server stops it.
+ * is used, the server is started again. The last process that uses the server stops it.
  * @param log called with messages for the operator, such as how long the start has been waiting for PostgreSQL
  * @throws Error with the path and the last lines of the server's log if the server does not start
  * @throws ConfigError if the path of the binaries prevents the creation of a database
@@ -119,7 +119,10 @@ export const openDatabase = async (
       if (!released) restarting = restart();
     });
   watch();
-  /** For a process that ends without a release, by an uncaught error or `process.exit`. Other processes restart the server. */
+  /**
+   * This listener is for a process that ends without a release, by an uncaught error or `process.exit`. Other processes
+   * restart the server.
+   */
   const stopAtExit = (): void => {
     try {
       if (current.ownPid !== undefined) process.kill(current.ownPid, 'SIGINT');

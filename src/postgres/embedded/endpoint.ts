@@ -8,7 +8,10 @@ import { type ClusterLayout, readPlace, savePlace } from './cluster-layout.js';
 import { changeOwner } from './os-user.js';
 import { choosePassword } from './passwords.js';
 
-/** How clients reach the server. A Unix socket is faster and protected by its directory. Windows uses loopback TCP. */
+/**
+ * The address at which clients reach the server. A Unix socket is faster and protected by its directory. Windows uses
+ * loopback TCP.
+ */
 export type Transport = 'socket' | 'loopback';
 
 /** The state of a running server, from its `postmaster.pid`. */

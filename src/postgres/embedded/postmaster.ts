@@ -88,8 +88,8 @@ const spawnServer = async (layout: ClusterLayout, transport: Transport): Promise
     const server = spawn(postgres, ['-D', layout.cluster, ...settings.flatMap((setting) => ['-c', setting])], {
       ...layout.owner,
       cwd: '/',
-      // Detached from the terminal: Ctrl-C must reach only the processes that use the server. The last of these
-      // processes stops the server.
+      // The server is detached from the terminal, because Ctrl-C must reach only the processes that use the server. The
+      // last of these processes stops the server.
       detached: true,
       windowsHide: true,
       // PostgreSQL treats a lock file with this pid as stale. After a crash, the pid may be that of an unrelated
@@ -156,7 +156,7 @@ export const stopServer = async (layout: ClusterLayout): Promise<void> => {
     // A failure is ignored, because the next statement checks whether the server has stopped.
     await promisify(execFile)(pgCtl, args, { ...layout.owner, cwd: '/', windowsHide: true }).catch(() => {});
     if ((await findPostmaster(layout.cluster))?.pid === postmaster.pid) continue;
-    // Removed only if empty, because another process may have started the next server.
+    // The directory is removed only if it is empty, because another process may have started the next server.
     if (postmaster.socketDirectory !== '') await rmdir(postmaster.socketDirectory).catch(() => {});
     return;
   }

@@ -57,7 +57,7 @@ export class Checkpoints {
 
   /**
    * Waits until the checkpoints of all these projections have reached a position of the log.
-   * @returns true once they have reached the position; false after `timeoutMs` or when `signal` aborts
+   * @returns true once the checkpoints have reached the position; false after `timeoutMs` or when `signal` aborts
    */
   async reached(
     projections: readonly ProjectionName[],

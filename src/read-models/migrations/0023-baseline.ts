@@ -1,15 +1,15 @@
 import { sql, type Kysely } from 'kysely';
 import type { NumberedMigration } from '../../postgres/migrator.js';
 import { ConfigError } from '../../runtime/config.js';
-import { ASSETS } from './baseline/assets.js';
+import { ASSET_TABLES } from './baseline/assets.js';
 import { CONVERT_READ_MODELS, CONVERT_SERVICE, MOVE_SERVICE } from './baseline/convert.js';
-import { ENGINE } from './baseline/engine.js';
-import { METRICS } from './baseline/metrics.js';
-import { ORGANIZATIONS } from './baseline/organizations.js';
-import { RECORDS } from './baseline/records.js';
-import { SERVICE } from './baseline/service.js';
+import { ENGINE_TABLES } from './baseline/engine.js';
+import { METRIC_TABLES } from './baseline/metrics.js';
+import { ORGANIZATION_TABLES } from './baseline/organizations.js';
+import { RECORD_TABLES } from './baseline/records.js';
+import { SERVICE_TABLES } from './baseline/service.js';
 
-/** The last migration of version 2.0.0, and the last one of the unreleased versions after 2.0.0. */
+/** The last migration of version 2.0.0, and the last migration of the unreleased versions after 2.0.0. */
 const LAST_OF_2_0_0 = '0018-lost-in-rebuilds';
 const LAST_BEFORE = '0022-event-of-webhook-progress';
 
@@ -41,9 +41,11 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
   // schema.
   const schema = has_schema ? [] : ['create schema service'];
   const moved = isMoved ? [] : MOVE_SERVICE;
-  const read = has_read ? CONVERT_READ_MODELS : [...ENGINE, ...METRICS, ...RECORDS, ...ASSETS, ...ORGANIZATIONS];
+  const read = has_read
+    ? CONVERT_READ_MODELS
+    : [...ENGINE_TABLES, ...METRIC_TABLES, ...RECORD_TABLES, ...ASSET_TABLES, ...ORGANIZATION_TABLES];
   const isOld = !isMoved || progress.includes('replay');
-  const service = isOld ? CONVERT_SERVICE : progress.length === 0 ? SERVICE : [];
+  const service = isOld ? CONVERT_SERVICE : progress.length === 0 ? SERVICE_TABLES : [];
   for (const statement of [...schema, ...moved, ...read, ...service]) await sql.raw(statement).execute(db);
 };
 

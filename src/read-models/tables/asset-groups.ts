@@ -42,7 +42,7 @@ export interface AssetGroupTables {
     event_id: string;
     /**
      * The asset type as reported. Null: the asset is in no group, or the row was stored by a version without this
-     * column and the next.
+     * column and the next column.
      */
     type: string | null;
     content: string | null;

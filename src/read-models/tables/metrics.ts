@@ -7,7 +7,7 @@ export interface MetricsTables {
     id: string;
     version: number;
     event_id: string;
-    /** The facts that the newest state counts as. Empty: the state is not counted. */
+    /** The facts that are counted for the newest state. Empty: the state is not counted. */
     counts: unknown;
   };
   /** One row per counted fact. `brand` is '' for the organization as a whole. */

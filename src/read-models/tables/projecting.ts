@@ -43,7 +43,7 @@ export interface ProjectingTables {
     key_id: string | null;
     /**
      * Whether the event is invalid, so that its sender may see the reason. Null: the event was parked by a version that
-     * did not store this.
+     * did not store this value.
      */
     unreadable: boolean | null;
     /** The entry of the asset status history that the event is about. Null: the event is about something else. */

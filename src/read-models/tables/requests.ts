@@ -1,4 +1,4 @@
-/** Usage by requests, and rejected events. The log contains neither of the two. */
+/** Usage by requests, and rejected events. The log contains neither the usage nor the rejected events. */
 export interface RequestTables {
   /** Events and bytes that organizations have sent with their own ingest keys, per UTC day. */
   'service.ingest_usage': {

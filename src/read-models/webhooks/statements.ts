@@ -1,7 +1,7 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { nullable, statement } from '../../postgres/statement.js';
 
-/** The lane of the webhook deliveries. A delivery process holds its lease while it delivers. */
+/** The lane of the webhook deliveries. A delivery process holds the lease of this lane while it delivers. */
 export const WEBHOOKS_LANE = 'webhooks';
 /** Older attempts of an endpoint are deleted. */
 export const MAX_KEPT_ATTEMPTS = 100;
@@ -177,7 +177,10 @@ export interface StoredAttempt {
 /** Maximum number of records that are counted for the backlog of an endpoint and a kind. */
 const MAX_COUNTED = 100;
 
-/** The numbers of endpoints, attempts and pending records, for Prometheus, in one row. */
+/**
+ * The numbers of endpoints, attempts and pending records, for Prometheus, in one row. The list of kinds is a copy of
+ * `LISTED_KIND` in `src/events/kinds.ts`, which this module must not import.
+ */
 export const READ_WEBHOOK_FIGURES = statement(
   'webhooks-figures',
   {},

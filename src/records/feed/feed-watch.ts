@@ -123,39 +123,39 @@ export class FeedWatch {
     const records = (await this.checkpoints.current()).get('records');
     if (records === undefined) return false;
     // After a failover or a restore, the read models may be behind. New elements can then be at earlier positions.
-    for (const one of this.waiters) if (records.position < one.reached) one.end(true);
-    const outdated = [...this.waiters].filter((one) => one.after < records.position);
+    for (const waiter of this.waiters) if (records.position < waiter.reached) waiter.end(true);
+    const outdated = [...this.waiters].filter((waiter) => waiter.after < records.position);
     if (outdated.length > 0) await this.findChanges(outdated);
     // The instant `asOf` is valid only for the position that was read together with it.
-    for (const one of this.waiters) if (one.after === records.position) one.asOf = records.asOf;
+    for (const waiter of this.waiters) if (waiter.after === records.position) waiter.asOf = records.asOf;
     return true;
   }
 
   private async findChanges(waiters: readonly Waiter[]): Promise<void> {
     // Requests for the same kinds from the same position share one entry of the query.
     const groups = new Map<string, Waiter[]>();
-    for (const one of waiters) {
-      const { organization, kinds } = one.request;
-      const key = `${organization}\n${kinds.join(',')}\n${one.after}`;
+    for (const waiter of waiters) {
+      const { organization, kinds } = waiter.request;
+      const key = `${organization}\n${kinds.join(',')}\n${waiter.after}`;
       const group = groups.get(key);
-      if (group) group.push(one);
-      else groups.set(key, [one]);
+      if (group) group.push(waiter);
+      else groups.set(key, [waiter]);
     }
-    const all = [...groups.values()];
+    const groupedWaiters = [...groups.values()];
     const [row] = await READY_REQUESTS.run(this.pool, {
-      organizations: all.map(([one]) => one!.request.organization),
-      kinds: all.map(([one]) => one!.request.kinds.join(',')),
-      after: all.map(([one]) => one!.after),
+      organizations: groupedWaiters.map(([waiter]) => waiter!.request.organization),
+      kinds: groupedWaiters.map(([waiter]) => waiter!.request.kinds.join(',')),
+      after: groupedWaiters.map(([waiter]) => waiter!.after),
     });
     if (row === undefined) return;
     const news = new Set(row.news);
-    for (const [index, group] of all.entries())
-      for (const one of group) {
-        if (news.has(index + 1) || row.upTo < one.reached) one.end(true);
+    for (const [index, group] of groupedWaiters.entries())
+      for (const waiter of group) {
+        if (news.has(index + 1) || row.upTo < waiter.reached) waiter.end(true);
         else {
-          one.reached = row.upTo;
-          one.after = Math.max(one.after, row.upTo);
-          one.asOf = row.asOf;
+          waiter.reached = row.upTo;
+          waiter.after = Math.max(waiter.after, row.upTo);
+          waiter.asOf = row.asOf;
         }
       }
   }

@@ -97,13 +97,13 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       }
       const leftMs = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
-      const wanted = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };
+      const waitRequest = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };
       hasWaited = true;
-      const { hasNews, ...seen } =
+      const { hasNews, ...moment } =
         leftMs > 0
-          ? await this.watch.wait(wanted, leftMs, signal)
-          : { hasNews: false, asOf: wanted.asOf, position: after };
-      if (!hasNews) return { result: '[]', ...seen };
+          ? await this.watch.wait(waitRequest, leftMs, signal)
+          : { hasNews: false, asOf: waitRequest.asOf, position: after };
+      if (!hasNews) return { result: '[]', ...moment };
     }
   }
 }

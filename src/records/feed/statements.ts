@@ -2,7 +2,7 @@ import { LISTED_KIND } from '../../events/kinds.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
-/** Maximum size of a response, as JSON. The first element is included even if it is larger. */
+/** Maximum size of a response, as JSON. The first element is included even if it exceeds this size. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 /**
  * The maximum size of an element in bytes: its item, its attributes and the id of the record, whose size doubles if
@@ -19,9 +19,10 @@ export const MAX_PARKED = 1_000;
 const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
 /**
  * Selects the parked events that would change the feed of the organization if they were applied. An event about an
- * entry of the asset status history concerns the organizations that it names, and the organizations with a verdict from
- * that entry, which the event may remove. If the organizations of such an event are unknown, it concerns every
- * organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared columns.
+ * entry of the asset status history concerns the organizations that the event names, and the organizations with a
+ * verdict from that entry, which the event may remove. If the organizations of such an event are unknown, the event
+ * concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
+ * columns.
  */
 const parkedWhere = (condition: string): string => `
           (

@@ -2,7 +2,7 @@ import type { QueryConfig } from 'pg';
 import { EARLIEST, LATEST } from '../../events/instant.js';
 import { json, nullable, type Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
-import { CHECKPOINT, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
+import { SELECT_MOMENT, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
 import { branchesOf, StatementBuilder, keysOf, type PageRequest, rowFiltersOf } from './filter-sql.js';
 
 /** Maximum size of the items of a page. A single item may be larger. */
@@ -75,7 +75,7 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `
     select c."asOf", c."upTo", ${isFiltered ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
-    from (${CHECKPOINT}
+    from (${SELECT_MOMENT}
     ) c left join lateral (
       select * from (
         select *, octet_length(item) as size, count(*) over () as found,

@@ -117,7 +117,7 @@ class OpenTelemetry implements Tracing {
     const from = parent ?? first?.traceparent;
     const cause = from === undefined ? undefined : contextOf(from);
     const context = cause === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, cause);
-    // The sampler is called here, although the SDK would call it too. Otherwise, what the SDK does in addition for a
+    // The sampler is called here, although the SDK would call it too. Otherwise, the additional work of the SDK for a
     // span that is not recorded would cost each request several percent of CPU.
     const traceId = cause?.traceId ?? this.ids.generateTraceId();
     const { decision } = this.sampler.shouldSample(context, traceId, name, KINDS[kind], {}, []);

@@ -32,7 +32,7 @@ export class DeliveryLog {
       ...(setAside && { setAside }),
       ...(this.lost > 0 && { linesLost: this.lost }),
     };
-    // A full pipe behind standard output must not block deliveries: lines are dropped and counted.
+    // A full pipe behind standard output must not block deliveries, so lines are dropped and counted.
     if (tryWriteLines(`${JSON.stringify(line)}\n`)) this.lost = 0;
     else this.lost += 1;
   }

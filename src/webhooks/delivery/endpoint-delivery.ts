@@ -22,8 +22,8 @@ const MAX_BACKOFF_MS = 5_000;
 const RESPONSIVE_WITHIN_MS = 1_000;
 
 /**
- * What the delivery does after a step: it takes the next step immediately, ends, or waits until `changed` aborts at the
- * latest.
+ * What the delivery does after a step: the delivery takes the next step immediately, ends, or waits at most until
+ * `changed` aborts.
  */
 type NextStep = 'next' | 'end' | ((changed: AbortSignal) => Promise<unknown>);
 
@@ -43,7 +43,10 @@ export class EndpointDelivery {
   private rejectedId: string | undefined;
   /** The revision of the endpoint's row when the row was last read. */
   private revision: number | undefined;
-  /** The revision at which this process disabled the endpoint. The row shows the change only once it is projected. */
+  /**
+   * The revision at which this process disabled the endpoint. The row shows the change only once the change is
+   * projected.
+   */
   private disabledAt: number | undefined;
   private savedAt = 0;
   /** Whether the last delivery succeeded quickly; undefined if this is not known yet. */
@@ -124,8 +127,8 @@ export class EndpointDelivery {
 
     const limits = this.limits ?? { size: endpoint.batch };
     const next = await readNext(records, ids, endpoint, progress, limits);
-    // The check follows the read of the feed: a lost event does not come back, so an event that the log has now was
-    // also in the log when the feed was read.
+    // The check follows the read of the feed: a lost event never returns, so an event that the log has now was also in
+    // the log when the feed was read.
     if (!(await this.isInLog(progress))) return this.rewind(progress);
     if ('batch' in next) return this.deliver(endpoint, next.batch, limits);
     if ('upTo' in next) return (changed) => this.waitForChanges(endpoint, next.upTo, changed);
@@ -152,13 +155,13 @@ export class EndpointDelivery {
     const endpoint = await this.read();
     if (endpoint === undefined) return 'end';
     const stored = progressOf(endpoint, endpoint.progress, logId);
-    const kept = (await this.isInLog(stored)) ? stored : progressOf(endpoint, null, logId);
-    this.progress = kept;
+    const restored = (await this.isInLog(stored)) ? stored : progressOf(endpoint, null, logId);
+    this.progress = restored;
     this.limits = undefined;
     this.rejectedId = undefined;
     warn(
       `The log no longer has the event ${lost.event}… at position ${lost.position}, up to which records were delivered ` +
-        `to webhook ${this.id}. Its deliveries continue after position ${kept.position}`,
+        `to webhook ${this.id}. Its deliveries continue after position ${restored.position}`,
     );
     return 'next';
   }
@@ -176,7 +179,7 @@ export class EndpointDelivery {
     const sent = await post(this.context, endpoint, this.connection, batch);
     const { at, response, webhookId, durationMs } = sent;
     this.isResponsive = response.error === undefined && durationMs <= RESPONSIVE_WITHIN_MS;
-    // The endpoint may or may not have received the request, so it will be sent again.
+    // The endpoint may or may not have received the request, so the request will be sent again.
     if (giveUp.aborted && response.error !== undefined) return 'end';
     const known = this.progress!;
     const isOtherRecord = this.rejectedId !== undefined && this.rejectedId !== webhookId;
@@ -219,11 +222,11 @@ export class EndpointDelivery {
   private async waitForChanges(endpoint: Endpoint, reached: number, changed: AbortSignal): Promise<void> {
     const { watch, clock, stop } = this.context;
     const after = Math.max(this.progress!.position, reached);
-    const wanted = { organization: this.organization, kinds: kindsOf(endpoint), after, reached, asOf: 0 };
+    const waitRequest = { organization: this.organization, kinds: kindsOf(endpoint), after, reached, asOf: 0 };
     const isSaved = this.progress!.position === endpoint.progress?.position;
     // If too many requests are waiting for notifications, this delivery polls instead.
     await watch
-      .wait(wanted, isSaved ? MAX_WAIT_MS : SAVE_INTERVAL_MS, changed)
+      .wait(waitRequest, isSaved ? MAX_WAIT_MS : SAVE_INTERVAL_MS, changed)
       .catch(() => clock.pause(SAVE_INTERVAL_MS, changed));
     if (!isSaved && !stop.aborted && clock.now() - this.savedAt >= SAVE_INTERVAL_MS)
       await this.saveProgress(this.progress!);

@@ -22,11 +22,11 @@ export class Slots {
     if (!slots) this.ofOrganization.set(organization, (slots = { own: new Semaphore(MAX_PER_ORGANIZATION), users: 0 }));
     slots.users += 1;
     const semaphores = isResponsive ? [slots.own, this.all] : [slots.own, this.unresponsive, this.all];
-    for (const each of semaphores) await each.acquire();
+    for (const semaphore of semaphores) await semaphore.acquire();
     try {
       return await job();
     } finally {
-      for (const each of semaphores) each.release();
+      for (const semaphore of semaphores) semaphore.release();
       slots.users -= 1;
       if (slots.users === 0) this.ofOrganization.delete(organization);
     }

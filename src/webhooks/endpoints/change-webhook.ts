@@ -3,7 +3,7 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { Origin } from '../../http/access/origin.js';
 import type { Settings } from './webhook.js';
-import { VisibleChanges } from './webhook-commands.js';
+import { AppliedWebhookCommands } from './webhook-commands.js';
 
 /** Changes an endpoint. Deliveries that start after the response use the new settings. */
 export class ChangeWebhook extends Command<AtPosition<Webhook>> {
@@ -21,7 +21,7 @@ export class ChangeWebhook extends Command<AtPosition<Webhook>> {
 
 @CommandHandler(ChangeWebhook)
 export class ChangeWebhookHandler implements ICommandHandler<ChangeWebhook> {
-  constructor(private readonly changes: VisibleChanges) {}
+  constructor(private readonly changes: AppliedWebhookCommands) {}
 
   async execute({ organization, webhookId, settings, state, origin }: ChangeWebhook): Promise<AtPosition<Webhook>> {
     const command = { type: 'Change', organization, webhookId, settings, state } as const;

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Origin } from '../../http/access/origin.js';
-import { VisibleChanges } from './webhook-commands.js';
+import { AppliedWebhookCommands } from './webhook-commands.js';
 
 /** Deletes an endpoint. No delivery starts after the response. */
 export class DeleteWebhook extends Command<AtPosition<void>> {
@@ -16,7 +16,7 @@ export class DeleteWebhook extends Command<AtPosition<void>> {
 
 @CommandHandler(DeleteWebhook)
 export class DeleteWebhookHandler implements ICommandHandler<DeleteWebhook> {
-  constructor(private readonly changes: VisibleChanges) {}
+  constructor(private readonly changes: AppliedWebhookCommands) {}
 
   async execute({ organization, webhookId, origin }: DeleteWebhook): Promise<AtPosition<void>> {
     const { position } = await this.changes.execute({ type: 'Delete', organization, webhookId }, origin);

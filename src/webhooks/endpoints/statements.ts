@@ -8,7 +8,7 @@ import {
   WEBHOOKS_LANE,
 } from '../../read-models/webhooks/statements.js';
 
-/** The number of changes after the cursor of an endpoint among which its backlog is counted. */
+/** Maximum number of changes after the cursor of an endpoint that are examined to count the backlog of the endpoint. */
 export const MAX_BEHIND = 10_000;
 
 /**

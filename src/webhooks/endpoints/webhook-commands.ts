@@ -18,8 +18,8 @@ const MAX_COMMANDS = 50;
  */
 const MAX_WAITING = 200;
 /**
- * A failed projector is replaced within 5 s, so the new projector handles the request of a client that retries after
- * this timeout.
+ * A failed projector is replaced within 5 s, so a client that retries the request after this timeout finds a running
+ * projector.
  */
 const PROJECTION_TIMEOUT_MS = 4_000;
 
@@ -74,7 +74,7 @@ export class WebhookCommands {
 
 /** Executes commands that must take effect in the delivery process before the response is sent. */
 @Injectable()
-export class VisibleChanges {
+export class AppliedWebhookCommands {
   constructor(
     private readonly commands: WebhookCommands,
     private readonly checkpoints: Checkpoints,

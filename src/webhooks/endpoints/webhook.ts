@@ -36,7 +36,7 @@ export type WebhookCommand =
   | (WebhookTarget & {
       readonly type: 'Disable';
       readonly reason: DisabledReason;
-      /** If given, in ms: the endpoint is disabled only if its `updatedAt` still has this value. */
+      /** A time in ms. If present, the endpoint is disabled only if its `updatedAt` still has this value. */
       readonly updatedAt?: number;
     })
   | (WebhookTarget & { readonly type: 'Enable' })

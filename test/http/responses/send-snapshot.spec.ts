@@ -19,7 +19,7 @@ describe('The text of a result', () => {
   });
 
   it('has an entity tag that ignores the instants of the clock', async () => {
-    const at = (now: number) => ({ result: formatInstant(now), asOf: 0, position: 0, clock: [now] });
+    const at = (now: number) => ({ result: formatInstant(now), asOf: 0, position: 0, requestInstants: [now] });
     const [first, second] = [1, 2].map((now) => textOf(at(now), 'a', (text) => `${text} and more`));
     expect((await first)!.tag).toBe((await second)!.tag);
   });

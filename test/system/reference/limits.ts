@@ -67,7 +67,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Requests without a valid key',
       limit: (sources) =>
-        `${sources.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network of IPv6`,
+        `${sources.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network if the address is IPv6`,
       beyond: '429',
       rejects: 'src/http/access/address-rate-limit.ts',
     },
@@ -75,15 +75,15 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'Open connections',
       limit: (sources) =>
         `${sources.countSet('MAX_CONNECTIONS_PER_ADDRESS')} per address; no limit if \`TRUST_PROXY\` is set`,
-      beyond: 'connection reset',
+      beyond: 'the connection is reset',
     },
     {
       what: 'Requests on one connection that wait for earlier requests',
       limit: (sources) => sources.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED'),
-      beyond: 'connection reset',
+      beyond: 'the connection is reset',
     },
     {
-      what: 'Time to send the headers; to send the whole request',
+      what: 'Time to send the headers; time to send the whole request',
       limit: (sources) =>
         `${sources.duration('src/http/server.ts', 'headersTimeout')}; ${sources.duration('src/http/server.ts', 'requestTimeout')}, or ${sources.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies take more than half of the memory allowed for them`,
       beyond: '408',
@@ -99,45 +99,45 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'Bodies in memory',
       limit: (sources) =>
         `${sources.bytes(BYTES, 'BODIES.perOwner')} per organization; ${sources.bytes(BYTES, 'BODIES.total')} in all, of which ${sources.bytes(BYTES, 'BODIES.reservedForSmall')} are reserved for small bodies`,
-      beyond: '429; 503',
+      beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: BUDGET,
     },
     {
-      what: 'Compressed bodies to unpack',
+      what: 'Compressed bodies that are decompressed',
       limit: (sources) => concurrency(sources, 'src/http/body/body-reader.ts', 'DECOMPRESSION'),
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Responses that clients have not read',
       limit: (sources) =>
         `${sources.bytes(BYTES, 'RESPONSES.perOwner')} per organization; ${sources.bytes(BYTES, 'RESPONSES.total')} in all, of which ${sources.bytes(BYTES, 'RESPONSES.reservedForSmall')} are reserved for small responses`,
-      beyond: '429; 503',
+      beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: BUDGET,
     },
     {
       what: 'Rate at which a client must read a response',
       limit: (sources) =>
         `at least ${sources.bytes(SLOW, 'NORMAL_RATE.bytesPerSecond')} a second over ${sources.duration(SLOW, 'NORMAL_RATE.windowMs')}; ${sources.bytes(SLOW, 'LOW_MEMORY_RATE.bytesPerSecond')} a second over ${sources.duration(SLOW, 'LOW_MEMORY_RATE.windowMs')} while unread responses take more than half of the memory allowed for them`,
-      beyond: 'connection reset',
+      beyond: 'the connection is reset',
     },
     {
       what: 'Time slice of an organization on the event loop',
       limit: (sources) =>
         `${sources.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${sources.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the next time slice goes to the organization that used the least time`,
-      beyond: 'waits',
+      beyond: 'the work waits',
     },
     {
       what: 'Requests that wait for the feed or for a token',
       limit: (sources) =>
         `${sources.count('src/flow/waiting-requests.ts', 'MAX_OF_ORGANIZATION')} per organization; ${sources.count('src/flow/waiting-requests.ts', 'MAX_IN_ALL')} in all`,
-      beyond: '429; 503',
+      beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: 'src/flow/waiting-requests.ts',
     },
     {
       what: 'Other queries',
       limit: (sources) => concurrency(sources, 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
@@ -153,7 +153,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'One event',
       limit: (sources) =>
         `${sources.count('src/http/json/slices.ts', 'MAX_DEPTH')} levels; ${sources.count('src/http/json/slices.ts', 'MAX_TOKENS')} parts; ${sources.count('src/events/declaring/validation.ts', 'MAX_LIST')} brands or reviews`,
-      beyond: 'event rejected',
+      beyond: 'the event is rejected',
     },
     {
       what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks',
@@ -163,10 +163,10 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       rejects: 'src/quotas/daily-quota.ts',
     },
     {
-      what: 'Facts that wait to be counted',
+      what: 'Facts of stored events that wait to be counted',
       limit: (sources) =>
         `${sources.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each organization may have its share, at least ${sources.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
-      beyond: 'waits up to 2 s; then 429',
+      beyond: 'the request waits up to 2 s; then 429',
       rejects: 'src/ingestion/backpressure.ts',
     },
     {
@@ -180,16 +180,16 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'older days are deleted',
     },
     {
-      what: 'Duration of one statement of the projector',
+      what: 'Duration of one database statement of the projector',
       limit: (sources) => sources.duration('projections/project.ts', 'TIMEOUTS.statement_timeout'),
-      beyond: 'the batch is split; one failing event is parked',
+      beyond: 'the batch is split; a single event that fails is parked',
     },
   ],
   'Metrics and records': [
     {
       what: 'Metrics queries',
       limit: (sources) => concurrency(sources, 'src/metrics/metrics-queries.ts', 'CONCURRENCY'),
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
@@ -206,23 +206,23 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Lists of records',
       limit: (sources) => concurrency(sources, RECORDS, 'concurrency'),
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Requests to the feed',
       limit: (sources) => concurrency(sources, RECORDS, 'feedConcurrency'),
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'A page of a list',
       limit: (sources) =>
         `${sources.bytes('src/records/page/statements.ts', 'MAX_PAGE_BYTES')}; ${sources.count('src/records/page/statements.ts', 'MAX_EXAMINED')} keys examined`,
-      beyond: 'a shorter page',
+      beyond: 'the page is shorter',
     },
     {
-      what: 'Values of a filter',
+      what: 'Values of one filter of a list',
       limit: (sources) =>
         `${sources.count('src/records/selection.ts', 'MAX_VALUES')}; ${sources.count('src/records/selection.ts', 'MAX_COMBINATIONS')} combinations of two filters`,
       beyond: '400',
@@ -231,20 +231,20 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'CSV export of records',
       limit: (sources) =>
         `${sources.count(EXPORT, 'MAX_ROWS')} rows; 1 at a time per organization; ${sources.count(EXPORT, 'MAX_CONCURRENT_EXPORTS')} in all`,
-      beyond: '422; 429; 503',
+      beyond: '422 for too many rows; 429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: EXPORT,
     },
     {
       what: 'Time of a CSV export',
       limit: (sources) =>
         `${sources.duration(EXPORT, 'EXPORT_TIMEOUT_MS')}; ${sources.duration(POOLS, 'EXPORT_READ_TIMEOUT_MS')} for the client to read the next part`,
-      beyond: 'connection reset',
+      beyond: 'the connection is reset',
     },
     {
       what: 'A page of the feed',
       limit: (sources) =>
         `${sources.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${sources.bytes('src/records/feed/statements.ts', 'MAX_RESPONSE_BYTES')}`,
-      beyond: '400; a shorter page',
+      beyond: '400 for a request of more elements; a shorter page if the size is reached',
     },
   ],
   'Asset check and groups': [
@@ -257,7 +257,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Bulk checks',
       limit: (sources) => concurrency(sources, CHECK, 'BULK_CHECKS'),
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
@@ -277,7 +277,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'omitted',
     },
     {
-      what: 'Entries of a list for which the history shows `seenSince`',
+      what: 'Entries of a list, if the history of an asset shows `seenSince` for this list',
       limit: (sources) => sources.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
       beyond: 'omitted',
     },
@@ -308,20 +308,20 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: "A page of a group's assets",
       limit: (sources) => sources.bytes('src/asset-groups/members/list-group-assets.ts', 'MAX_PAGE'),
-      beyond: 'a shorter page',
+      beyond: 'the page is shorter',
     },
     {
       what: 'Lists of groups that are sent in chunks',
       limit: (sources) =>
         `from ${sources.bytes(GROUPS, 'MAX_WHOLE')} on; ${concurrency(sources, GROUPS, 'CONCURRENCY')}; sent within ${sources.duration(GROUPS, 'MAX_SENDING_MS')}`,
-      beyond: '429, 503; connection reset',
+      beyond: '429 if too many wait; 503 after the wait; connection reset if sending takes longer',
       rejects: CONCURRENCY,
     },
   ],
   Webhooks: [
     {
-      what: 'Webhooks',
-      limit: (sources) => `${sources.count('src/webhooks/endpoints/webhook.ts', 'MAX_WEBHOOKS')} per organization`,
+      what: 'Webhooks of an organization',
+      limit: (sources) => `${sources.count('src/webhooks/endpoints/webhook.ts', 'MAX_WEBHOOKS')}`,
       beyond: '409',
     },
     {
@@ -335,32 +335,32 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'Tests of webhooks',
       limit: (sources) =>
         `${concurrency(sources, TEST, 'CONCURRENCY')}; the endpoint must respond within ${sources.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
-      beyond: '429, 503',
+      beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Delivery requests in flight',
       limit: (sources) =>
         `${sources.count(SLOTS, 'MAX_IN_FLIGHT')}; ${sources.count(SLOTS, 'MAX_PER_ORGANIZATION')} per organization; ${sources.count(SLOTS, 'MAX_UNRESPONSIVE')} to endpoints that did not accept their last delivery within ${sources.duration('src/webhooks/delivery/endpoint-delivery.ts', 'RESPONSIVE_WITHIN_MS')}`,
-      beyond: 'waits',
+      beyond: 'the delivery waits',
     },
     {
       what: 'Time and size of one delivery request',
       limit: (sources) =>
         `${sources.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${sources.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${sources.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${sources.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
-      beyond: 'a failed attempt',
+      beyond: 'the attempt fails',
     },
     {
       what: 'Records in one delivery',
       limit: (sources) =>
         `${sources.count('src/events/types/webhooks.ts', 'MAX_BATCH')} records or ${sources.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
-      beyond: 'a smaller batch',
+      beyond: 'the delivery has fewer records',
     },
     {
       what: 'Failures of a webhook',
       limit: (sources) =>
         `${sources.duration('src/webhooks/delivery/schedule.ts', 'DISABLE_AFTER_MS')} without a success; ${sources.count('src/webhooks/delivery/schedule.ts', 'MAX_REJECTIONS')} rejections of a single record`,
-      beyond: 'webhook disabled; record set aside',
+      beyond: 'the webhook is disabled; the record is set aside',
     },
     {
       what: 'Changes that `behind` covers',
@@ -395,7 +395,7 @@ ${Object.entries(TABLES)
   .map(
     ([heading, rows]) => `## ${heading}
 
-| what | limit | beyond the limit | defined by |
+| applies to | limit | beyond the limit | defined by |
 | --- | --- | --- | --- |
 ${rows.map(rowOf).join('\n')}`,
   )

@@ -64,6 +64,6 @@ Settings are environment variables. An empty variable counts as absent. If a val
 | --- | --- | --- | --- |
 ${names.map(rowOf).join('\n')}
 
-The OpenTelemetry SDK itself reads further \`OTEL_…\` variables, such as \`OTEL_SERVICE_NAME\`. The sources file may name further variables.
+The OpenTelemetry SDK itself reads further \`OTEL_…\` variables, such as \`OTEL_SERVICE_NAME\`. The file that \`SOURCES_FILE\` names may refer to further variables.
 `;
 };

@@ -1,5 +1,5 @@
-/** Asset statuses and asset groups. */
-export const ASSETS: readonly string[] = [
+/** Tables of the asset statuses and asset groups. */
+export const ASSET_TABLES: readonly string[] = [
   // The key of an asset can exceed the maximum size of an index entry, so the hash of the key is indexed.
   `create table read.asset_statuses (
     asset_hash text collate "C" not null,

@@ -1,5 +1,5 @@
-/** Checkpoints, parked events and leases of the projections. */
-export const ENGINE: readonly string[] = [
+/** Tables of the checkpoints, parked events and leases of the projections. */
+export const ENGINE_TABLES: readonly string[] = [
   // Every batch updates these rows, so the fill factor leaves room for updates in the same page.
   `create table read.checkpoints (
     projection text collate "C" not null,

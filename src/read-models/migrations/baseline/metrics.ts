@@ -1,5 +1,5 @@
-/** Counts, and the takedowns from which durations are computed. */
-export const METRICS: readonly string[] = [
+/** Tables of the counts, and of the takedowns from which durations are computed. */
+export const METRIC_TABLES: readonly string[] = [
   `create table read.records (
     organization text collate "C" not null,
     kind text collate "C" not null,

@@ -1,5 +1,5 @@
-/** Brands, feature flags and webhook endpoints. */
-export const ORGANIZATIONS: readonly string[] = [
+/** Tables of the brands, feature flags and webhook endpoints. */
+export const ORGANIZATION_TABLES: readonly string[] = [
   `create table read.brands (
     organization text collate "C" not null,
     brand text collate "C" not null,

@@ -2,7 +2,7 @@
  * The records of lists and of the feed. If two indexes have the same cost, PostgreSQL uses the one that was created
  * last, so the order of these statements affects query plans.
  */
-export const RECORDS: readonly string[] = [
+export const RECORD_TABLES: readonly string[] = [
   // Instants are negated in indexes, so that an index scan in one direction returns "newest first, then by id".
   `create table read.listed_records (
     organization text collate "C" not null,

@@ -1,5 +1,5 @@
-/** Data that the log does not contain: the progress of webhook deliveries, and usage by requests. */
-export const SERVICE: readonly string[] = [
+/** Tables of data that the log does not contain: the progress of webhook deliveries, and the usage that requests cause. */
+export const SERVICE_TABLES: readonly string[] = [
   `create table service.webhook_progress (
     endpoint text collate "C" not null,
     progress jsonb not null,

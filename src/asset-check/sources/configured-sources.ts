@@ -26,12 +26,12 @@ const LOCAL_SOURCES_TIMEOUT_MS = 2_000;
  * Maximum time in ms that the start waits for downloads. A list that arrives later is used as soon as it is complete.
  */
 const REMOTE_LISTS_TIMEOUT_MS = 150;
-/** Maximum age of the own statuses in ms. If they are older, readiness is `degraded`. */
+/** Maximum age of the own statuses in ms. If the statuses are older, readiness is `degraded`. */
 const STALE_AFTER_MS = 5_000;
 
 /** Creates the configured sources and keeps them current while the process runs. */
 @Injectable()
-export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
+export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdown {
   readonly sources: readonly Source[];
   readonly budgetMs: number;
   private readonly logger = new Logger('sources');
@@ -138,8 +138,8 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         if (age === undefined) return { state: 'unavailable', detail: 'The asset statuses have not been read yet' };
         return { state: age > STALE_AFTER_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
       });
-    // An instance without a list is ready but degraded. If it were unready, all instances would be unready, because
-    // they miss the same list.
+    // An instance without a list is ready but degraded. If such an instance were unready, all instances would be
+    // unready, because all of them lack the same list.
     readiness.register('lists', () => ({
       state: lists.every(({ isLoaded }) => isLoaded) ? 'ok' : 'degraded',
       detail: Object.fromEntries(
