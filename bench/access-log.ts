@@ -10,12 +10,12 @@ export const accessLog: Goal = {
     const { load } = await startServers(bench);
     const database = await bench.database();
     const start = (setting: string) => startApi(bench, database, 'bench/bench-app.js', { ACCESS_LOG: setting });
-    const [off, on] = [await start('off'), await start('on')];
+    const [withoutLog, withLog] = [await start('off'), await start('on')];
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const { watched, note } = watchGenerator(bench, true);
     const paired = await measure(bench, 'G1b', {
-      base: watched(load, off.url, [rawRequest(off.url, key!, ECHO)], CONNECTIONS),
-      target: watched(load, on.url, [rawRequest(on.url, key!, ECHO)], CONNECTIONS),
+      base: watched(load, withoutLog.url, [rawRequest(withoutLog.url, key!, ECHO)], CONNECTIONS),
+      target: watched(load, withLog.url, [rawRequest(withLog.url, key!, ECHO)], CONNECTIONS),
     });
     return [
       {

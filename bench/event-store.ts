@@ -23,8 +23,8 @@ import { retryTimeouts } from './retry-timeouts.js';
 
 /** Returns the URL of the configured server, or starts the EventStoreDB double in a separate process. */
 const openStore = async (bench: Bench): Promise<string> => {
-  const given = process.env['TEST_EVENTSTORE_URL'];
-  if (given) return given;
+  const configuredUrl = process.env['TEST_EVENTSTORE_URL'];
+  if (configuredUrl) return configuredUrl;
   const server = fork(fileURLToPath(new URL('../test/support/eventstore-double/main.js', import.meta.url)));
   const [{ url }] = (await once(server, 'message')) as [{ url: string }];
   bench.onEnd(async () => server.disconnect());

@@ -37,7 +37,7 @@ export const zipfBounds = (n: number): number[] => {
   return weights.slice(0, -1).map((weight) => (sum += weight) / whole);
 };
 
-/** The table of the peer. It has the same facts with one covering index and no rollup. */
+/** The table of the comparison variant. It has the same facts with one covering index and no rollup. */
 export const PLAIN_FACTS = 'bench.facts';
 
 /** Derives the counts by day and type from the facts. Two statements. */
@@ -50,9 +50,9 @@ export const COUNT_FACTS = `
     where measure = ${MEASURE.threat} group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
 
 /**
- * Fills the table of the peer and the tables of the metrics. The metrics tables get the rows that the projection would
- * write, but with a few large statements.
- * The facts are spread evenly over the days, in chronological order. Every run gets the same facts.
+ * Fills the table of the comparison variant and the tables of the metrics. The metrics tables get the rows that the
+ * projection would write, but with a few large statements. The facts are spread evenly over the days, in chronological
+ * order. Every run gets the same facts.
  */
 export const fillFacts = async (pool: Pool, facts: number, organizations = ORGANIZATIONS): Promise<void> => {
   const connection = await pool.connect();

@@ -73,12 +73,12 @@ const follow = async (bench: Bench, { pool }: Database, log: EventLog): Promise<
 export const groups: Goal = {
   name: 'groups',
   run: async (bench) => {
-    const [many, some] = bench.sizes.quick ? [2_000, 1_000] : [100_000, 10_000];
+    const [largeCount, smallCount] = bench.sizes.quick ? [2_000, 1_000] : [100_000, 10_000];
     const database = await bench.database();
     const log = await openLog(bench, database);
-    bench.say(`Fills two organizations with ${many} and ${some} groups`);
-    await fill(log, LARGE, many);
-    await fill(log, LISTED, some);
+    bench.say(`Fills two organizations with ${largeCount} and ${smallCount} groups`);
+    await fill(log, LARGE, largeCount);
+    await fill(log, LISTED, smallCount);
     await follow(bench, database, log);
 
     const queue = new GroupCommands(log, database.pool, unlimited(database.pool));
@@ -102,14 +102,14 @@ export const groups: Goal = {
 
     return [
       {
-        what: `create in an organization with ${many.toLocaleString('en-US')} groups, one after the other`,
+        what: `create in an organization with ${largeCount.toLocaleString('en-US')} groups, one after the other`,
         against: 'create in an empty organization',
         measured: cost.ratio,
         must: 0.667,
         note: rates(cost, 'per second'),
       },
       {
-        what: `list of ${some.toLocaleString('en-US')} groups over HTTP, ${CONNECTIONS} connections`,
+        what: `list of ${smallCount.toLocaleString('en-US')} groups over HTTP, ${CONNECTIONS} connections`,
         against: 'node:http selecting the same rows',
         measured: listed.ratio,
         must: 0.4,

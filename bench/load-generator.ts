@@ -46,9 +46,9 @@ class ResponseCounter {
     const bytes = this.rest.length > 0 ? Buffer.concat([this.rest, chunk]) : chunk;
     while (from < bytes.length) {
       if (this.missing > 0) {
-        const taken = Math.min(this.missing, bytes.length - from);
-        this.missing -= taken;
-        from += taken;
+        const consumed = Math.min(this.missing, bytes.length - from);
+        this.missing -= consumed;
+        from += consumed;
         if (this.missing === 0) ended += 1;
         continue;
       }

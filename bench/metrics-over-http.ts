@@ -44,7 +44,7 @@ export const metricsOverHttp: Goal = {
   run: async (bench) => {
     const database = await filledDatabase(bench, bench.sizes.facts);
     const { url: service } = await startApi(bench, database);
-    const plain = await startPeer(bench, database);
+    const peer = await startPeer(bench, database);
     const names = Array.from({ length: ORGANIZATIONS }, (_, index) => `org-${index + 1}`);
     const keys = await issueKeys(database, ['read'], names);
     const queries = randomQueries(new Random(3));
@@ -57,7 +57,7 @@ export const metricsOverHttp: Goal = {
       const key = keys[one.organization]!;
       requireEqual(
         one.path,
-        await requestJson(plain, key, atPlain(one)),
+        await requestJson(peer, key, atPlain(one)),
         await requestJson(service, key, atService(one)),
       );
     }
@@ -75,7 +75,7 @@ export const metricsOverHttp: Goal = {
       bench,
       'G3c',
       {
-        base: slice(plain, queries.map(atPlain), latencies.base),
+        base: slice(peer, queries.map(atPlain), latencies.base),
         target: slice(service, queries.map(atService), latencies.target),
       },
       bench.sizes.quick ? bench.sizes.schedule : { rounds: 6, ms: 3_000 },

@@ -71,11 +71,11 @@ export const metricsQueryGrowth: Goal = {
   name: 'G3b',
   run: async (bench) => {
     const { facts } = bench.sizes;
-    const [few, many] = [await filledDatabase(bench, facts / 5), await filledDatabase(bench, facts)];
+    const [smallDatabase, largeDatabase] = [await filledDatabase(bench, facts / 5), await filledDatabase(bench, facts)];
     const range = RANGES['all time'];
     const paired = await measure(bench, 'G3b', {
-      base: sequentially(() => askService(few)(range)),
-      target: sequentially(() => askService(many)(range)),
+      base: sequentially(() => askService(smallDatabase)(range)),
+      target: sequentially(() => askService(largeDatabase)(range)),
     });
     bench.keepGrowth(await byFacts(bench));
     bench.keepGrowth(await byOrganizations(bench));

@@ -21,7 +21,7 @@ export const sendToChild = async <Done>({ process: child }: Child, request: obje
 };
 
 /** Handles the requests of the parent process. Call it in a child process. */
-export const serveParent = <Request>(work: (asked: Request) => Promise<unknown>): void => {
+export const serveParent = <Request>(work: (request: Request) => Promise<unknown>): void => {
   process.on('message', (request: Request) => {
     work(request).then(
       (done) => process.send!({ done }),

@@ -14,8 +14,8 @@ export const projectAgainstCopy: Goal = {
   run: async (bench) => {
     const filled = await filledLog(bench);
     const { database, log, events } = filled;
-    const few = BigInt(Math.min(events, 20_000));
-    await project(filled, database.pool, (at) => at >= few);
+    const checkedEvents = BigInt(Math.min(events, 20_000));
+    await project(filled, database.pool, (at) => at >= checkedEvents);
     requireEqual('recount', [], await verify({ pool: database.pool, log }, [metrics]));
     await truncateReadModels(database.pool);
 

@@ -12,13 +12,13 @@ const requests = Array.from({ length: 500 }, (_, n): Request => ({
 export const queryRouteOverhead: Goal = {
   name: 'G2',
   run: async (bench) => {
-    const { load, service, key, plain } = await startServers(bench);
+    const { load, service, key, peer } = await startServers(bench);
     for (const request of requests.slice(0, 20))
-      requireEqual('responses', await requestJson(plain, key, request), await requestJson(service, key, request));
+      requireEqual('responses', await requestJson(peer, key, request), await requestJson(service, key, request));
     const { watched, note } = watchGenerator(bench);
     const all = (url: string): string[] => requests.map((request) => rawRequest(url, key, request));
     const paired = await measure(bench, 'G2', {
-      base: watched(load, plain, all(plain), CONNECTIONS),
+      base: watched(load, peer, all(peer), CONNECTIONS),
       target: watched(load, service, all(service), CONNECTIONS),
     });
     return [

@@ -17,7 +17,7 @@ export interface Servers {
   readonly service: string;
   readonly key: string;
   /** The URL of the peer. */
-  readonly plain: string;
+  readonly peer: string;
 }
 
 /** Starts the API with the routes of the bench, the peer and the load generator, once per run. */
@@ -28,9 +28,9 @@ export const startServers = (bench: Bench): Promise<Servers> =>
       insert into read.brands (organization, brand, name, registered, version, event_id)
       select 'org-1', 'brand-' || n, 'Brand ' || n, true, 0, gen_random_uuid() from generate_series(1, 1000) n`);
     const { url } = await startApi(bench, database, 'bench/bench-app.js');
-    const plain = await startPeer(bench, database);
+    const peer = await startPeer(bench, database);
     const [key] = await issueKeys(database, ['read'], ['org-1']);
-    return { load: await startLoad(bench), service: url, key: key!, plain };
+    return { load: await startLoad(bench), service: url, key: key!, peer };
   });
 
 /**
@@ -54,11 +54,11 @@ export const watchGenerator = (bench: Bench, busyWaits = false) => {
 export const routeOverhead: Goal = {
   name: 'G1',
   run: async (bench) => {
-    const { load, service, key, plain } = await startServers(bench);
-    requireEqual('responses', await requestJson(plain, key, ECHO), await requestJson(service, key, ECHO));
+    const { load, service, key, peer } = await startServers(bench);
+    requireEqual('responses', await requestJson(peer, key, ECHO), await requestJson(service, key, ECHO));
     const { watched, note } = watchGenerator(bench, true);
     const paired = await measure(bench, 'G1', {
-      base: watched(load, plain, [rawRequest(plain, key, ECHO)], CONNECTIONS),
+      base: watched(load, peer, [rawRequest(peer, key, ECHO)], CONNECTIONS),
       target: watched(load, service, [rawRequest(service, key, ECHO)], CONNECTIONS),
     });
     const line: Measured = {
@@ -82,7 +82,7 @@ export const routeOverhead: Goal = {
         };
         return load.run({ ...volley, ms: bench.sizes.schedule.ms });
       };
-      const [base, target] = [await ask(plain), await ask(service)];
+      const [base, target] = [await ask(peer), await ask(service)];
       const ms = (value: number): string => value.toFixed(2);
       rows.push([
         connections,

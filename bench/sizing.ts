@@ -55,18 +55,18 @@ export const sizing: Goal = {
     let events = 0;
     let before: Sizes & { readonly events: number } = { ...(await sizesOf(pool)), events };
     for (const mark of marks) {
-      const took = { append: 0, project: 0 };
+      const seconds = { append: 0, project: 0 };
       while (events < mark) {
         const entries = storedEvents(upstreamEvents(Math.min(STEP, mark - events), 1 + events / STEP));
         let from = performance.now();
         for (let n = 0; n < entries.length; n += BATCH) await log.appendAll(entries.slice(n, n + BATCH));
-        took.append += performance.now() - from;
+        seconds.append += performance.now() - from;
         events += entries.length;
         from = performance.now();
         // All lanes are projected in one process, as by a single projector.
         const filled = { database, log, events };
         await Promise.all(LANES.map((lane) => project(filled, pool, (reached) => reached >= BigInt(events), lane)));
-        took.project += performance.now() - from;
+        seconds.project += performance.now() - from;
         bench.say(`sizing: ${events.toLocaleString('en-US')} events`);
       }
       const sizes = await sizesOf(pool);
@@ -77,8 +77,8 @@ export const sizing: Goal = {
         Math.round((sizes.log - before.log) / grown),
         Math.round((sizes.readModels - before.readModels) / grown),
         Math.round((sizes.wal - before.wal) / grown),
-        perMillion(took.append, grown),
-        perMillion(took.project, grown),
+        perMillion(seconds.append, grown),
+        perMillion(seconds.project, grown),
       ]);
       before = { ...sizes, events };
     }

@@ -18,7 +18,7 @@ import { sequentially } from './paired.js';
 const OTHERS = 4;
 
 /** Creates takedowns over a thousand days. Half of them were completed, each within a month. */
-const fill = async ({ pool }: Database, own: number): Promise<void> => {
+const fill = async ({ pool }: Database, ownTakedowns: number): Promise<void> => {
   await pool.query('select setseed(0.42)');
   await pool.query(
     `insert into read.takedowns
@@ -33,7 +33,7 @@ const fill = async ({ pool }: Database, own: number): Promise<void> => {
        ) created offset 0
      ) drawn`,
     [
-      own,
+      ownTakedowns,
       LARGEST_ORGANIZATION,
       TYPES,
       zipfBounds(TYPES.length),
@@ -119,11 +119,11 @@ const asPlain = ({ completed, open, canceled, retracted, timeToTakedown }: Taked
     .sort(),
 });
 
-const filledTakedowns = (bench: Bench, own: number): Promise<Database> =>
-  bench.shared(`${own} takedowns`, async () => {
+const filledTakedowns = (bench: Bench, ownTakedowns: number): Promise<Database> =>
+  bench.shared(`${ownTakedowns} takedowns`, async () => {
     const database = await bench.database();
-    bench.say(`Fills a database with ${formatAmount(own * (1 + OTHERS))} takedowns`);
-    await fill(database, own);
+    bench.say(`Fills a database with ${formatAmount(ownTakedowns * (1 + OTHERS))} takedowns`);
+    await fill(database, ownTakedowns);
     return database;
   });
 
@@ -134,14 +134,14 @@ const filledTakedowns = (bench: Bench, own: number): Promise<Database> =>
 export const takedownStatistics: Goal = {
   name: 'G3f',
   run: async (bench) => {
-    const own = bench.sizes.quick ? 1_000 : 100_000;
-    const database = await filledTakedowns(bench, own);
+    const ownTakedowns = bench.sizes.quick ? 1_000 : 100_000;
+    const database = await filledTakedowns(bench, ownTakedowns);
     const lines = [];
     for (const name of ['7 days', '1 year', 'all time'] as const) {
       const range = RANGES[name];
       const { outcomes, times } = await askPlain(database, range);
-      const plain = { outcomes, times: times.map((each) => JSON.stringify(each)).sort() };
-      requireEqual('statistics', plain, asPlain(await askService(database, range)));
+      const expected = { outcomes, times: times.map((each) => JSON.stringify(each)).sort() };
+      requireEqual('statistics', expected, asPlain(await askService(database, range)));
       const paired = await measure(bench, `G3f ${name}`, {
         base: sequentially(() => askPlain(database, range)),
         target: sequentially(() => askService(database, range)),
@@ -152,7 +152,7 @@ export const takedownStatistics: Goal = {
         upper: 1000 / paired.target.lower,
       };
       lines.push({
-        what: `statistics of ${formatAmount(own)} takedowns, ${name}`,
+        what: `statistics of ${formatAmount(ownTakedowns)} takedowns, ${name}`,
         against: '-',
         measured: ms,
         unit: 'ms',

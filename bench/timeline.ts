@@ -83,8 +83,8 @@ export const timeline: Goal = {
     const measured: Measured[] = [];
     for (const [name, interval] of ASKED) {
       const range = RANGES[name];
-      const plain = await askPlain(database, range, interval);
-      requireEqual('timeline', plainLines(plain, range), linesOf(await ask(database, range, interval)));
+      const groupBy = await askPlain(database, range, interval);
+      requireEqual('timeline', plainLines(groupBy, range), linesOf(await ask(database, range, interval)));
       const paired = await measure(bench, `G3e ${name} by ${interval}`, {
         base: sequentially(() => askPlain(database, range, interval)),
         target: sequentially(() => ask(database, range, interval)),

@@ -61,8 +61,8 @@ export const tracing: Goal = {
     const share = shareOf(bench);
     const database = await bench.database();
     const collector = await startCollector(bench);
-    const off = await startApi(bench, database, 'bench/bench-app.js');
-    const on = await startApi(bench, database, 'bench/bench-app.js', {
+    const withoutTracing = await startApi(bench, database, 'bench/bench-app.js');
+    const withTracing = await startApi(bench, database, 'bench/bench-app.js', {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
       OTEL_TRACES_SAMPLER_ARG: String(share),
@@ -70,17 +70,17 @@ export const tracing: Goal = {
     });
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const { watched, note } = watchGenerator(bench, true);
-    const measured = [off, on].map(({ url, child }) => {
+    const measured = [withoutTracing, withTracing].map(({ url, child }) => {
       const slice = watched(load, url, [rawRequest(url, key!, ECHO)], CONNECTIONS);
       return withProcessorTime(slice, child.process.pid!);
     });
     const paired = await measure(bench, 'G1t', { base: measured[0]!.slice, target: measured[1]!.slice });
     const [offUs, onUs] = measured.map(({ microsecondsPerRequest }) => microsecondsPerRequest().toFixed(1));
     const [without, with_] = [
-      await residentMegabytes(off.child.process.pid!),
-      await residentMegabytes(on.child.process.pid!),
+      await residentMegabytes(withoutTracing.child.process.pid!),
+      await residentMegabytes(withTracing.child.process.pid!),
     ];
-    await on.child.stop();
+    await withTracing.child.stop();
     if (collector.received.bytes === 0) throw new Error('The collector got no spans');
     const what = `with a trace of ${share * 100} % of the requests`;
     return [

@@ -179,9 +179,9 @@ const rateOf = async (
   });
   const delivered: Slice = async (ms) => {
     deliveries.process.kill('SIGCONT');
-    const [from, had] = [performance.now(), receiver[unit]];
+    const [from, countBefore] = [performance.now(), receiver[unit]];
     await sleep(ms);
-    const rate = ((receiver[unit] - had) * 1_000) / (performance.now() - from);
+    const rate = ((receiver[unit] - countBefore) * 1_000) / (performance.now() - from);
     deliveries.process.kill('SIGSTOP');
     return rate;
   };

@@ -40,8 +40,8 @@ const copyTemplate = (): void => void execFileSync('cp', ['-a', template, data])
 const modeOf = (...path: string[]): number => statSync(join(data, ...path)).mode & 0o777;
 
 /**
- * Returns the paths that users other than the owner can access. As root, the group of the server, which runs as another
- * user, may enter the directories on the way to the cluster.
+ * Returns the paths that users other than the owner can access. If the tests run as root, the server runs as another
+ * user, whose group may enter the directories on the way to the cluster.
  */
 const openPaths = (): string[] => {
   const group = process.getuid?.() === 0 ? 0o010 : 0;
@@ -59,7 +59,7 @@ const openPaths = (): string[] => {
 };
 
 describe('DATA_DIR', () => {
-  it('is accessible only to its owner, with all its files', async () => {
+  it('is accessible only to its owner, as are all its files', async () => {
     mkdirSync(join(data, 'lists'), { recursive: true, mode: 0o700 });
     const database = await open();
     expect(openPaths()).toEqual([]);

@@ -113,25 +113,25 @@ const writeAtOnce = async (
   const stop = new AbortController();
   const following = store.follow((id) => handed.set(id, (handed.get(id) ?? 0) + 1), stop.signal);
   const source = upstream(random);
-  const take = (n: number): Entry[] => Array.from({ length: n }, () => stored(source.next().value as never));
+  const nextEntries = (n: number): Entry[] => Array.from({ length: n }, () => stored(source.next().value as never));
   const written: string[] = [];
   const rolledBack: string[] = [];
-  const note = (entries: readonly Entry[]): void => void written.push(...entries.map(({ event }) => event.id));
+  const recordWritten = (entries: readonly Entry[]): void => void written.push(...entries.map(({ event }) => event.id));
   const write = async (n: number): Promise<void> => {
-    const entries = take(n);
+    const entries = nextEntries(n);
     await store.write(entries);
-    note(entries);
+    recordWritten(entries);
   };
   // A transaction at the end of the first page rolls back, which may leave a gap; the next one waits while others
   // write.
   await write(PAGE - 2);
-  const given = take(3);
-  await store.hold(given, 'rollback');
-  rolledBack.push(...given.map(({ event }) => event.id));
+  const firstEntries = nextEntries(3);
+  await store.hold(firstEntries, 'rollback');
+  rolledBack.push(...firstEntries.map(({ event }) => event.id));
   const hold = async (): Promise<void> => {
-    const held = take(3);
-    await store.hold(held, 'commit');
-    note(held);
+    const heldEntries = nextEntries(3);
+    await store.hold(heldEntries, 'commit');
+    recordWritten(heldEntries);
   };
   let holding = hold();
   let holds = 1;
@@ -157,14 +157,14 @@ const writeAtOnce = async (
   await following;
   const missed = written.filter((id) => !handed.has(id)).length;
   const twice = written.filter((id) => (handed.get(id) ?? 0) > 1).length;
-  const never = rolledBack.filter((id) => handed.has(id)).length;
+  const deliveredAfterRollback = rolledBack.filter((id) => handed.has(id)).length;
   return {
     workload: `${WRITERS} writers, ${written.length} events, ${holds} transactions held for ${HELD_MS} ms, one rolled back at a page boundary`,
     observed: `${missed} missed`,
     findings: [
       ...(missed > 0 ? [`${missed} of ${written.length} events were never delivered to the reader`] : []),
       ...(twice > 0 ? [`${twice} events were delivered twice`] : []),
-      ...(never > 0 ? [`${never} events that were rolled back were delivered`] : []),
+      ...(deliveredAfterRollback > 0 ? [`${deliveredAfterRollback} events that were rolled back were delivered`] : []),
     ],
   };
 };

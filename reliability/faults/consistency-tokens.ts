@@ -20,7 +20,7 @@ type Without = 'wait' | 'replica-rule';
 
 const CLIENTS = 8;
 const FOLLOWERS = 2;
-/** So high that replicas stay in use however far they lag: only tokens prevent stale reads. */
+/** The allowed lag is so high that replicas always stay in use. Only tokens prevent stale reads. */
 const MAX_LAG = 86_400;
 /** The wait times of reads (`Prefer: wait=`) in seconds; undefined: no header, which means 2 s. */
 const WAITS = [undefined, 1, 3] as const;
@@ -201,8 +201,8 @@ class Follower extends TokenClient {
 }
 
 /** Alternately stops the projector and the replay of the replica. @returns how often */
-const disturb = async ({ plain, standbys }: Replicated, signal: AbortSignal): Promise<number> => {
-  const [projector] = plain.projectors;
+const disturb = async ({ primaryOnly, standbys }: Replicated, signal: AbortSignal): Promise<number> => {
+  const [projector] = primaryOnly.projectors;
   const standby = standbys.servers[1]!;
   let times = 0;
   for (; !signal.aborted; times += 1) {
@@ -221,12 +221,14 @@ const disturb = async ({ plain, standbys }: Replicated, signal: AbortSignal): Pr
   return times;
 };
 
-const keep = async (context: RunContext, { writes }: TokensScale, without?: Without): Promise<Outcome> => {
+const runClients = async (context: RunContext, { writes }: TokensScale, removedGuard?: Without): Promise<Outcome> => {
   const organizations = Array.from({ length: CLIENTS }, (_, n) => `client-${n}`);
   const changed =
-    without === undefined ? undefined : { env: { WITHOUT_TOKENS: without }, preload: preloadOf('without-tokens') };
+    removedGuard === undefined
+      ? undefined
+      : { env: { WITHOUT_TOKENS: removedGuard }, preload: preloadOf('without-tokens') };
   const replicated = await Replicated.start(context, MAX_LAG, organizations, changed);
-  const { plain, withReplica, keys } = replicated;
+  const { primaryOnly, withReplica, keys } = replicated;
   const urls = withReplica.map(({ url }) => url);
   const shared: Shared = { urls, ingest: keys.ingest, random: context.random, findings: [], reads: [] };
   const { findings, reads } = shared;
@@ -241,7 +243,7 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
   await Promise.all(
     clients.map(async (client) => {
       // Without a guard the first finding suffices.
-      while (written < writes && (without === undefined || findings.length === 0)) {
+      while (written < writes && (removedGuard === undefined || findings.length === 0)) {
         await client.writeAndRead((written += 1));
         context.reportProgress(`${written} writes, ${findings.length} findings`);
       }
@@ -250,8 +252,8 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
   stop.abort();
   const [times] = await Promise.all([disturbing, ...following]);
   const ofReplica = (await replicated.readsOfReplica()) - before;
-  if (without === undefined && ofReplica === 0) findings.push('The replica served no read');
-  findings.push(...[plain, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
+  if (removedGuard === undefined && ofReplica === 0) findings.push('The replica served no read');
+  findings.push(...[primaryOnly, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
   const ms = reads.map((read) => read.ms);
   const refused = reads.reduce((sum, read) => sum + read.refused, 0);
   const kinds = KINDS.map((kind) => `${kind} ${reads.filter((read) => read.kind === kind).length}`).join(', ');
@@ -267,9 +269,9 @@ const keep = async (context: RunContext, { writes }: TokensScale, without?: With
 
 /** Removes each of the two guards separately; each run must have findings. */
 const withoutEach = async (context: RunContext): Promise<Outcome> => {
-  const ofWait = await keep(context, { writes: 500 }, 'wait');
+  const ofWait = await runClients(context, { writes: 500 }, 'wait');
   if (ofWait.findings.length === 0) return ofWait;
-  const ofRule = await keep(context, { writes: 500 }, 'replica-rule');
+  const ofRule = await runClients(context, { writes: 500 }, 'replica-rule');
   return ofRule.findings.length === 0 ? ofRule : { ...ofRule, findings: [...ofWait.findings, ...ofRule.findings] };
 };
 
@@ -278,7 +280,7 @@ export const consistencyTokens: Scenario<TokensScale> = {
   what: 'clients read their own writes while the projector or the replica is stopped',
   full: { writes: 10_000 },
   skipReason: requireProgram(findPrograms() !== undefined, POSTGRES_PROGRAMS),
-  run: (context, scale) => keep(context, scale),
+  run: (context, scale) => runClients(context, scale),
   guard: 'reads wait for their token, and replicas that have not reached it are not used',
   withoutGuard: withoutEach,
 };

@@ -74,7 +74,7 @@ const repeatOutages = async (
   { url, keys, everyMs, processes }: Asked,
 ): Promise<Away> => {
   const findings: string[] = [];
-  const asked: ProbeResult[] = [];
+  const duringOutages: ProbeResult[] = [];
   let recovery = 0;
   for (let round = 1; round <= rounds && findings.length === 0; round += 1) {
     context.reportProgress(`round ${round} of ${rounds}`);
@@ -92,15 +92,16 @@ const repeatOutages = async (
     // A process that has ended never responds again.
     if (endedProcesses(processes).length === 0) await waitForRecovery(prober, backAt, { maxRecoveryMs, stableMs });
     const results = await prober.stop();
-    const away = between(results, lostAt - 50, backAt);
-    findings.push(...checkOutage(away, maxResponseMs, maxLivenessMs), ...endedProcesses(processes));
-    if (!away.some(({ status }) => status === 503)) findings.push('No request got a 503');
-    const good = recoveryTimeMs(results, backAt);
-    if (good > maxRecoveryMs) findings.push(`A request still failed ${good} ms after the database was available again`);
-    asked.push(...away);
-    recovery = Math.max(recovery, good);
+    const duringOutage = between(results, lostAt - 50, backAt);
+    findings.push(...checkOutage(duringOutage, maxResponseMs, maxLivenessMs), ...endedProcesses(processes));
+    if (!duringOutage.some(({ status }) => status === 503)) findings.push('No request got a 503');
+    const recoveredAfterMs = recoveryTimeMs(results, backAt);
+    if (recoveredAfterMs > maxRecoveryMs)
+      findings.push(`A request still failed ${recoveredAfterMs} ms after the database was available again`);
+    duringOutages.push(...duringOutage);
+    recovery = Math.max(recovery, recoveredAfterMs);
   }
-  return { findings, asked, recovery };
+  return { findings, asked: duringOutages, recovery };
 };
 
 const without = async (
@@ -110,11 +111,11 @@ const without = async (
   more: Environment = {},
 ): Promise<Outcome> => {
   const api = await startNaiveApi(context, { ...losable.env, ...more });
-  const asked = { url: () => api.url!, everyMs: 40, processes: [api] };
+  const probes = { url: () => api.url!, everyMs: 40, processes: [api] };
   return {
     workload: '1 round',
     observed: '-',
-    findings: (await repeatOutages(context, scale, losable, asked)).findings,
+    findings: (await repeatOutages(context, scale, losable, probes)).findings,
   };
 };
 
@@ -146,14 +147,14 @@ export const killedPostgres: Scenario<Scale> = {
     const history = new History(context);
     const sender = new Sender(() => service.url, keys.ingest, history, 2);
     const stop = sender.keepDelivering(inBatches(fullLoad(context.random), 50));
-    const asked = { url: () => service.url, keys, everyMs: 40, processes: service.processes };
-    const { findings, asked: away, recovery } = await repeatOutages(context, scale, losable, asked);
+    const probes = { url: () => service.url, keys, everyMs: 40, processes: service.processes };
+    const { findings, asked: duringOutages, recovery } = await repeatOutages(context, scale, losable, probes);
     await stop();
     if (findings.length === 0)
       findings.push(...history.wrong, ...(await checkAll(context, opened, history.acknowledged)));
     return {
       workload: `${scale.rounds} × killed for ${scale.outageMs / 1000} s, ${history.acknowledged.length} acknowledged`,
-      observed: `slowest response ${slowest(away)} ms, recovered after ${recovery} ms`,
+      observed: `slowest response ${slowest(duringOutages)} ms, recovered after ${recovery} ms`,
       findings,
     };
   },
@@ -175,21 +176,23 @@ export const silentPostgres: Scenario<Scale> = {
   run: async (context, scale) => {
     const losable = await silenceable(context);
     const { service, keys, env } = await startService(context, losable.env);
-    const asked = { url: () => service.url, keys, everyMs: 100, processes: service.processes };
-    const { findings, asked: away, recovery } = await repeatOutages(context, scale, losable, asked);
+    const probes = { url: () => service.url, keys, everyMs: 100, processes: service.processes };
+    const { findings, asked: duringOutages, recovery } = await repeatOutages(context, scale, losable, probes);
     if (findings.length === 0) {
       await waitUntilCounted(service.url);
       findings.push(...(await checkVerify(context, env)));
     }
-    const [lives, others] = [true, false].map((isLife) => away.filter(({ what }) => (what === 'live') === isLife));
+    const [livenessChecks, otherRequests] = [true, false].map((isLife) =>
+      duringOutages.filter(({ what }) => (what === 'live') === isLife),
+    );
     const p99 = percentile(
-      lives!.map(({ ms }) => ms),
+      livenessChecks!.map(({ ms }) => ms),
       0.99,
     ).toFixed(1);
     return {
       workload: `${scale.rounds} × ${scale.outageMs / 1000} s of silence, 20 requests a second`,
       observed:
-        `slowest response ${slowest(others!)} ms, liveness at most ${slowest(lives!)} ms (p99 ${p99} ms), ` +
+        `slowest response ${slowest(otherRequests!)} ms, liveness at most ${slowest(livenessChecks!)} ms (p99 ${p99} ms), ` +
         `recovered after ${recovery} ms`,
       findings,
     };

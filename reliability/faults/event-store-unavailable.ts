@@ -75,7 +75,7 @@ const disturb = async (context: RunContext, { rounds, disruptions }: Scale, prel
   const stopSending = sender.keepDelivering(inBatches(fullLoad(context.random), BATCH));
 
   const findings: string[] = [];
-  const fresh: number[] = [];
+  const advancedAfterMs: number[] = [];
   const all = Array.from({ length: rounds }, () => disruptions).flat();
   for (const [round, disruption] of all.entries()) {
     context.reportProgress(
@@ -94,7 +94,7 @@ const disturb = async (context: RunContext, { rounds, disruptions }: Scale, prel
       findings.push(`X-As-Of did not advance within ${FRESH_WITHIN_MS} ms after: ${disruption}`);
       break;
     }
-    fresh.push(performance.now() - since);
+    advancedAfterMs.push(performance.now() - since);
   }
   await stopSending();
   await readers.stop();
@@ -123,7 +123,7 @@ const disturb = async (context: RunContext, { rounds, disruptions }: Scale, prel
     observed:
       `none lost, recount without differences, ${doubled} stored twice and counted once; ${readers.total} reads: ${answers.join(', ')}; ` +
       `0 of ${claims.length} X-As-Of wrong, 0 of ${readers.tokenReads} tokens without their event; ` +
-      `X-As-Of advanced after at most ${(Math.max(0, ...fresh) / 1_000).toFixed(1)} s`,
+      `X-As-Of advanced after at most ${(Math.max(0, ...advancedAfterMs) / 1_000).toFixed(1)} s`,
     findings,
   };
 };

@@ -91,16 +91,16 @@ const keepCopies = async (
   const stored = await wholeLog(log);
   const expected = replayed(stored.filter(({ type }) => IS_RECORD.test(type))).filter(({ item }) => item !== undefined);
   for (const [n, organization] of ORGANIZATIONS.entries()) {
-    const wanted = new Map(
+    const expectedItems = new Map(
       expected
         .filter((seen) => seen.organization === organization)
         .map((seen) => [`${seen.kind} ${seen.id}`, seen.item]),
     );
     const copy = readers[n]!.items();
-    for (const key of new Set([...wanted.keys(), ...copy.keys()]))
-      if (JSON.stringify(copy.get(key)) !== JSON.stringify(wanted.get(key)))
+    for (const key of new Set([...expectedItems.keys(), ...copy.keys()]))
+      if (JSON.stringify(copy.get(key)) !== JSON.stringify(expectedItems.get(key)))
         findings.push(
-          `${organization}’s ${key} is ${JSON.stringify(copy.get(key))}, but a replay gives ${JSON.stringify(wanted.get(key))}`,
+          `${organization}’s ${key} is ${JSON.stringify(copy.get(key))}, but a replay gives ${JSON.stringify(expectedItems.get(key))}`,
         );
   }
   findings.push(...history.wrong);

@@ -84,10 +84,12 @@ const fillDisk = async (context: RunContext, { rounds, fullMs }: Scale, isFakeEn
             .status === 503
         : history.attempts.some(({ at, status }) => at >= fullAt && status === 503);
     while (!(await refused()) && Date.now() - fullAt < 30_000) await sleep(20);
-    const during = history.attempts.filter(({ at }) => at >= fullAt);
-    const odd = during.filter(({ status }) => status !== 200 && status !== 503);
-    if (odd.length > 0) findings.push(`${odd.length} requests got neither 200 nor 503: ${JSON.stringify(odd[0])}`);
-    if (!isFakeEndpoint && !during.some(({ status }) => status === 503)) findings.push('No request got a 503');
+    const attemptsWhileFull = history.attempts.filter(({ at }) => at >= fullAt);
+    const unexpected = attemptsWhileFull.filter(({ status }) => status !== 200 && status !== 503);
+    if (unexpected.length > 0)
+      findings.push(`${unexpected.length} requests got neither 200 nor 503: ${JSON.stringify(unexpected[0])}`);
+    if (!isFakeEndpoint && !attemptsWhileFull.some(({ status }) => status === 503))
+      findings.push('No request got a 503');
     await rm(join(folder, 'filling'));
     const roomAt = Date.now();
     if (!isFakeEndpoint)

@@ -34,7 +34,7 @@ const GROUPS = [1, 2, 3];
 
 /** What the clients know: the id of each created group, and the names whose creation got no response. */
 class Clients {
-  readonly numbers = new Map<string, number>();
+  readonly idByName = new Map<string, number>();
   readonly unanswered = new Set<string>();
   readonly findings: string[] = [];
   private created = 0;
@@ -51,7 +51,7 @@ class Clients {
     const { status, body } = await created.catch(() => ({ status: 0, body: undefined }));
     if (status === 0 || status === 503) return status;
     this.unanswered.delete(name);
-    if (status === 201) this.numbers.set(name, body.id);
+    if (status === 201) this.idByName.set(name, body.id);
     return status;
   }
 
@@ -66,7 +66,7 @@ class Clients {
    */
   async look(): Promise<void> {
     const groups = new Map((await this.list()).map(({ id, name }) => [name, id]));
-    for (const [name, id] of this.numbers)
+    for (const [name, id] of this.idByName)
       if (groups.get(name) !== id)
         this.findings.push(`${name} was created with the id ${id}, but now has ${groups.get(name)}`);
     for (const name of this.unanswered) {
@@ -76,12 +76,12 @@ class Clients {
         this.findings.push(
           `${name} is ${id === undefined ? 'not ' : ''}listed, but creating it got the status ${status}`,
         );
-      if (id !== undefined) this.numbers.set(name, id);
+      if (id !== undefined) this.idByName.set(name, id);
     }
     const ids = (await this.list()).map(({ id }) => id);
     if (ids.some((id, index) => id !== index + 1)) this.findings.push(`The group ids are ${ids.join(' ')}`);
-    if (ids.length !== this.numbers.size)
-      this.findings.push(`${ids.length} groups are listed, but ${this.numbers.size} were created`);
+    if (ids.length !== this.idByName.size)
+      this.findings.push(`${ids.length} groups are listed, but ${this.idByName.size} were created`);
   }
 }
 
@@ -90,7 +90,7 @@ const OWN_ASSETS = 12;
 const PAGE = 50;
 
 /** A client that knows which group each of its assets is in. */
-class Member {
+class AssetClient {
   /** The group of the last response (0: none), and the possible groups after later requests without a response. */
   private readonly places = new Map<string, { answered: number; possible: number[] }>();
 
@@ -144,8 +144,8 @@ class Member {
         this.findings.push(`${content} was ${result} according to the response, but the next list disagrees`);
       if (action === 'add') this.places.set(content, { answered: group, possible: [] });
       else {
-        const rest = [answered, ...possible].map(afterOf);
-        this.places.set(content, { answered: rest[0]!, possible: rest.slice(1) });
+        const possibleAfter = [answered, ...possible].map(afterOf);
+        this.places.set(content, { answered: possibleAfter[0]!, possible: possibleAfter.slice(1) });
       }
     });
   }
@@ -194,7 +194,7 @@ const killInTheMiddle = async (
   const clients = new Clients(() => service.url, keys.read[ORGANIZATION]!);
   const members = Array.from(
     { length: CLIENTS },
-    (_, n) => new Member(n, () => service.url, keys.read[ORGANIZATION]!, clients.findings),
+    (_, n) => new AssetClient(n, () => service.url, keys.read[ORGANIZATION]!, clients.findings),
   );
   for (const name of ['First', 'Second', 'Third']) await clients.create(name);
   for (const member of members) await member.change(context.random, GROUPS);
@@ -213,22 +213,22 @@ const killInTheMiddle = async (
         ),
       ],
     }).catch(() => undefined);
-  let cut = 0;
+  let creationsWithoutResponse = 0;
   for (let round = 1; round <= rounds && clients.findings.length === 0; round += 1) {
-    context.reportProgress(`round ${round} of ${rounds}, ${clients.numbers.size} groups`);
+    context.reportProgress(`round ${round} of ${rounds}, ${clients.idByName.size} groups`);
     let isOver = false;
     const working = members.map(async (member) => {
       while (!isOver) {
         await member.change(context.random, GROUPS);
         await clients.create();
-        if (context.random.chance(0.2)) await group(1 + context.random.int(clients.numbers.size + 1));
+        if (context.random.chance(0.2)) await group(1 + context.random.int(clients.idByName.size + 1));
       }
     });
     await sleep(context.random.next() * MAX_ROUND);
     await service.kill();
     isOver = true;
     await Promise.all(working);
-    cut += clients.unanswered.size;
+    creationsWithoutResponse += clients.unanswered.size;
     service = await Service.start(context, { env, preload });
     await waitUntilKeysKnown(service.url, keys);
     await clients.look();
@@ -240,12 +240,12 @@ const killInTheMiddle = async (
   if (preload === undefined) clients.findings.push(...(await checkVerify(context, env)));
   return {
     workload: `${rounds} × kill -9 while ${CLIENTS} clients create, fill and empty groups`,
-    observed: `${clients.numbers.size} groups, ${cut} creations without a response; each name is free or listed, each asset in its group`,
+    observed: `${clients.idByName.size} groups, ${creationsWithoutResponse} creations without a response; each name is free or listed, each asset in its group`,
     findings: clients.findings,
   };
 };
 
-/** A module for the service that responds to a creation before its append. */
+/** A module to preload into the service: it acknowledges a creation before the event is appended. */
 const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
   const { CommandQueue } = await import(${JSON.stringify(new URL('file://' + process.cwd() + '/dist/src/event-log/command-queue.js').href)});
   const { append } = CommandQueue.prototype;

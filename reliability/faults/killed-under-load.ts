@@ -26,7 +26,7 @@ interface Setup {
   readonly env: Environment;
   /** The URL of the service's database. */
   readonly databaseUrl: () => Promise<string>;
-  /** Also killed with the service. */
+  /** Kills something else together with the service. */
   readonly alsoKill?: (() => Promise<void>) | undefined;
   /** An additional check after each start. */
   readonly look?: (() => Promise<readonly string[]>) | undefined;

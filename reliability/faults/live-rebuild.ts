@@ -48,21 +48,21 @@ const rebuildLive = async (
     context.reportProgress(`${loaded} of ${events} loaded`);
   }
   await waitUntilCounted(service.url, 600_000);
-  const past = async (organization: string): Promise<string> => {
+  const metricsBeforeLive = async (organization: string): Promise<string> => {
     const url = `${service.url}/v2/organization/metrics?endDate=${BEFORE_LIVE}`;
     return JSON.stringify((await sendRequest(url, { key: keys.read[organization]! })).body);
   };
   const expected = new Map<string, string>();
-  for (const organization of ORGANIZATIONS) expected.set(organization, await past(organization));
+  for (const organization of ORGANIZATIONS) expected.set(organization, await metricsBeforeLive(organization));
   const stop = new AbortController();
   const findings: string[] = [];
   let looks = 0;
   const readers = ORGANIZATIONS.map(async (organization) => {
     while (!stop.signal.aborted) {
-      const seen = await past(organization);
+      const counted = await metricsBeforeLive(organization);
       looks += 1;
-      if (seen !== expected.get(organization) && findings.length < 10)
-        findings.push(`A reader got ${seen} instead of ${expected.get(organization)}`);
+      if (counted !== expected.get(organization) && findings.length < 10)
+        findings.push(`A reader got ${counted} instead of ${expected.get(organization)}`);
       await sleep(5);
     }
   });
@@ -78,7 +78,7 @@ const rebuildLive = async (
       await sleep(20);
     }
   })();
-  const took: number[] = [];
+  const rebuildMs: number[] = [];
   for (let n = 1; n <= rebuilds && findings.length === 0; n += 1) {
     context.reportProgress(`rebuild ${n} of ${rebuilds}`);
     const begin = Date.now();
@@ -87,7 +87,7 @@ const rebuildLive = async (
       const { code, output } = await call(context, env, ['projections', 'rebuild']);
       if (code !== 0) findings.push(`projections rebuild ended with ${code}: ${output}`);
     }
-    took.push(Date.now() - begin);
+    rebuildMs.push(Date.now() - begin);
   }
   await sleep(200);
   stop.abort();
@@ -95,7 +95,7 @@ const rebuildLive = async (
   if (!isInPlace) findings.push(...history.wrong, ...(await checkAll(context, opened, history.acknowledged)));
   return {
     workload: `${loaded} events, ${sentLive} more at ${eventsPerSecond} a second, ${rebuilds} rebuilds`,
-    observed: `${looks} reads during the rebuild, none with a partial count; a rebuild took up to ${Math.max(...took)} ms`,
+    observed: `${looks} reads during the rebuild, none with a partial count; a rebuild took up to ${Math.max(...rebuildMs)} ms`,
     findings,
   };
 };

@@ -75,7 +75,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
     return (body.groups ?? body).map(({ name }: { name: string }) => name);
   };
   const makeGroup = (name: string): Promise<void> =>
-    eventually('the group is made', async () => {
+    eventually('the group is created', async () => {
       const asked = sendRequest(`${url}/v2/organization/asset-groups`, { key, json: { name } });
       const { status } = await asked.catch(() => ({ status: 0 }));
       return status === 201 || status === 409;
@@ -90,7 +90,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
   const keptId = await makeWebhook(kept);
   const copy = FeedCopy.start(context, url, key);
   let lostEvents = 0;
-  const took: number[] = [];
+  const tookMs: number[] = [];
   const named = new Set<string>();
   for (let round = 1; round <= rounds && findings.length === 0; round += 1) {
     context.reportProgress(`round ${round} of ${rounds}`);
@@ -100,7 +100,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
     await send([...reportsOf(`${name}-before`, REPORTS.before), statusOf(other, 'BLOCKED')]);
     await waitUntilCounted(url);
     await eventually('the key works', async () => (await reads(old.key)) === 200);
-    await eventually('the standbys have all', async () => {
+    await eventually('the standbys have received everything', async () => {
       const rows = await standbys.query<{ n: number }>(
         standbys.primary,
         'select count(*)::int as n from pg_stat_replication where replay_lsn >= pg_current_wal_lsn()',
@@ -126,8 +126,8 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
     await eventually('the lost key works', async () => (await reads(lostKey.key)) === 200);
     await eventually('the revoked key is refused', async () => (await reads(old.key)) === 401);
     const last = `${name}-lost-${REPORTS.lost - 1}`;
-    await eventually('the webhook got them', () => kept.subjects.includes(last));
-    await eventually('the feed has them', () => copy.has(last));
+    await eventually('the webhook got the reports', () => kept.subjects.includes(last));
+    await eventually('the feed has the reports', () => copy.has(last));
     const gone = (await wholeLog(log)).filter(({ position }) => position > headBefore);
 
     await standbys.kill(standbys.primary);
@@ -141,8 +141,8 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
       return otherKey !== undefined;
     });
     await makeGroup(`${name}-other`);
-    const now = await wholeLog(log);
-    const ids = new Set(now.map(({ id }) => id));
+    const eventsAfter = await wholeLog(log);
+    const ids = new Set(eventsAfter.map(({ id }) => id));
     const lost = gone.filter(({ id }) => !ids.has(id));
     lostEvents += lost.length;
     if (lost.length !== gone.length || (await log.head()) < gone.at(-1)!.position)
@@ -150,41 +150,41 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
 
     /** Returns the responses that do not agree with the log. */
     const disagreements = async (): Promise<string[]> => {
-      const expected = sentOf(now).flatMap(({ type, data }) =>
+      const expected = sentOf(eventsAfter).flatMap(({ type, data }) =>
         type === 'ReportFiled' && data['organization'] === ORGANIZATION ? [data['reportId'] as string] : [],
       );
-      const groupsDue = now.filter(({ type }) => type === 'AssetGroupCreated');
+      const groupsDue = eventsAfter.filter(({ type }) => type === 'AssetGroupCreated');
       const hooksDue = [keptId];
       const delivered = new Set(kept.subjects);
       const answers: [string, unknown, unknown][] = [
         ['the verdict that was lost', await verdict(`${name}-lost.example`), 'UNKNOWN'],
         ['the verdict whose end was lost', await verdict(other), 'BLOCKED'],
-        ['the verdict that came instead', await verdict(`${name}-other.example`), 'BLOCKED'],
+        ['the verdict that replaced the lost one', await verdict(`${name}-other.example`), 'BLOCKED'],
         ['the key that was lost', await reads(lostKey.key), 401],
         ['the key whose revocation was lost', await reads(old.key), 200],
-        ['the key that came instead', await reads(otherKey!.key), 200],
+        ['the key that replaced the lost one', await reads(otherKey!.key), 200],
         ['the number of groups', (await groups()).length, groupsDue.length],
         ['the group that was lost', (await groups()).includes(`${name}-lost`), false],
         ['the webhooks', (await webhooks()).join(), hooksDue.join()],
         ['reports not delivered', expected.filter((id) => !delivered.has(id)).join(), ''],
         ['reports not in the copy of the feed', expected.filter((id) => !copy.has(id)).join(), ''],
-        ['reports in the copy of the feed alone', copy.subjects.filter((id) => !expected.includes(id)).join(), ''],
+        ['reports only in the copy of the feed', copy.subjects.filter((id) => !expected.includes(id)).join(), ''],
       ];
-      return answers.flatMap(([what, is, shall]) =>
-        is === shall ? [] : [`${what}: ${String(is).slice(0, 80)} instead of ${String(shall)}`],
+      return answers.flatMap(([what, actual, expected]) =>
+        actual === expected ? [] : [`${what}: ${String(actual).slice(0, 80)} instead of ${String(expected)}`],
       );
     };
-    let wrong = await disagreements().catch(() => ['no answer']);
-    while (wrong.length > 0 && Date.now() - promotedAt < TIMEOUT_MS) {
+    let differences = await disagreements().catch(() => ['no answer']);
+    while (differences.length > 0 && Date.now() - promotedAt < TIMEOUT_MS) {
       await sleep(100);
-      wrong = await disagreements().catch((error: Error) => [error.message]);
+      differences = await disagreements().catch((error: Error) => [error.message]);
     }
-    took.push(Date.now() - promotedAt);
-    findings.push(...wrong.map((finding) => `Round ${round}, ${TIMEOUT_MS} ms after the promotion: ${finding}`));
+    tookMs.push(Date.now() - promotedAt);
+    findings.push(...differences.map((finding) => `Round ${round}, ${TIMEOUT_MS} ms after the promotion: ${finding}`));
     findings.push(...endedProcesses(processes));
-    const had = lostReceiver.received.length;
+    const receivedBefore = lostReceiver.received.length;
     await sleep(500);
-    if (lostReceiver.received.length > had)
+    if (lostReceiver.received.length > receivedBefore)
       findings.push(`Round ${round}: the lost webhook ${lostHook} still gets records`);
     for (const [n, { program, lines }] of processes.entries())
       if (
@@ -210,7 +210,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload?: 
   return {
     workload: `${rounds} × ${REPORTS.lost} reports, 2 statuses, 2 key events, a group and a webhook lost; ${lostEvents} events`,
     observed:
-      `verdicts, keys, groups, webhooks and feed agree with the log at most ${Math.max(0, ...took)} ms after the ` +
+      `verdicts, keys, groups, webhooks and feed agree with the log at most ${Math.max(0, ...tookMs)} ms after the ` +
       `promotion, no process restarted, recount without differences; the lost events were logged by ${[...named].join(', ') || 'none'}`,
     findings,
   };

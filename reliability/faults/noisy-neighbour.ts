@@ -51,18 +51,18 @@ export const runNoisyNeighbour = async (
 ): Promise<Outcome> => {
   const { service, log, keys, env } = await startWithMemoryReports(context, { organizations: NEIGHBOURS });
   const history = new History(context);
-  const loud = new Sender(() => service.url, keys.ingest, history, CONNECTIONS);
+  const noisySender = new Sender(() => service.url, keys.ingest, history, CONNECTIONS);
   const stop = new AbortController();
   const batches = inBatches(flood(context.random), BATCH);
   const loudly =
     pastEndpoint === undefined
-      ? loud.deliver(batches, stop.signal)
+      ? noisySender.deliver(batches, stop.signal)
       : append(log, batches, history, stop.signal, pastEndpoint);
   const speedUp = isProjectorSlow ? slowDown(service.projectors[0]!) : undefined;
   const latencies: number[] = [];
-  const others = new History(context);
+  const othersHistory = new History(context);
   const quiet = NEIGHBOURS.map(async (organization) => {
-    const sender = new Sender(() => service.url, keys.ingest, others, 1);
+    const sender = new Sender(() => service.url, keys.ingest, othersHistory, 1);
     const key = keys.read[organization]!;
     for (let n = 1; !stop.signal.aborted; n += 1) {
       await sender.deliver([[sentReport(`n-${n}`, { organization }, `${organization}-n-${n}`)]].values());
@@ -80,14 +80,14 @@ export const runNoisyNeighbour = async (
   const begin = performance.now();
   const before = await log.head();
   let slowed = 0;
-  const look = (): void => {
+  const recordAttempts = (): void => {
     slowed += history.attempts.filter(({ status }) => status === 429).length;
     history.discardOld();
-    others.discardOld();
+    othersHistory.discardOld();
   };
   while (history.accepted + history.duplicates < events || performance.now() - begin < seconds * 1_000) {
     await sleep(100);
-    look();
+    recordAttempts();
     context.reportProgress(
       `${history.accepted} of ${events} events, p99 ${Math.round(percentile(latencies, 0.99))} ms, slowed ${slowed} × 429`,
     );
@@ -97,15 +97,20 @@ export const runNoisyNeighbour = async (
   stop.abort();
   await loudly;
   await Promise.all([...quiet, speedUp?.()]);
-  look();
+  recordAttempts();
   const p99 = percentile(latencies, 0.99);
-  const findings = [...history.wrong, ...others.wrong];
+  const findings = [...history.wrong, ...othersHistory.wrong];
   if (perSecond < 1) findings.push('no event of the noisy organization was stored');
   if (p99 > latencyMs) findings.push(`the p99 of the other organizations is ${Math.round(p99)} ms`);
   if (findings.length === 0) {
     await waitUntilCounted(service.url, 600_000);
     findings.push(
-      ...(await checkStored(log, history.accepted + history.duplicates + others.accepted, keys, CONNECTIONS * BATCH)),
+      ...(await checkStored(
+        log,
+        history.accepted + history.duplicates + othersHistory.accepted,
+        keys,
+        CONNECTIONS * BATCH,
+      )),
       ...(await checkVerify(context, env)),
     );
   }
@@ -121,10 +126,10 @@ const append = async (
   batches: Iterable<readonly Sent[]>,
   history: History,
   signal: AbortSignal,
-  most: number,
+  maxEvents: number,
 ): Promise<void> => {
   for (const batch of batches) {
-    if (signal.aborted || history.accepted >= most) return;
+    if (signal.aborted || history.accepted >= maxEvents) return;
     await log.appendAll(batch.map(stored));
     history.accepted += batch.length;
   }

@@ -80,7 +80,7 @@ describeWith(programs !== undefined, 'PostgreSQL 15 or later')('A restore to a p
   };
   const count = async (url: string, key: string): Promise<number> =>
     (await call(`${url}/v2/organization/metrics?startDate=2000-01-01`, { key })).body.metrics.newThreats;
-  const keyOf = (said: string): string => /\btp_\S+/.exec(said)![0];
+  const keyOf = (output: string): string => /\btp_\S+/.exec(output)![0];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'threat-protection-point-in-time-'));

@@ -120,19 +120,19 @@ const poisonBatches = async (
 
   /** Checks what an operator sees, and retries the parked events. */
   async function retryParked(): Promise<string[]> {
-    const found: string[] = [];
+    const problems: string[] = [];
     const parked = await call(context, env, ['parked', 'list', '--json']);
     const listed = JSON.parse(parked.output) as { projection: string; eventId: string; reason: string }[];
     if (listed.length !== n || new Set(listed.map(({ eventId }) => eventId)).size !== n)
-      found.push(`${listed.length} events are parked, but ${n} were sent that cannot be applied`);
+      problems.push(`${listed.length} events are parked, but ${n} were sent that cannot be applied`);
     if (!listed.every(({ reason }) => reason.includes('no_poison')))
-      found.push(`A parked event has the reason ${listed[0]?.reason}`);
+      problems.push(`A parked event has the reason ${listed[0]?.reason}`);
     if ((await health()).status !== 'degraded')
-      found.push(`The health is ${(await health()).status} while events are parked`);
+      problems.push(`The health is ${(await health()).status} while events are parked`);
     const metrics = String((await sendRequest(`${service.url}/metrics`)).body);
     if (!metrics.includes(`threat_protection_parked_events{projection="metrics"} ${n}`))
-      found.push('The metrics do not contain the parked events');
-    found.push(
+      problems.push('The metrics do not contain the parked events');
+    problems.push(
       ...(await checkMetrics(
         service.url,
         keys,
@@ -141,23 +141,23 @@ const poisonBatches = async (
       )),
     );
     // A retry fails while the cause exists, and succeeds once it is gone.
-    const [one] = listed;
-    if ((await call(context, env, ['parked', 'retry', one!.eventId])).code !== 1)
-      found.push('A failed retry did not exit with 1');
+    const [firstParked] = listed;
+    if ((await call(context, env, ['parked', 'retry', firstParked!.eventId])).code !== 1)
+      problems.push('A failed retry did not exit with 1');
     await database.pool.query('alter table read.records drop constraint no_poison');
     const retried = await call(context, env, ['parked', 'retry']);
-    if (retried.code !== 0) found.push(`parked retry ended with ${retried.code}: ${retried.output.slice(0, 300)}`);
-    found.push(...(await checkMetrics(service.url, keys, sentOf(await wholeLog(log)), context.seed + 1)));
-    found.push(...(await checkUnreadableEvents()));
-    found.push(...(await checkVerify(context, env)));
+    if (retried.code !== 0) problems.push(`parked retry ended with ${retried.code}: ${retried.output.slice(0, 300)}`);
+    problems.push(...(await checkMetrics(service.url, keys, sentOf(await wholeLog(log)), context.seed + 1)));
+    problems.push(...(await checkUnreadableEvents()));
+    problems.push(...(await checkVerify(context, env)));
     if ((await health()).status !== 'ready')
-      found.push(`The health is ${JSON.stringify(await health())} after all parked events were applied`);
-    return found;
+      problems.push(`The health is ${JSON.stringify(await health())} after all parked events were applied`);
+    return problems;
   }
 
   /** Appends an unreadable event and an event of an unknown type directly to the log, and checks the status. */
   async function checkUnreadableEvents(): Promise<string[]> {
-    const found: string[] = [];
+    const problems: string[] = [];
     const [unreadable, unknown] = [randomUUID(), randomUUID()];
     await log.append('threat-acme:broken', 'any', [
       { id: unreadable, type: 'ThreatStatusChanged', data: { organization: 'acme' }, metadata: {} },
@@ -169,12 +169,12 @@ const poisonBatches = async (
     const status = await call(context, env, ['projections', 'status', '--json']);
     const all = JSON.parse(status.output) as { projection: string; parked: number; unknown: number }[];
     const { parked, unknown: unknowns } = all.find(({ projection }) => projection === 'metrics')!;
-    if (parked !== 1 || unknowns !== 1) found.push(`projections status printed ${status.output}`);
+    if (parked !== 1 || unknowns !== 1) problems.push(`projections status printed ${status.output}`);
     const dropped = await call(context, env, ['parked', 'drop', unreadable, '--reason', 'a test']);
-    if (dropped.code !== 0) found.push(`parked drop ended with ${dropped.code}: ${dropped.output}`);
+    if (dropped.code !== 0) problems.push(`parked drop ended with ${dropped.code}: ${dropped.output}`);
     for (const until = Date.now() + TIMEOUT_MS; (await parkedNow()) > 0 && Date.now() < until;) await sleep(20);
-    if ((await parkedNow()) > 0) found.push('The dropped event is still parked');
-    return found;
+    if ((await parkedNow()) > 0) problems.push('The dropped event is still parked');
+    return problems;
   }
 };
 

@@ -54,7 +54,7 @@ class Pooler {
   }
 
   /** Disturbs PgBouncer, and resolves once it works again. */
-  async suffer(way: Way, outageMs: number): Promise<void> {
+  async disturb(way: Way, outageMs: number): Promise<void> {
     if (way === 'paused') {
       // A paused PgBouncer accepts connections and statements, but does not respond.
       await this.command('pause');
@@ -99,33 +99,33 @@ const loseThePooler = async (
   const pooler = await Pooler.start(context, database);
   const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: database.url };
   const opened = isNaive ? undefined : await startService(context, env);
-  const another = opened && (await Service.start(context, { env, projectors: 0 }));
-  const services = opened && another ? [opened.service, another] : [];
+  const secondApi = opened && (await Service.start(context, { env, projectors: 0 }));
+  const services = opened && secondApi ? [opened.service, secondApi] : [];
   const apis = isNaive ? [await startNaiveApi(context, env)] : services.map(({ api }) => api);
   const processes = isNaive ? apis : services.flatMap((service) => service.processes);
   let turn = 0;
   const url = (): string => apis[(turn += 1) % apis.length]!.url!;
-  if (opened && another) await waitUntilKeysKnown(another.url, opened.keys);
+  if (opened && secondApi) await waitUntilKeysKnown(secondApi.url, opened.keys);
   const history = new History(context);
   const sender = opened && new Sender(url, opened.keys.ingest, history, 4);
   const stop = sender?.keepDelivering(inBatches(fullLoad(context.random), 50));
   const prober = new Prober(probes(url, opened?.keys, 40));
   const findings: string[] = [];
-  const seen = new Map(ways.map((way) => [way, { unavailable: 0, goodAfterMs: 0 }]));
+  const resultOfWay = new Map(ways.map((way) => [way, { unavailable: 0, goodAfterMs: 0 }]));
   for (let round = 0; round < rounds * ways.length && findings.length === 0; round += 1) {
     const way = ways[round % ways.length]!;
     context.reportProgress(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
     await sleep(1_000);
     const begunAt = Date.now();
-    await pooler.suffer(way, outageMs);
+    await pooler.disturb(way, outageMs);
     const backAt = Date.now();
     await waitForRecovery(prober, backAt, { maxRecoveryMs, stableMs });
     findings.push(...endedProcesses(processes));
     const after = recoveryTimeMs(prober.results, backAt);
     if (after > maxRecoveryMs) findings.push(`A request still failed ${after} ms after PgBouncer was ${way}`);
-    const known = seen.get(way)!;
-    known.goodAfterMs = Math.max(known.goodAfterMs, after);
-    known.unavailable += between(prober.results, begunAt, Infinity).filter(({ status }) => status === 503).length;
+    const result = resultOfWay.get(way)!;
+    result.goodAfterMs = Math.max(result.goodAfterMs, after);
+    result.unavailable += between(prober.results, begunAt, Infinity).filter(({ status }) => status === 503).length;
   }
   const probed = await prober.stop();
   findings.push(...checkOutage(probed, maxResponseMs, maxResponseMs));
@@ -141,7 +141,7 @@ const loseThePooler = async (
     observed:
       `none lost or stored twice, recount without differences, no process restarted; ${probed.length} requests, the slowest response after ` +
       `${slowest.toFixed(1)} s; 503s and the longest recovery: ` +
-      [...seen].map(([way, of]) => `${way} ${of.unavailable}, ${of.goodAfterMs} ms`).join(', '),
+      [...resultOfWay].map(([way, result]) => `${way} ${result.unavailable}, ${result.goodAfterMs} ms`).join(', '),
     findings,
   };
 };

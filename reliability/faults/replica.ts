@@ -27,28 +27,28 @@ const FILE_EVERY_MS = 30;
 
 /** Checks that responses are not older than the allowed lag behind the primary. */
 const checkAge = (reads: readonly Read[], ofPrimary: readonly Read[]): string[] => {
-  const seen = ofPrimary.filter(({ status }) => status === 200).sort((a, b) => a.at + a.ms - b.at - b.ms);
-  const late = reads.flatMap(({ what, at, status, asOf }) => {
+  const primaryReads = ofPrimary.filter(({ status }) => status === 200).sort((a, b) => a.at + a.ms - b.at - b.ms);
+  const lateReads = reads.flatMap(({ what, at, status, asOf }) => {
     // The feed is as of its last element.
     if (status !== 200 || what === 'feed') return [];
-    const behind = (seen.findLast((one) => one.at + one.ms < at)?.asOf ?? 0) - asOf;
+    const behind = (primaryReads.findLast((one) => one.at + one.ms < at)?.asOf ?? 0) - asOf;
     return behind > MAX_LAG * 1_000 + NOTICED_WITHIN_MS ? [{ what, behind }] : [];
   });
-  const [first] = late.sort((a, b) => b.behind - a.behind);
+  const [first] = lateReads.sort((a, b) => b.behind - a.behind);
   return first
-    ? [`${late.length} responses were too old: ${first.what} was ${first.behind} ms behind the primary`]
+    ? [`${lateReads.length} responses were too old: ${first.what} was ${first.behind} ms behind the primary`]
     : [];
 };
 
 /** Compares the metrics throughput of two processes with the replica and of one process without it. */
 const compared = async (replicated: Replicated, ms: number): Promise<string> => {
-  const { plain, withReplica } = replicated;
-  const alone = await replicated.perSecond([plain.url], ms);
-  const two = await replicated.perSecond(
+  const { primaryOnly, withReplica } = replicated;
+  const oneProcess = await replicated.perSecond([primaryOnly.url], ms);
+  const twoProcesses = await replicated.perSecond(
     withReplica.map(({ url }) => url),
     ms,
   );
-  return `; metrics requests per second: ${alone.rate} by one process without the replica, ${two.rate} by two processes with it; ${two.ofPrimary} reads by the primary`;
+  return `; metrics requests per second: ${oneProcess.rate} by one process without the replica, ${twoProcesses.rate} by two processes with it; ${twoProcesses.ofPrimary} reads by the primary`;
 };
 
 const troubled = async (
@@ -57,20 +57,20 @@ const troubled = async (
   maxLag = MAX_LAG,
 ): Promise<Outcome> => {
   const replicated = await Replicated.start(context, maxLag);
-  const { reports, plain, withReplica, key } = replicated;
+  const { reports, primaryOnly, withReplica, key } = replicated;
   while (reports.count < size) await reports.file(Math.min(500, size - reports.count));
   const stop = new AbortController();
   const filing = reports.keepFiling(FILE_EVERY_MS, stop.signal);
   const urls = withReplica.map(({ url }) => url);
   const readers = new Readers(urls, key);
-  const others = new Readers([plain.url], key);
+  const primaryReaders = new Readers([primaryOnly.url], key);
   context.onEnd(async () => {
     stop.abort();
-    await Promise.all([readers.stop(), others.stop()]);
+    await Promise.all([readers.stop(), primaryReaders.stop()]);
   });
   const periods: Period[] = [];
   const findings: string[] = [];
-  const calm = await replicated.waitUntilReplicaServes(readers);
+  const undisturbedReads = await replicated.waitUntilReplicaServes(readers);
   for (let round = 0; round < rounds; round += 1)
     for (const way of ways) {
       context.reportProgress(`round ${round + 1}: ${way}, ${reports.count} reports`);
@@ -81,19 +81,19 @@ const troubled = async (
   stop.abort();
   await filing;
   reports.close();
-  const [reads, ofPrimary] = [await readers.stop(), await others.stop()];
+  const [reads, ofPrimary] = [await readers.stop(), await primaryReaders.stop()];
   const rates = measuredMs > 0 ? await compared(replicated, measuredMs) : '';
-  findings.push(...readers.findings, ...others.findings);
+  findings.push(...readers.findings, ...primaryReaders.findings);
   findings.push(...checkReads(reads, reports, periods), ...checkAge(reads, ofPrimary));
   findings.push(...checkReads(ofPrimary, reports, periods).map((finding) => `Without a replica: ${finding}`));
   const slow = reads.map(({ ms }) => ms);
-  findings.push(...[plain, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
+  findings.push(...[primaryOnly, ...withReplica].flatMap(({ processes }) => endedProcesses(processes)));
   return {
     workload: `${rounds} × ${ways.join(', ')} for ${lastsMs / 1000} s; ${reports.count} reports`,
     observed:
       `${reads.length} reads, all 200 with a correct X-As-Of, p99 ${Math.round(percentile(slow, 0.99))} ms, slowest ` +
       `${Math.round(Math.max(...slow))} ms; ${replicated.conflicts} cancelled by recovery conflicts, ${replicated.cancelled} by ` +
-      `the test; the replica was used again each time and, undisturbed, served ${calm} reads, the primary 0${rates}`,
+      `the test; the replica was used again each time and, undisturbed, served ${undisturbedReads} reads, the primary 0${rates}`,
     findings,
   };
 };

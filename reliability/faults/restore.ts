@@ -49,7 +49,7 @@ const dumpAndRestore = async (databases: Databases): Promise<void> => {
   await run(databases, 'pg_restore', ['--exit-on-error', `--dbname=${databases.fresh}`, file]);
 };
 
-/** Dumps the log first and the read models later, so that they contain events that the dumped log lacks. */
+/** Dumps the log first and the read models later, so that the read models contain events that the dumped log lacks. */
 const dumpInParts = async (databases: Databases, between: () => Promise<void>): Promise<void> => {
   const folder = await databases.context.folder();
   for (const schema of ['log', 'service', 'read']) {
@@ -94,7 +94,7 @@ const dumpWhileItRuns = async (
       await waitUntilCounted(first.url);
     });
   else {
-    // Events that arrive during the dump are in it completely or not at all.
+    // An event that arrives during the dump is in the dump completely or not at all.
     const meanwhile = before.deliver(some(0.2));
     await dumpAndRestore(databases);
     await meanwhile;

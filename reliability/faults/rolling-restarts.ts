@@ -71,7 +71,7 @@ const roll = async (
     await Promise.all(deployments.map((deployment) => deployment.roll(installed)));
   };
   await rollAll(versions[0]);
-  for (const { url: own } of apis.processes) await waitUntilKeysKnown(own!, keys);
+  for (const { url: apiUrl } of apis.processes) await waitUntilKeysKnown(apiUrl!, keys);
   const receiver = await createWebhook(context, url, keys.read[WATCHED]!);
 
   const calls = new Calls();
@@ -105,12 +105,12 @@ const roll = async (
     status === 503 && response?.headers['retry-after'] !== undefined;
   const putOff = notWell.filter(isPutOff).length;
   if (putOff > mostPutOff) findings.push(`${putOff} requests got a 503; at most ${mostPutOff} are allowed`);
-  const odd = notWell.filter((one) => !isPutOff(one));
-  const resets = odd.filter(({ status }) => status === 0).length;
-  const [first] = odd;
+  const failures = notWell.filter((one) => !isPutOff(one));
+  const resets = failures.filter(({ status }) => status === 0).length;
+  const [first] = failures;
   if (first !== undefined)
     findings.push(
-      `${resets} requests got no response and ${odd.length - resets} an error, ` +
+      `${resets} requests got no response and ${failures.length - resets} an error, ` +
         `${first.what} for instance: ${first.error ?? `${first.status} ${JSON.stringify(first.response?.body)}`}`,
     );
   findings.push(...(await checkAll(context, { service: { url }, log, keys, env }, calls.acknowledged)));
@@ -127,7 +127,7 @@ const roll = async (
       `${rounds} rolling restarts of ${replicas} API processes, ${replicas} projectors and a delivery process, ` +
       `${stops.length} stops, ${connections} connections, ${calls.all.length} requests`,
     observed:
-      `${resets} resets, ${odd.length - resets} errors, ${putOff} × 503 with Retry-After, 0 of ${calls.acknowledged.length} events lost, recount without differences, ` +
+      `${resets} resets, ${failures.length - resets} errors, ${putOff} × 503 with Retry-After, 0 of ${calls.acknowledged.length} events lost, recount without differences, ` +
       `${expected.length} records delivered once each and in order; ${balancer.connections} connections in all, ` +
       `p99 ${Math.round(percentile(times, 0.99))} ms, slowest ${Math.round(Math.max(...times))} ms, ` +
       `slowest stop ${Math.max(...stops)} ms`,

@@ -40,13 +40,13 @@ const tally: Projection = {
 const killing = (context: RunContext, pool: Pool, killer: Pool, onKill: () => void): Pool =>
   interceptQueries(pool, (connection) => {
     const { processID } = connection as PoolClient & { processID: number };
-    let statement = context.random.chance(KILLED) ? context.random.int(8) : -1;
-    return async (asked, send) => {
-      if (statement-- === 0) {
+    let statementsLeft = context.random.chance(KILLED) ? context.random.int(8) : -1;
+    return async (statement, send) => {
+      if (statementsLeft-- === 0) {
         onKill();
         await killer.query('select pg_terminate_backend($1)', [processID]);
       }
-      return send(asked);
+      return send(statement);
     };
   });
 
@@ -54,13 +54,13 @@ const killing = (context: RunContext, pool: Pool, killer: Pool, onKill: () => vo
 const withoutFence = (pool: Pool): Pool =>
   interceptQueries(pool, () => {
     let moved: readonly unknown[] | undefined;
-    const interceptor: Interceptor = async (asked, send) => {
-      if (asked.name === 'checkpoints-move') {
-        moved = asked.values;
+    const interceptor: Interceptor = async (statement, send) => {
+      if (statement.name === 'checkpoints-move') {
+        moved = statement.values;
         return send({ text: 'select unnest($1::text[])', values: [moved![0]] });
       }
-      const result = await send(asked);
-      if (asked.text === 'commit' && moved !== undefined)
+      const result = await send(statement);
+      if (statement.text === 'commit' && moved !== undefined)
         await pool.query(
           `update read.checkpoints c set position = greatest(c.position, m.position)
            from unnest($1::text[], $2::bigint[]) m (projection, position) where c.projection = m.projection`,
@@ -97,8 +97,10 @@ const projectAtOnce = async (context: RunContext, events: number, hasFence: bool
   const stop = new AbortController();
   const running = Array.from({ length: PROJECTORS }, async () => {
     const pool = killing(context, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
-    const own = await createPostgresLog(open(2));
-    await new Projector(own, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(stop.signal);
+    const writerLog = await createPostgresLog(open(2));
+    await new Projector(writerLog, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(
+      stop.signal,
+    );
   });
   const failed = Promise.all(running).then(
     () => '',
@@ -119,8 +121,8 @@ const projectAtOnce = async (context: RunContext, events: number, hasFence: bool
   const failure = await failed;
   const findings: string[] = failure === '' ? [] : [`A projector ended: ${failure}`];
   if (!reached) findings.push('The end of the log was not reached');
-  const found = await verify({ pool: database.pool, log }, PROJECTIONS);
-  if (found.length > 0) findings.push(`${found.length} differences, ${JSON.stringify(found[0])}`);
+  const differences = await verify({ pool: database.pool, log }, PROJECTIONS);
+  if (differences.length > 0) findings.push(`${differences.length} differences, ${JSON.stringify(differences[0])}`);
   const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));
   const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;
   if (applied !== counted.length) findings.push(`${applied} events were applied instead of ${counted.length}`);

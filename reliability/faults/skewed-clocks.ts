@@ -22,7 +22,7 @@ interface Scale {
 }
 
 const DAY_SECONDS = 86_400;
-/** Longer than usage is retained. */
+/** Longer than the retention period of usage data. */
 const MANY_DAYS = 100 * DAY_SECONDS;
 
 interface Period {
@@ -31,27 +31,27 @@ interface Period {
   readonly from: number;
 }
 
-const shown = (seconds: number): string => `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+const describeOffset = (seconds: number): string => `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
 
-/** Returns the findings of one row, grouped by period. */
-const rowOf = (row: Row, findings: readonly Finding[], periods: readonly Period[]): string[] => {
+/** Returns the findings of one aspect, grouped by period. */
+const findingsOfAspect = (aspect: Row, findings: readonly Finding[], periods: readonly Period[]): string[] => {
   const found = new Map<string, { count: number; first: string }>();
-  for (const { at, what } of findings.filter((one) => one.row === row)) {
+  for (const { at, what } of findings.filter((one) => one.row === aspect)) {
     const name = periods.findLast(({ from }) => from <= at)?.name ?? 'before the first period';
     const { count, first } = found.get(name) ?? { count: 0, first: what };
     found.set(name, { count: count + 1, first });
   }
-  return [...found].map(([name, { count, first }]) => `${row}, ${name}: ${count} ×, first: ${first}`);
+  return [...found].map(([name, { count, first }]) => `${aspect}, ${name}: ${count} ×, first: ${first}`);
 };
 
 class Run {
   readonly periods: Period[] = [];
   readonly findings: Finding[] = [];
-  readonly others: string[] = [];
+  readonly otherFindings: string[] = [];
   reads = 0;
-  readsPutOff = 0;
-  tokens = 0;
-  putOff = 0;
+  readsRejected = 0;
+  tokenReads = 0;
+  tokenReadsRejected = 0;
 
   constructor(
     private readonly context: RunContext,
@@ -64,15 +64,15 @@ class Run {
     const { url } = await this.context.database();
     const skewed = await Skewed.start(this.context, url, this.preload);
     for (const [name, seconds] of disruptions) {
-      this.begin(`${name} ${shown(seconds)}`);
+      this.begin(`${name} ${describeOffset(seconds)}`);
       await skewed.setClock(name, seconds * 1_000);
       await skewed.replace(name);
-      await this.look(skewed);
+      await this.checkFor(skewed);
       // A retry is scheduled while the clock is wrong, and happens while it is right.
       const retried = name === 'deliveries' ? await skewed.failOnce() : undefined;
-      this.begin(`${name} set back from ${shown(seconds)}`);
+      this.begin(`${name} set back from ${describeOffset(seconds)}`);
       await skewed.setClock(name, 0);
-      await Promise.all([this.look(skewed), retried?.()]);
+      await Promise.all([this.checkFor(skewed), retried?.()]);
     }
     await this.end(skewed);
   }
@@ -87,10 +87,10 @@ class Run {
     await Promise.race([process.ended, sleep(1_500)]);
     await clock.set(0);
     await process.ended;
-    if (process.exitCode !== 0) return void this.others.push(`migrate ended with ${process.exitCode}`);
-    this.begin(`${MIGRATOR} ${shown(seconds)}, set back`);
+    if (process.exitCode !== 0) return void this.otherFindings.push(`migrate ended with ${process.exitCode}`);
+    this.begin(`${MIGRATOR} ${describeOffset(seconds)}, set back`);
     const skewed = await Skewed.start(this.context, url, this.preload);
-    await this.look(skewed);
+    await this.checkFor(skewed);
     await this.end(skewed);
   }
 
@@ -99,7 +99,7 @@ class Run {
     this.periods.push({ name, from: Date.now() });
   }
 
-  private async look(skewed: Skewed): Promise<void> {
+  private async checkFor(skewed: Skewed): Promise<void> {
     const until = Date.now() + this.lastsMs;
     await skewed.checkQuota();
     await skewed.checkWebhookTests();
@@ -108,13 +108,13 @@ class Run {
 
   private async end(skewed: Skewed): Promise<void> {
     this.reads += await skewed.stop();
-    this.readsPutOff += skewed.readsRejected;
-    this.tokens += skewed.tokenReads;
-    this.putOff += skewed.tokenReadsRejected;
+    this.readsRejected += skewed.readsRejected;
+    this.tokenReads += skewed.tokenReads;
+    this.tokenReadsRejected += skewed.tokenReadsRejected;
     this.findings.push(...skewed.findings);
-    this.others.push(...endedProcesses(skewed.processes));
+    this.otherFindings.push(...endedProcesses(skewed.processes));
     await waitUntilCounted(skewed.unskewedUrl);
-    this.others.push(...(await checkVerify(this.context, skewed.environment)));
+    this.otherFindings.push(...(await checkVerify(this.context, skewed.environment)));
     for (const process of skewed.processes) await process.stop();
   }
 }
@@ -130,15 +130,15 @@ const skewClocks = async (
   );
   if (disruptions.length > 0) await run.skew(disruptions);
   if (processes.includes(MIGRATOR)) for (const seconds of offsets) await run.migrate(seconds);
-  const findings = ROWS.flatMap((row) => rowOf(row, run.findings, run.periods));
-  const bad = ROWS.filter((row) => run.findings.some((one) => one.row === row));
+  const findings = ROWS.flatMap((row) => findingsOfAspect(row, run.findings, run.periods));
+  const failedAspects = ROWS.filter((row) => run.findings.some((one) => one.row === row));
   return {
-    workload: `${processes.join(', ')}, each ${offsets.map(shown).join(', ')}, and set back, for ${lastsMs / 1000} s each`,
+    workload: `${processes.join(', ')}, each ${offsets.map(describeOffset).join(', ')}, and set back, for ${lastsMs / 1000} s each`,
     observed:
-      `${run.reads} reads, ${run.readsPutOff} of them rejected by a busy process, ` +
-      `and ${run.tokens} reads with tokens, ${run.putOff} of them rejected; ` +
-      ROWS.map((row) => `${row}: ${bad.includes(row) ? 'not always' : 'always'}`).join(', '),
-    findings: [...findings, ...run.others],
+      `${run.reads} reads, ${run.readsRejected} of them rejected by a busy process, ` +
+      `and ${run.tokenReads} reads with tokens, ${run.tokenReadsRejected} of them rejected; ` +
+      ROWS.map((row) => `${row}: ${failedAspects.includes(row) ? 'not always' : 'always'}`).join(', '),
+    findings: [...findings, ...run.otherFindings],
   };
 };
 

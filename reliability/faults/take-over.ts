@@ -27,7 +27,7 @@ const WEBHOOKS = 'webhooks';
 /** The lanes of the projectors, and the lane of the delivery processes. */
 const ALL = [...LANES.map(({ name }) => name), WEBHOOKS];
 const WATCHED = 'watched';
-/** So frequent that a frozen process is often in a transaction. */
+/** The interval is so short that a frozen process is often in a transaction. */
 const APPENDS_EVERY_MS = 20;
 const BATCH = 5;
 /** How long a frozen process remains frozen after the takeover. */
@@ -98,9 +98,9 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
     if (isLeaseEndless) await database.pool.query('update read.projector_leases set expires_at = expires_at * 2');
     const event = await watched();
     while (!(await workedOn(lane, event, { database, receiver })) && Date.now() - begin <= takeOverMs) await sleep(10);
-    const took = Date.now() - begin;
-    slowest[way] = Math.max(slowest[way], took);
-    if (took > takeOverMs) {
+    const tookMs = Date.now() - begin;
+    slowest[way] = Math.max(slowest[way], tookMs);
+    if (tookMs > takeOverMs) {
       findings.push(`${lane}: the first event after the worker was ${way} waited longer than ${takeOverMs} ms`);
       break;
     }

@@ -74,32 +74,35 @@ const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): 
   const findings: string[] = [];
   const cameAtLeast = async (count: number, ms?: number): Promise<void> => {
     if (!(await until(() => receiver.received.length >= count, ms)))
-      findings.push(`Only ${receiver.received.length} of ${count} requests came`);
+      findings.push(`Only ${receiver.received.length} of ${count} requests arrived`);
   };
 
   let working = start();
   if (!(await until(() => delivers(working)))) findings.push('No process delivers');
   let standby = start();
-  /** Waits until the standby delivers. @param had the number of requests received before */
-  const changeOver = async (had: number): Promise<void> => {
+  /**
+   * Waits until the standby delivers.
+   * @param receivedBefore the number of requests that had been received before
+   */
+  const changeOver = async (receivedBefore: number): Promise<void> => {
     const begin = Date.now();
-    await cameAtLeast(had + 1, scale.takeOverMs);
+    await cameAtLeast(receivedBefore + 1, scale.takeOverMs);
     takeOvers.push(Date.now() - begin);
     [working, standby] = [standby, start()];
   };
-  // From this request on, responses wait until the disruption is over, so that deliveries remain for afterwards.
+  // From this request on, responses wait until the disruption is over, so that some deliveries remain afterwards.
   let last = Infinity;
-  const held: (() => void)[] = [];
+  const heldResponses: (() => void)[] = [];
   receiver.react = (one, response, request) => {
     const answer = (): void => answering(204)(one, response, request);
-    if (receiver.received.length >= last) held.push(answer);
+    if (receiver.received.length >= last) heldResponses.push(answer);
     else answer();
   };
   const goOn = (): void => {
     last = Infinity;
-    for (const answer of held.splice(0)) answer();
+    for (const answer of heldResponses.splice(0)) answer();
   };
-  const act = async (disruption: Disruption): Promise<void> => {
+  const carryOut = async (disruption: Disruption): Promise<void> => {
     const begin = receiver.received.length;
     if (disruption === 'nothing') return goOn();
     if (disruption === 'database') {
@@ -109,7 +112,7 @@ const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): 
     }
     if (disruption === 'kill') await working.kill();
     else {
-      if (!(await until(() => held.length > 0))) findings.push('No request was in flight at a stop');
+      if (!(await until(() => heldResponses.length > 0))) findings.push('No request was in flight at a stop');
       const stopping = working.stop();
       if (disruption === 'stop, answered') goOn();
       stops.push(await stopping);
@@ -126,16 +129,16 @@ const disturb = async (context: RunContext, scale: Scale, keepsCursors = true): 
     if (!(await until(() => standby.hasReportedReady || !standby.isRunning))) findings.push('No process is on standby');
     const ids = Array.from({ length: A_ROUND }, (_, n) => `r${round}-${n}`);
     const before = receiver.received.length;
-    const some = before + 5 + context.random.int(A_ROUND - 20);
-    last = disruption.startsWith('stop') ? some : some + 10;
+    const disruptAt = before + 5 + context.random.int(A_ROUND - 20);
+    last = disruption.startsWith('stop') ? disruptAt : disruptAt + 10;
     begins.push(before);
     await rig.block(ids);
     expected.push(...ids);
-    await cameAtLeast(some);
+    await cameAtLeast(disruptAt);
     if (delivers(standby)) findings.push('Two processes deliver concurrently');
-    await act(disruption);
+    await carryOut(disruption);
     if (!(await until(() => receiver.subjects.at(-1) === expected.at(-1))))
-      findings.push(`${expected.at(-1)} did not come after: ${disruption}`);
+      findings.push(`${expected.at(-1)} did not arrive after: ${disruption}`);
     if (findings.length > 0) break;
   }
 

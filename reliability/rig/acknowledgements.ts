@@ -24,7 +24,7 @@ export interface Acknowledged extends Batch {
   readonly at: number;
   /** The consistency token of the response. */
   readonly token: string;
-  /** How many reports had been acknowledged before the batch was sent for the first time. */
+  /** How many reports had been acknowledged before the batch was first sent. */
   readonly before: number;
 }
 

@@ -82,8 +82,8 @@ const checkImpact = (quiet: readonly ProbeResult[], during: readonly ProbeResult
       `${failed.length} requests of other organizations failed, the first: ${what} with ${error ?? status}`,
     );
   }
-  const most = Math.max(limits.floorMs, limits.factor * p99(quiet));
-  if (p99(during) > most)
+  const maxP99Ms = Math.max(limits.floorMs, limits.factor * p99(quiet));
+  if (p99(during) > maxP99Ms)
     findings.push(
       `The p99 of other organizations is ${Math.round(p99(during))} ms; before the attack it was ${Math.round(p99(quiet))} ms`,
     );

@@ -19,9 +19,9 @@ export class Canaries {
 
   /** Returns a finding for each canary of another organization in a response. */
   check(organization: string, text: string, where: string): string[] {
-    const seen = [...new Set((text.match(this.pattern) ?? []).map((found) => found.toLowerCase()))];
-    if (seen.includes(this.canaryOf(organization))) this.ownCount += 1;
-    return seen
+    const canaries = [...new Set((text.match(this.pattern) ?? []).map((found) => found.toLowerCase()))];
+    if (canaries.includes(this.canaryOf(organization))) this.ownCount += 1;
+    return canaries
       .filter((found) => found !== this.canaryOf(organization))
       .map((found) => `${organization} saw ${found} in the response to ${where}`);
   }

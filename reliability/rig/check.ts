@@ -163,8 +163,8 @@ export const checkStored = async (
   mostUnanswered = 0,
 ): Promise<string[]> => {
   // The log also holds one LogOpened event and one event per key.
-  const own = 1 + 1 + Object.keys(keys.read).length;
-  const stored = Number(await log.head()) + 1 - own;
+  const ownEvents = 1 + 1 + Object.keys(keys.read).length;
+  const stored = Number(await log.head()) + 1 - ownEvents;
   const isRight = stored >= accepted && stored <= accepted + mostUnanswered;
   return isRight ? [] : [`${accepted} events were accepted, ${stored} are in the log`];
 };

@@ -71,9 +71,9 @@ export class Deployment {
   private async end(process: Process): Promise<void> {
     // A cluster may remove a process from its balancers before SIGTERM, or only after its readiness check fails.
     if (this.stops.length % 2 === 1) this.balancer?.takeOut(process);
-    const took = await process.stop();
-    this.stops.push(took);
-    if (took > MAX_STOP_MS) this.findings.push(`${process.program} took ${took} ms to stop`);
+    const stopMs = await process.stop();
+    this.stops.push(stopMs);
+    if (stopMs > MAX_STOP_MS) this.findings.push(`${process.program} took ${stopMs} ms to stop`);
     if ((process.exitCode ?? 0) !== 0) this.findings.push(`${process.program} ended with ${process.exitCode}`);
   }
 }

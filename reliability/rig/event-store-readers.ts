@@ -74,8 +74,8 @@ export class EventStoreReaders {
 
   /** One finding for each kind of wrong response, with its count and the first example. */
   get findings(): string[] {
-    const wrong = [...this.findingsByKind].map(([kind, { first, times }]) => `${times} × ${kind}: ${first}`);
-    return [...wrong, ...this.filed.findings.slice(0, 3)];
+    const responseFindings = [...this.findingsByKind].map(([kind, { first, times }]) => `${times} × ${kind}: ${first}`);
+    return [...responseFindings, ...this.filed.findings.slice(0, 3)];
   }
 
   /** Returns the current `X-As-Of` of the metrics in ms since 1970, or undefined without a response. */

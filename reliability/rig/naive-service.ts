@@ -54,12 +54,12 @@ const record = (body: any): object => {
 };
 
 const metrics = async (organization: string): Promise<object> => {
-  const own = [...stored.values()].filter(({ data }) => data?.organization === organization);
+  const ownEvents = [...stored.values()].filter(({ data }) => data?.organization === organization);
   // A slow query for large organizations, on a shared pool.
-  if (own.length > 1_000) await pool.query('select pg_sleep(1)');
+  if (ownEvents.length > 1_000) await pool.query('select pg_sleep(1)');
   else await pool.query('select 1');
-  const count = (type: string): number => own.filter((one) => one.type === type).length;
-  return { metrics: { reports: count('ReportFiled'), newThreats: count('ThreatStatusChanged') }, own };
+  const count = (type: string): number => ownEvents.filter((one) => one.type === type).length;
+  return { metrics: { reports: count('ReportFiled'), newThreats: count('ThreatStatusChanged') }, own: ownEvents };
 };
 
 /** Returns the records of the organization, and the data that belongs to no organization unfiltered. */

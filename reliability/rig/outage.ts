@@ -25,8 +25,8 @@ export const describeResult = ({ what, ms, status, error }: ProbeResult): string
   `${what} ended after ${Math.round(ms)} ms with ${status === 0 ? error : status}`;
 
 /** Returns a finding with the number of cases and the first three, or no finding if there are no cases. */
-const summarize = (kind: string, found: readonly string[]): string[] =>
-  found.length === 0 ? [] : [`${found.length} ${kind}: ${found.slice(0, 3).join('; ')}`];
+const summarize = (kind: string, cases: readonly string[]): string[] =>
+  cases.length === 0 ? [] : [`${cases.length} ${kind}: ${cases.slice(0, 3).join('; ')}`];
 
 /** Checks that all responses during an outage arrived in time and were 200, or 503 with `Retry-After`. */
 export const checkOutage = (

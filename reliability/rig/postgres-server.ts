@@ -42,19 +42,19 @@ export class PostgresServer {
 
 /** Returns the embedded server of a data directory without registering as a user of it. */
 export const embeddedServer = async (dataDir: string): Promise<{ pid: number; url: string } | undefined> => {
-  const place = await findClusterLayout(dataDir);
-  const postmaster = await findPostmaster(place.cluster);
-  return postmaster?.isReady ? { pid: postmaster.pid, url: await superuserUrl(place, postmaster) } : undefined;
+  const layout = await findClusterLayout(dataDir);
+  const postmaster = await findPostmaster(layout.cluster);
+  return postmaster?.isReady ? { pid: postmaster.pid, url: await superuserUrl(layout, postmaster) } : undefined;
 };
 
 /** Kills the embedded server of a data directory, and deletes its files outside the directory. */
 export const removeEmbedded = async (dataDir: string): Promise<void> => {
-  const place = await findClusterLayout(dataDir);
-  const postmaster = await findPostmaster(place.cluster);
+  const layout = await findClusterLayout(dataDir);
+  const postmaster = await findPostmaster(layout.cluster);
   if (postmaster) {
     process.kill(postmaster.pid, 'SIGKILL');
     if (postmaster.socketDirectory !== '') await rm(postmaster.socketDirectory, { recursive: true, force: true });
   }
-  if (!place.cluster.startsWith(place.home))
-    await rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 });
+  if (!layout.cluster.startsWith(layout.home))
+    await rm(dirname(layout.cluster), { recursive: true, force: true, maxRetries: 20 });
 };

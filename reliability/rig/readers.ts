@@ -129,7 +129,7 @@ export interface Period {
   readonly from: number;
 }
 
-const shown = ({ what, at, status, error, response, ms }: Read, periods: readonly Period[]): string => {
+const describeRead = ({ what, at, status, error, response, ms }: Read, periods: readonly Period[]): string => {
   const period = periods.findLast(({ from }) => from <= at);
   const since =
     period === undefined ? 'before the first period' : `${at - period.from} ms after the start of ${period.name}`;
@@ -139,16 +139,18 @@ const shown = ({ what, at, status, error, response, ms }: Read, periods: readonl
 /** Returns findings: failed reads, and responses that do not match the acknowledgements before their `X-As-Of`. */
 export const checkReads = (reads: readonly Read[], reports: Reports, periods: readonly Period[]): string[] => {
   const failed = reads.filter(({ status }) => status !== 200);
-  const wrong = reads.flatMap(({ what, at, ms, status, count, asOf }) => {
+  const wrongReads = reads.flatMap(({ what, at, ms, status, count, asOf }) => {
     if (status !== 200) return [];
-    const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
-    if (count >= least && count <= most) return [];
+    const [minReports, maxReports] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
+    if (count >= minReports && count <= maxReports) return [];
     const instant = new Date(asOf).toISOString();
-    return [`${what} as of ${instant} has ${count} reports; ${least} were acknowledged before, ${most} were sent`];
+    return [
+      `${what} as of ${instant} has ${count} reports; ${minReports} were acknowledged before, ${maxReports} were sent`,
+    ];
   });
-  const some = failed.slice(0, 5).map((read) => shown(read, periods));
+  const firstFailures = failed.slice(0, 5).map((read) => describeRead(read, periods));
   return [
-    ...(failed.length > 0 ? [`${failed.length} of ${reads.length} reads failed: ${some.join('; ')}`] : []),
-    ...wrong.slice(0, 3),
+    ...(failed.length > 0 ? [`${failed.length} of ${reads.length} reads failed: ${firstFailures.join('; ')}`] : []),
+    ...wrongReads.slice(0, 3),
   ];
 };

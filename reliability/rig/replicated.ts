@@ -17,7 +17,7 @@ export type Disturbance = (typeof DISTURBANCES)[number];
 const CANCEL_EVERY_MS = 50;
 /** The number of concurrent requests. */
 const CONNECTIONS = 12;
-/** The role of the processes that read from the replica. Their statements are counted by it. */
+/** The role of the processes that read from the replica. The servers count statements by role. */
 const READER = 'reader';
 const READS = `select coalesce(sum(calls), 0)::int as n from pg_stat_statements s join pg_roles r on r.oid = s.userid
   where r.rolname = '${READER}' and s.query ~ 'read"?."?(facts|days|type_days|listed_records)'`;
@@ -37,8 +37,8 @@ export class Replicated {
   private constructor(
     readonly standbys: Standbys,
     readonly reports: Reports,
-    /** The API process that reads from the primary. */
-    readonly plain: Service,
+    /** The API process that reads only from the primary. */
+    readonly primaryOnly: Service,
     readonly withReplica: readonly Service[],
     readonly keys: Keys,
   ) {}
@@ -61,7 +61,7 @@ export class Replicated {
     await query('create extension pg_stat_statements');
     await query(`create role ${READER} login superuser`);
     const as = (url: string): string => url.replace('postgres@', `${READER}@`);
-    const { service: plain, keys } = await startService(context, { DATABASE_URL: primary }, { organizations });
+    const { service: primaryOnly, keys } = await startService(context, { DATABASE_URL: primary }, { organizations });
     const env = {
       DATABASE_URL: as(primary),
       DATABASE_READ_URL: as(standby),
@@ -71,8 +71,8 @@ export class Replicated {
     const { preload } = overrides;
     const withReplica = await Promise.all([1, 2].map(() => Service.start(context, { env, preload, projectors: 0 })));
     for (const { url } of withReplica) await waitUntilKeysKnown(url, keys);
-    const reports = new Reports(() => plain.url, keys.ingest);
-    return new Replicated(standbys, reports, plain, withReplica, keys);
+    const reports = new Reports(() => primaryOnly.url, keys.ingest);
+    return new Replicated(standbys, reports, primaryOnly, withReplica, keys);
   }
 
   /** The key of the organization acme. */

@@ -18,7 +18,9 @@ export class RunContext {
     this.random = new Random(seed);
   }
 
-  /** Registers a clean-up function. They run in reverse order when the run has ended, even if it failed. */
+  /**
+   * Registers a clean-up function. The functions run in reverse order when the run has ended, even if the run failed.
+   */
   onEnd(cleanUp: () => Promise<unknown>): void {
     this.cleanUps.push(cleanUp);
   }

@@ -51,10 +51,10 @@ const resultOf = ({ findings, observed }: Outcome): string =>
     ? `passed: ${observed}`
     : `FAILED (${findings.length}): ${truncate(findings[0]!)} [${observed}]`;
 
-const controlResultOf = ({ findings: [first] }: Outcome, guard: string): { text: string; found: boolean } => {
-  if (first === undefined) return { text: `NO FINDING without the guard: ${guard}`, found: false };
-  if (first.startsWith('The run itself failed')) return { text: first, found: false };
-  return { text: `without "${guard}": ${first}`, found: true };
+const controlResultOf = ({ findings: [firstFinding] }: Outcome, guard: string): { text: string; found: boolean } => {
+  if (firstFinding === undefined) return { text: `NO FINDING without the guard: ${guard}`, found: false };
+  if (firstFinding.startsWith('The run itself failed')) return { text: firstFinding, found: false };
+  return { text: `without "${guard}": ${firstFinding}`, found: true };
 };
 
 const OVERRIDES = ['rounds', 'events', 'seconds'] as const;

@@ -17,7 +17,7 @@ import { webhookSettings } from './webhook.js';
 export const SKEWABLE = ['api', 'projector', 'deliveries'] as const;
 export type Skewable = (typeof SKEWABLE)[number];
 
-/** The aspects that are checked separately. */
+/** The aspects that are checked separately. Each is a row of the results. */
 export const ROWS = ['X-As-Of', 'tokens', '429', 'liveness', 'usage and quota', 'webhook tests', 'retries'] as const;
 export type Row = (typeof ROWS)[number];
 
@@ -26,9 +26,9 @@ const PROGRAMS = { api: 'src/main', projector: 'projections/main', deliveries: '
 const SENDING = ['acme', 'globex'] as const;
 /** Events per second of each sending organization. */
 const RATE = 300;
-/** The organization whose webhook is checked. */
+/** The organization with the webhook that is checked. */
 const WATCHED = 'watched';
-/** The organization whose daily quota is checked. */
+/** The organization with the daily quota that is checked. */
 const METERED = 'metered';
 export const QUOTA = 10_000;
 const LIVE_EVERY_MS = 200;
@@ -203,10 +203,10 @@ export class Skewed {
     this.failed = undefined;
     return async () => {
       if (failed === undefined) return this.addNow('retries', 'there was no delivery that could fail');
-      const again = (): Delivery | undefined =>
+      const retryOfFailed = (): Delivery | undefined =>
         this.deliveries.find(({ at, subject }) => at > failed.at && subject === failed.subject);
-      while (again() === undefined && Date.now() < failed.at + RETRY_AT_MOST_MS) await sleep(20);
-      const after = (again()?.at ?? Infinity) - failed.at;
+      while (retryOfFailed() === undefined && Date.now() < failed.at + RETRY_AT_MOST_MS) await sleep(20);
+      const after = (retryOfFailed()?.at ?? Infinity) - failed.at;
       if (after < RETRY_AT_LEAST_MS) this.addNow('retries', `a delivery was retried after ${after} ms`);
       if (after > RETRY_AT_MOST_MS)
         this.addNow('retries', `a failed delivery was not retried within ${RETRY_AT_MOST_MS} ms`);
@@ -251,15 +251,15 @@ export class Skewed {
       const reports = this.loads[n % SENDING.length]!;
       const reads = await readers.stop();
       count += reads.length;
-      for (const { what, at, ms, status, asOf, count: has, error, response } of reads) {
-        const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
+      for (const { what, at, ms, status, asOf, count: reportCount, error, response } of reads) {
+        const [minReports, maxReports] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
         const message = status === 200 ? '' : (error ?? JSON.stringify(response?.body));
         const instant = Number.isNaN(asOf) ? 'nothing' : new Date(asOf).toISOString();
-        if (status === 200 && (has < least || has > most))
+        if (status === 200 && (reportCount < minReports || reportCount > maxReports))
           this.add(
             'X-As-Of',
             at,
-            `${what} as of ${instant} has ${has} reports, but ${least} were acknowledged and ${most} sent before`,
+            `${what} as of ${instant} has ${reportCount} reports, but ${minReports} were acknowledged and ${maxReports} sent before`,
           );
         // A response cannot be complete up to a time in the future.
         else if (status === 200 && asOf > at + ms + 1)
@@ -316,8 +316,8 @@ export class Skewed {
     });
     this.webhookId = (created.body as { id: string }).id;
     this.watched = new Reports(() => this.unskewedUrl, keys.ingest, WATCHED);
-    const repeat = async (everyMs: number, act: () => Promise<void>): Promise<void> => {
-      for (; !signal.aborted; await sleep(everyMs)) await act();
+    const repeat = async (everyMs: number, action: () => Promise<void>): Promise<void> => {
+      for (; !signal.aborted; await sleep(everyMs)) await action();
     };
     const both = [() => this.url, () => this.unskewedUrl];
     this.readers = both.flatMap((url) => SENDING.map((name) => new Readers([url], keys.read[name]!)));
@@ -350,9 +350,12 @@ export class Skewed {
     if (response === undefined || response.status === 503 || response.status === 429)
       return void (this.tokenReadsRejected += 1);
     const { items, metrics } = response.body;
-    const has = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
-    if (response.status !== 200 || has < count)
-      this.addNow('tokens', `${path} with the token of ${count} reports got ${response.status} with ${has} reports`);
+    const reportCount = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
+    if (response.status !== 200 || reportCount < count)
+      this.addNow(
+        'tokens',
+        `${path} with the token of ${count} reports got ${response.status} with ${reportCount} reports`,
+      );
   }
 
   /** Checks that an asset check with the token of a status includes that status. */
@@ -370,15 +373,15 @@ export class Skewed {
       const token = sent?.headers['consistency-token'];
       if (sent?.status !== 200 || token === undefined) return;
       this.tokenReads += 1;
-      const checked = await sendRequest(`${to}/v2/asset/check`, {
+      const response = await sendRequest(`${to}/v2/asset/check`, {
         key: this.keys.read[SENDING[0]]!,
         json: { content },
         headers: { 'consistency-token': String(token) },
       }).catch(() => undefined);
-      if (checked === undefined || checked.status === 503 || checked.status === 429)
+      if (response === undefined || response.status === 503 || response.status === 429)
         return void (this.tokenReadsRejected += 1);
-      if (checked.status !== 200 || checked.body.status !== 'BLOCKED')
-        this.addNow('tokens', `a check with the token of the status got ${JSON.stringify(checked.body)}`);
+      if (response.status !== 200 || response.body.status !== 'BLOCKED')
+        this.addNow('tokens', `a check with the token of the status got ${JSON.stringify(response.body)}`);
     };
   }
 

@@ -18,9 +18,10 @@ export const webhookSettings = async (folder: string): Promise<Environment> => {
  * @param expected the subjects in order
  */
 export const checkDelivered = ({ subjects }: Receiver, expected: readonly string[], mostRepeated = 0): string[] => {
-  const first = [...new Set(subjects)];
-  const wrong = expected.findIndex((subject, n) => first[n] !== subject);
-  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} instead of ${expected[wrong]}`];
+  const firstDeliveries = [...new Set(subjects)];
+  const firstDifference = expected.findIndex((subject, n) => firstDeliveries[n] !== subject);
+  if (firstDifference >= 0)
+    return [`The webhook got ${firstDeliveries[firstDifference] ?? 'nothing'} instead of ${expected[firstDifference]}`];
   const repeated = subjects.length - expected.length;
   return repeated > mostRepeated
     ? [`The webhook got ${repeated} repeated requests; at most ${mostRepeated} are allowed`]

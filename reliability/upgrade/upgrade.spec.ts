@@ -54,7 +54,7 @@ const batchOf = (batch: number): string =>
 /** Sends batches of reports to the services in turn. Retries each batch until it is acknowledged. */
 class Sender {
   acknowledged = 0;
-  readonly wrong: string[] = [];
+  readonly unexpectedResponses: string[] = [];
   private readonly stopping = new AbortController();
   private readonly done: Promise<void>;
 
@@ -68,8 +68,8 @@ class Sender {
   /** Switches to these services, and waits until they have acknowledged 20 batches. */
   async switchTo(...services: Program[]): Promise<void> {
     this.services = services;
-    const due = this.acknowledged + 20 * BATCH;
-    await eventually('the services have acknowledged 20 batches', () => this.acknowledged >= due);
+    const target = this.acknowledged + 20 * BATCH;
+    await eventually('the services have acknowledged 20 batches', () => this.acknowledged >= target);
   }
 
   async stop(): Promise<void> {
@@ -91,20 +91,20 @@ class Sender {
     const headers = { 'content-type': 'application/cloudevents-batch+json' };
     const response = await call(`${url}/v2/events`, { key: this.key, body, headers });
     if (response.status !== 200 && response.status !== 429)
-      this.wrong.push(`${response.status}: ${JSON.stringify(response.body)}`);
+      this.unexpectedResponses.push(`${response.status}: ${JSON.stringify(response.body)}`);
     return response.status === 200;
   }
 }
 
 describeUpgrade('A rolling upgrade', () => {
   let folder: string;
-  let before: string;
+  let previousRelease: string;
   let database: TestDatabase;
   let env: NodeJS.ProcessEnv;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'upgrade-'));
-    before = await buildReleaseBefore(join(folder, 'before'));
+    previousRelease = await buildReleaseBefore(join(folder, 'before'));
   }, TIMEOUT_MS);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -130,7 +130,11 @@ describeUpgrade('A rolling upgrade', () => {
    * Checks that all acknowledged reports are counted, that the lists are filled, and that a recount finds no
    * difference.
    */
-  const checkComplete = async (service: Program, key: string, { acknowledged, wrong }: Sender): Promise<void> => {
+  const checkComplete = async (
+    service: Program,
+    key: string,
+    { acknowledged, unexpectedResponses: wrong }: Sender,
+  ): Promise<void> => {
     expect(wrong).toEqual([]);
     const metrics = `${service.url()}/v2/organization/metrics?startDate=2026-02-01&endDate=2026-02-28`;
     await eventuallyPasses(async () =>
@@ -145,17 +149,17 @@ describeUpgrade('A rolling upgrade', () => {
   it(
     'loses no event, and the previous version refuses to start again on tables that it cannot use',
     async () => {
-      const first = startService(env, before);
+      const first = startService(env, previousRelease);
       await waitUntilReady(first);
-      const sender = new Sender(await issueKey(before, '--scope', 'ingest'), [first]);
-      const reader = await issueKey(before, '--scope', 'read', '--organization', 'acme');
+      const sender = new Sender(await issueKey(previousRelease, '--scope', 'ingest'), [first]);
+      const reader = await issueKey(previousRelease, '--scope', 'read', '--organization', 'acme');
       await sender.switchTo(first);
       const newer = startService(env);
       await waitUntilReady(newer);
       await sender.switchTo(first, newer);
       await sender.switchTo(newer);
       expect(await first.stop()).toBe(0);
-      const restarted = startService(env, before);
+      const restarted = startService(env, previousRelease);
       expect(await restarted.ended()).toBe(EXIT_CONFIG);
       expect(restarted.output()).toMatch(
         /0023-baseline removed what this version uses\. Start version 2\.1\.0 or later/,

@@ -31,8 +31,8 @@ const store = async (facts: Facts): Promise<void> => {
   pace.stored(facts, BigInt((head += 1)));
 };
 
-/** The state of a promise after this time. */
-const after = async (ms: number, pending: Promise<unknown>): Promise<'settled' | 'held'> => {
+/** Returns the state of a promise after `ms` ms. */
+const stateAfter = async (ms: number, pending: Promise<unknown>): Promise<'settled' | 'held'> => {
   let isSettled = false;
   const settle = (): void => void (isSettled = true);
   pending.then(settle, settle);
@@ -40,133 +40,135 @@ const after = async (ms: number, pending: Promise<unknown>): Promise<'settled' |
   return isSettled ? 'settled' : 'held';
 };
 
-it('admits every request while the projector keeps up', async () => {
-  for (let round = 0; round < 20; round += 1) {
+describe('The backpressure', () => {
+  it('admits every request while the projector keeps up', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      await store(big);
+      counted = head;
+      await clock.advance(20);
+    }
+  });
+
+  it('rejects only requests of the organization that would delay the others', async () => {
     await store(big);
+    await store(small);
+    const refused = pace.admit(big);
+    // The checkpoint moves, so the projector is running, but it has not reached the stored events.
+    const refusal = expect(refused).rejects.toThrow(TooManyRequests);
+    for (let n = 0; n < 5; n += 1) {
+      counted! -= 1;
+      await clock.advance(500);
+    }
+    await refusal;
+    await pace.admit(small);
+    await pace.admit(new Map([['third', 1_000]]));
+    await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
+  });
+
+  it('holds a request until the checkpoint has passed the earlier events of its organization', async () => {
+    await store(big);
+    const admitted = pace.admit(big);
+    expect(await stateAfter(300, admitted)).toBe('held');
+    counted = head;
+    expect(await stateAfter(30, admitted)).toBe('settled');
+    await admitted;
+  });
+
+  it('counts events that were stored in another order than their positions', async () => {
+    await pace.admit(new Map([['big', 1_500]]));
+    await pace.admit(new Map([['big', 500]]));
+    pace.stored(new Map([['big', 500]]), 9n);
+    pace.stored(new Map([['big', 1_500]]), 5n);
+    counted = 5;
+    await clock.advance(20);
+    // Only the 500 facts at position 9 are still uncounted.
+    await pace.admit(new Map([['big', 1_500]]), impatient());
+  });
+
+  it('does not count events that the log already had as waiting', async () => {
+    counted = 10;
+    await pace.admit(big);
+    pace.stored(big, 3n);
+    await clock.advance(20);
+    await pace.admit(big, impatient());
+  });
+
+  it('holds no request if the projector has stopped', async () => {
+    await store(big);
+    await clock.advance(2_100);
+    await pace.admit(big, impatient());
+  });
+
+  it('still holds a burst that follows a long pause', async () => {
+    counted = head;
+    await clock.advance(60_000, 10_000);
+    await store(big);
+    expect(await stateAfter(300, pace.admit(big))).toBe('held');
+  });
+
+  it('does not assume that events are counted if the database does not respond', async () => {
+    await store(big);
+    counted = undefined;
+    await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
+    // After 2 s without a response, the database looks like a projector that has stopped.
+    await clock.advance(2_100);
+    await pace.admit(big, impatient());
+  });
+
+  it('does not wait for a database that hangs', async () => {
+    const silentCheckpoints = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
+    const withSilentDatabase = new IngestBackpressure(silentCheckpoints, clock);
+    await withSilentDatabase.admit(big);
+    withSilentDatabase.stored(big, 1n);
+    await withSilentDatabase.admit(small);
+  });
+
+  const report = (brands: number, organization = 'big') => ({
+    event: {
+      id: 'any',
+      type: 'ReportFiled',
+      data: { organization, brands: Array.from({ length: brands }, (_, n) => `b-${n}`) },
+    },
+  });
+
+  it('weighs events by the number of their facts', () => {
+    expect(tally([report(50), report(0), report(50, 'small')])).toEqual(
+      new Map([
+        ['big', 52],
+        ['small', 51],
+      ]),
+    );
+  });
+
+  it('splits a request with many facts into appends of at least one event', () => {
+    expect(pace.portion(Array.from({ length: 1_000 }, () => report(0)))).toHaveLength(1_000);
+    expect(pace.portion(Array.from({ length: 1_000 }, () => report(50))).length).toBeLessThan(40);
+    expect(pace.portion([report(50_000), report(0)])).toHaveLength(1);
+  });
+
+  it('rejects requests of an organization whose backlog of facts exceeds the limit', async () => {
+    const burst = new Map([['big', 1_000]]);
+    await store(burst);
+    await store(burst);
+    await expect(pace.admit(burst, impatient())).rejects.toThrow(TooManyRequests);
+    await pace.admit(small, impatient());
     counted = head;
     await clock.advance(20);
-  }
-});
-
-it('rejects only requests of the organization that would delay the others', async () => {
-  await store(big);
-  await store(small);
-  const refused = pace.admit(big);
-  // The checkpoint moves, so the projector is running, but it has not reached the stored events.
-  const refusal = expect(refused).rejects.toThrow(TooManyRequests);
-  for (let n = 0; n < 5; n += 1) {
-    counted! -= 1;
-    await clock.advance(500);
-  }
-  await refusal;
-  await pace.admit(small);
-  await pace.admit(new Map([['third', 1_000]]));
-  await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
-});
-
-it('holds a request until the checkpoint has passed the earlier events of its organization', async () => {
-  await store(big);
-  const admitted = pace.admit(big);
-  expect(await after(300, admitted)).toBe('held');
-  counted = head;
-  expect(await after(30, admitted)).toBe('settled');
-  await admitted;
-});
-
-it('counts events that were stored in another order than their positions', async () => {
-  await pace.admit(new Map([['big', 1_500]]));
-  await pace.admit(new Map([['big', 500]]));
-  pace.stored(new Map([['big', 500]]), 9n);
-  pace.stored(new Map([['big', 1_500]]), 5n);
-  counted = 5;
-  await clock.advance(20);
-  // Only the 500 facts at position 9 are still uncounted.
-  await pace.admit(new Map([['big', 1_500]]), impatient());
-});
-
-it('does not count events as waiting that the log already had', async () => {
-  counted = 10;
-  await pace.admit(big);
-  pace.stored(big, 3n);
-  await clock.advance(20);
-  await pace.admit(big, impatient());
-});
-
-it('holds no request if the projector has stopped', async () => {
-  await store(big);
-  await clock.advance(2_100);
-  await pace.admit(big, impatient());
-});
-
-it('still holds a burst that follows a long pause', async () => {
-  counted = head;
-  await clock.advance(60_000, 10_000);
-  await store(big);
-  expect(await after(300, pace.admit(big))).toBe('held');
-});
-
-it('does not assume that events are counted if the database does not respond', async () => {
-  await store(big);
-  counted = undefined;
-  await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
-  // Looks like a projector that has stopped.
-  await clock.advance(2_100);
-  await pace.admit(big, impatient());
-});
-
-it('does not wait for a database that hangs', async () => {
-  const silent = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
-  const patient = new IngestBackpressure(silent, clock);
-  await patient.admit(big);
-  patient.stored(big, 1n);
-  await patient.admit(small);
-});
-
-const report = (brands: number, organization = 'big') => ({
-  event: {
-    id: 'any',
-    type: 'ReportFiled',
-    data: { organization, brands: Array.from({ length: brands }, (_, n) => `b-${n}`) },
-  },
-});
-
-it('weighs events by the number of their facts', () => {
-  expect(tally([report(50), report(0), report(50, 'small')])).toEqual(
-    new Map([
-      ['big', 52],
-      ['small', 51],
-    ]),
-  );
-});
-
-it('splits a request with many facts into appends of at least one event', () => {
-  expect(pace.portion(Array.from({ length: 1_000 }, () => report(0)))).toHaveLength(1_000);
-  expect(pace.portion(Array.from({ length: 1_000 }, () => report(50))).length).toBeLessThan(40);
-  expect(pace.portion([report(50_000), report(0)])).toHaveLength(1);
-});
-
-it('rejects requests of an organization whose backlog of facts exceeds the limit', async () => {
-  const burst = new Map([['big', 1_000]]);
-  await store(burst);
-  await store(burst);
-  await expect(pace.admit(burst, impatient())).rejects.toThrow(TooManyRequests);
-  await pace.admit(small, impatient());
-  counted = head;
-  await clock.advance(20);
-  await pace.admit(burst, impatient());
+    await pace.admit(burst, impatient());
+  });
 });
 
 describe('A log that is slower than the projector', () => {
-  it('holds a request until the one before it is stored, without charging the time to the projector', async () => {
+  it('holds a request until the previous request is stored, without charging the time to the projector', async () => {
     await pace.admit(big);
     const budget = newHoldBudget();
     const second = pace.admit(big, budget);
-    expect(await after(500, second)).toBe('held');
+    expect(await stateAfter(500, second)).toBe('held');
     expect(budget.total).toBeLessThan(newHoldBudget().total);
     expect(budget.counting).toBe(newHoldBudget().counting);
     pace.stored(big, 1n);
     counted = 1;
-    expect(await after(40, second)).toBe('settled');
+    expect(await stateAfter(40, second)).toBe('settled');
   });
 
   it('does not hold a request longer than its total budget', async () => {
@@ -185,9 +187,9 @@ describe('A log that is slower than the projector', () => {
     pace.stored(big, 1n);
     expect(budget).toEqual(newHoldBudget());
     const next = pace.admit(big, budget);
-    expect(await after(300, next)).toBe('held');
+    expect(await stateAfter(300, next)).toBe('held');
     counted = 1;
-    expect(await after(40, next)).toBe('settled');
+    expect(await stateAfter(40, next)).toBe('settled');
     expect(budget.counting).toBeLessThan(newHoldBudget().counting);
   });
 });

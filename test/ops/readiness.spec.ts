@@ -42,15 +42,15 @@ describe('Readiness', () => {
 
   it('probes each part once for concurrent requests', async () => {
     const readiness = new Readiness();
-    let asked = 0;
+    let probes = 0;
     readiness.register('a', () => {
-      asked++;
+      probes++;
       return { state: 'ok' };
     });
     await Promise.all([readiness.report(), readiness.report(), readiness.report()]);
-    expect(asked).toBe(1);
+    expect(probes).toBe(1);
     await readiness.report();
-    expect(asked).toBe(2);
+    expect(probes).toBe(2);
   });
 
   it('reports that the process is stopping', async () => {

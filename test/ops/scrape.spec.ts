@@ -5,7 +5,7 @@ import { TestClock } from '../support/test-clock.js';
 
 let clock: TestClock;
 let reads: number;
-/** Ends the update that is under way. */
+/** Ends the update that is in progress. */
 let end: () => void;
 let scrape: () => Promise<string>;
 
@@ -21,7 +21,7 @@ beforeEach(() => {
 describe('createScrape', () => {
   it('shares one update among all scrapes until 1 s after it has ended', async () => {
     const scrapes = Array.from({ length: 50 }, () => scrape());
-    // No second update starts while the first is under way, however long it takes.
+    // No second update starts while the first one is in progress, however long it takes.
     await clock.advance(5_000);
     scrapes.push(scrape());
     end();

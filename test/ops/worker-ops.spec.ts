@@ -11,8 +11,8 @@ let database: TestDatabase;
 let log: EventLog;
 let worker: WorkerOps;
 let url: string;
-const asked = new AbortController();
-const told: string[] = [];
+const stop = new AbortController();
+const logged: string[] = [];
 
 const ask = async (path: string, method = 'GET'): Promise<[number, string]> => {
   const answer = await fetch(url + path, { method });
@@ -22,9 +22,9 @@ const ask = async (path: string, method = 'GET'): Promise<[number, string]> => {
 beforeAll(async () => {
   database = await createDatabase();
   log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
-  worker = new WorkerOps((sentence) => told.push(sentence), asked.signal);
+  worker = new WorkerOps((sentence) => logged.push(sentence), stop.signal);
   await worker.listen('127.0.0.1', 0, 'PROJECTOR_OPS_PORT');
-  url = told[0]!.split(' ').at(-1)!;
+  url = logged[0]!.split(' ').at(-1)!;
 });
 afterAll(async () => {
   await worker?.close();
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 describe('WorkerOps', () => {
   it('reports the process as live but not ready before its tables are migrated', async () => {
-    expect(told).toEqual([expect.stringMatching(/^Health and metrics for operators on http:\/\/127\.0\.0\.1:\d+$/)]);
+    expect(logged).toEqual([expect.stringMatching(/^Health and metrics for operators on http:\/\/127\.0\.0\.1:\d+$/)]);
     expect(await ask('/health/live')).toEqual([200, '{"status":"live"}']);
     expect(await ask('/health/ready')).toEqual([503, expect.stringContaining('"tables":{"state":"unavailable"')]);
   });
@@ -88,7 +88,7 @@ describe('WorkerOps', () => {
   });
 
   it('names the setting if the port is in use', async () => {
-    const other = new WorkerOps(() => {}, asked.signal);
+    const other = new WorkerOps(() => {}, stop.signal);
     const taken = other.listen('127.0.0.1', Number(new URL(url).port), 'DELIVERIES_OPS_PORT');
     await expect(taken).rejects.toThrow(AddressInUse);
     await expect(taken).rejects.toThrow('set DELIVERIES_OPS_PORT or OPS_HOST to another value');
@@ -96,7 +96,7 @@ describe('WorkerOps', () => {
   });
 
   it('reports that it is stopping, and closes without waiting for open connections', async () => {
-    asked.abort();
+    stop.abort();
     expect(await ask('/health/ready')).toEqual([503, expect.stringContaining('"status":"stopping"')]);
     await worker.close();
     await expect(fetch(`${url}/health/live`)).rejects.toThrow();

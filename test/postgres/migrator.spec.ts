@@ -91,53 +91,53 @@ describe('migrate', () => {
   });
 
   it('is not bound by the timeouts of the pool, except while it waits for the lock of a table', async () => {
-    const hurried = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
+    const poolWithTimeouts = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
     try {
       const limits = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock`;
-      await migrate(hurried, 'read', {
+      await migrate(poolWithTimeouts, 'read', {
         ...EARLIER,
         '0013-slow': step('select pg_sleep(1)'),
         '0014-limits': step(`create table read.limits as ${limits}`),
       });
       expect((await pool.query('select * from read.limits')).rows).toEqual([{ statement: '0', lock: '4s' }]);
-      await expect(hurried.query('select pg_sleep(1)')).rejects.toThrow('timeout');
+      await expect(poolWithTimeouts.query('select pg_sleep(1)')).rejects.toThrow('timeout');
     } finally {
-      await hurried.end();
+      await poolWithTimeouts.end();
     }
   });
 
   describe('while another process migrates for longer than a statement may take', () => {
-    let hurried: Pool;
+    let poolWithTimeouts: Pool;
     let other: PoolClient;
 
     beforeEach(async () => {
-      hurried = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
+      poolWithTimeouts = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
       other = await pool.connect();
       await other.query('begin');
       await LOCK_UNTIL_COMMIT.run(other, { key: '3853314791062309107' });
     });
     afterEach(async () => {
       other.release(true);
-      await hurried.end();
+      await poolWithTimeouts.end();
     });
 
     it('waits, and reports once that it waits', async () => {
-      let told = 0;
-      const looks = jest.spyOn(hurried, 'connect');
-      const migrated = migrate(hurried, 'read', EARLIER, { onWait: () => (told += 1) });
-      await eventually('it says that it waits', () => told > 0);
+      let waitReports = 0;
+      const looks = jest.spyOn(poolWithTimeouts, 'connect');
+      const migrated = migrate(poolWithTimeouts, 'read', EARLIER, { onWait: () => (waitReports += 1) });
+      await eventually('the migration reports that it waits', () => waitReports > 0);
       const before = looks.mock.calls.length;
-      await eventually('it has looked several times more', () => looks.mock.calls.length >= before + 4);
+      await eventually('the migration has tried several more times', () => looks.mock.calls.length >= before + 4);
       await other.query('commit');
       expect(await migrated).toEqual([]);
-      expect(told).toBe(1);
+      expect(waitReports).toBe(1);
       await pool.query('select a from read.first');
     });
 
     it('stops waiting once the process is asked to stop', async () => {
       const stop = new AbortController();
       const { signal } = stop;
-      const migrated = migrate(hurried, 'read', EARLIER, { onWait: () => stop.abort(), stop: signal });
+      const migrated = migrate(poolWithTimeouts, 'read', EARLIER, { onWait: () => stop.abort(), stop: signal });
       expect(await migrated).toEqual([]);
       expect((await pool.query(`select to_regclass('read.first') as found`)).rows).toEqual([{ found: null }]);
     });

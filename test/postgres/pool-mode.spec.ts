@@ -41,7 +41,7 @@ const MODES = [
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
   let database: TestDatabase;
   const ends: (() => Promise<unknown>)[] = [];
-  const behind = async (settings: readonly string[]): Promise<PgBouncer> => {
+  const startPooler = async (settings: readonly string[]): Promise<PgBouncer> => {
     const pooler = await startPgBouncer(database.url, settings);
     ends.unshift(() => pooler.stop());
     return pooler;
@@ -57,7 +57,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   });
 
   it('a pool rejects a pooler in transaction mode that loses prepared statements', async () => {
-    const { url } = await behind(LOSING_STATEMENTS);
+    const { url } = await startPooler(LOSING_STATEMENTS);
     await expect(poolModeOf(url)).rejects.toThrow(ConfigError);
     await expect(opened(createPool(url)).query('select 1')).rejects.toThrow(
       'use PgBouncer 1.21 or later with max_prepared_statements above 0, or set pool_mode = session',
@@ -65,7 +65,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   });
 
   it('the pool mode is detected again if the first attempt failed', async () => {
-    const { url } = await behind(['pool_mode = session']);
+    const { url } = await startPooler(['pool_mode = session']);
     const refusing = await startFlakyServer(url, 1);
     ends.unshift(async () => refusing.close());
     await expect(poolModeOf(refusing.url)).rejects.toThrow('Connection terminated');
@@ -78,43 +78,44 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
     const itIn = mode === 'session' || KEEPS_STATEMENTS ? it : it.skip;
 
     itIn(`by ${mode}, prepared statements are found on every connection`, async () => {
-      const { url } = await behind(settings);
+      const { url } = await startPooler(settings);
       expect(await poolModeOf(url)).toBe(mode);
-      const patient = { connectionTimeoutMillis: 60_000, query_timeout: 60_000, statement_timeout: 60_000 };
+      const longTimeouts = { connectionTimeoutMillis: 60_000, query_timeout: 60_000, statement_timeout: 60_000 };
       const pools = [
-        createPool(url, () => {}, patient),
-        createPool(url, () => {}, patient),
-        createReplicaPool(url, patient),
+        createPool(url, () => {}, longTimeouts),
+        createPool(url, () => {}, longTimeouts),
+        createReplicaPool(url, longTimeouts),
       ].map(opened);
-      const asked = Array.from({ length: 300 }, (_, n) => NAMED.run(pools[n % pools.length]!, { n }));
-      expect((await Promise.all(asked)).map(([row]) => row!.n)).toEqual(asked.map((__, n) => n));
+      const results = Array.from({ length: 300 }, (_, n) => NAMED.run(pools[n % pools.length]!, { n }));
+      expect((await Promise.all(results)).map(([row]) => row!.n)).toEqual(results.map((__, n) => n));
     });
 
-    itIn(`by ${mode}, statements and transactions have the pool's settings, and leave none to others`, async () => {
-      const { url } = await behind(settings);
-      const pool = opened(createPool(url, () => {}, OPTIONS));
-      for (let n = 0; n < 5; n += 1) expect(await SHOWN.run(pool, {})).toEqual([{ shown: WANTED }]);
-      await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
-      const show = (begin: string): Promise<unknown> =>
-        inTransaction(
-          pool,
-          async (connection) => {
-            const [row] = await SHOWN.run(connection, {});
-            return [...row!.shown, ...(await connection.query('show transaction_isolation')).rows];
-          },
-          begin,
-        );
-      expect(await show('begin')).toEqual([...WANTED, { transaction_isolation: 'read committed' }]);
-      expect(await show('begin isolation level repeatable read; set local statement_timeout = 777')).toEqual([
-        '777ms',
-        ...WANTED.slice(1),
-        { transaction_isolation: 'repeatable read' },
-      ]);
-      const bare = new Client({ connectionString: url });
-      await bare.connect();
-      for (let n = 0; n < 5; n += 1)
-        expect((await bare.query('show statement_timeout')).rows[0]).toEqual({ statement_timeout: '0' });
-      await bare.end();
-    });
+    itIn(
+      `by ${mode}, statements and transactions have the pool's settings, and leave no settings to other clients`,
+      async () => {
+        const { url } = await startPooler(settings);
+        const pool = opened(createPool(url, () => {}, OPTIONS));
+        for (let n = 0; n < 5; n += 1) expect(await SHOWN.run(pool, {})).toEqual([{ shown: WANTED }]);
+        await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
+        const settingsWithin = (begin: string): Promise<unknown> =>
+          inTransaction(
+            pool,
+            async (connection) => {
+              const [row] = await SHOWN.run(connection, {});
+              return [...row!.shown, ...(await connection.query('show transaction_isolation')).rows];
+            },
+            begin,
+          );
+        expect(await settingsWithin('begin')).toEqual([...WANTED, { transaction_isolation: 'read committed' }]);
+        expect(
+          await settingsWithin('begin isolation level repeatable read; set local statement_timeout = 777'),
+        ).toEqual(['777ms', ...WANTED.slice(1), { transaction_isolation: 'repeatable read' }]);
+        const unpooledClient = new Client({ connectionString: url });
+        await unpooledClient.connect();
+        for (let n = 0; n < 5; n += 1)
+          expect((await unpooledClient.query('show statement_timeout')).rows[0]).toEqual({ statement_timeout: '0' });
+        await unpooledClient.end();
+      },
+    );
   }
 });

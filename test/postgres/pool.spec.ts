@@ -72,29 +72,31 @@ describe('A pool', () => {
   it('applies its timeouts and settings to each connection', async () => {
     const pool = createPool(database.url, () => {}, { statement_timeout: 200, settings: { jit: 'off' } });
     endings.push(() => pool.end());
-    const shown = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
+    const settingsQuery = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
       current_setting('idle_in_transaction_session_timeout') as idle, current_setting('jit') as jit`;
-    expect((await pool.query(shown)).rows).toEqual([{ statement: '200ms', lock: '2s', idle: '10s', jit: 'off' }]);
+    expect((await pool.query(settingsQuery)).rows).toEqual([
+      { statement: '200ms', lock: '2s', idle: '10s', jit: 'off' },
+    ]);
     await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
   });
 
-  it('applies its settings to each transaction behind a pooler in transaction mode, and leaves none behind', async () => {
+  it('applies its settings to each transaction behind a pooler in transaction mode, and leaves no settings behind', async () => {
     const pool = createPool(database.url, () => {}, { max: 1 });
     endings.push(() => pool.end());
     setInEachTransaction(pool, { statement_timeout: '1234', enable_sort: 'off', application_name: "the pool's" });
-    const shown = `select current_setting('statement_timeout') as statement, current_setting('enable_sort') as sort,
+    const settingsQuery = `select current_setting('statement_timeout') as statement, current_setting('enable_sort') as sort,
       current_setting('application_name') as name, current_setting('transaction_isolation') as isolation`;
-    const before = (await pool.query(shown)).rows[0] as object;
-    const within = async (begin?: string): Promise<object> =>
-      inTransaction(pool, async (connection) => (await connection.query(shown)).rows[0] as object, begin);
-    const wanted = { statement: '1234ms', sort: 'off', name: "the pool's" };
-    expect(await within()).toEqual({ ...wanted, isolation: 'read committed' });
-    expect(await within('begin isolation level repeatable read; set local statement_timeout = 777')).toEqual({
-      ...wanted,
+    const before = (await pool.query(settingsQuery)).rows[0] as object;
+    const settingsWithin = async (begin?: string): Promise<object> =>
+      inTransaction(pool, async (connection) => (await connection.query(settingsQuery)).rows[0] as object, begin);
+    const expected = { statement: '1234ms', sort: 'off', name: "the pool's" };
+    expect(await settingsWithin()).toEqual({ ...expected, isolation: 'read committed' });
+    expect(await settingsWithin('begin isolation level repeatable read; set local statement_timeout = 777')).toEqual({
+      ...expected,
       statement: '777ms',
       isolation: 'repeatable read',
     });
-    expect((await pool.query(shown)).rows).toEqual([before]);
+    expect((await pool.query(settingsQuery)).rows).toEqual([before]);
     expect(before).toMatchObject({ statement: '4s', sort: 'on' });
   });
 

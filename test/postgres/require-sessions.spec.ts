@@ -24,7 +24,7 @@ describe('DATABASE_DIRECT_URL', () => {
     for (const database of databases) await database.drop();
   });
 
-  it('must lead to the same database as DATABASE_URL, which even a role without privileges can check', async () => {
+  it('must lead to the database of DATABASE_URL; a role without privileges suffices for this check', async () => {
     const [one, other] = databases.map(urlOf) as [string, string];
     await requireSessions(one, { databaseDirectUrl: one });
     await expect(requireSessions(one, { databaseDirectUrl: other })).rejects.toThrow(

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { logStandbys } from '../../src/postgres/standbys.js';
 
 const toldOf = async (names: string, commit: string): Promise<string> => {
-  let told = '';
+  let logged = '';
   const query = (): Promise<unknown> => Promise.resolve({ rows: [{ names, commit }] });
-  await logStandbys({ query } as never, (sentence) => (told = sentence));
-  return told;
+  await logStandbys({ query } as never, (sentence) => (logged = sentence));
+  return logged;
 };
 
 describe('logStandbys', () => {

@@ -55,7 +55,7 @@ describe('A database that cannot be used', () => {
     expect(isTransient(error)).toBe(false);
   });
 
-  it('is not one that a pooler cannot reach temporarily', () => {
+  it('is not confused with a database that a pooler temporarily cannot reach', () => {
     const error = coded('08P01', 'server login has been failing, try again later (server_login_retry)');
     expect(asConfigError(error)).toBe(error);
     expect(isTransient(error)).toBe(true);
@@ -66,13 +66,13 @@ describe('A database that is unavailable at the start', () => {
   it('is logged as a warning for each retry, and once more when it is available again', async () => {
     const database = await createDatabase({ migrated: false });
     const { url, close } = await startFlakyServer(database.url, 2);
-    const told: string[] = [];
+    const logged: string[] = [];
     await prepareTables({ databaseUrl: url, migrates: true }, (sentence, level = 'info') =>
-      told.push(`${level} ${sentence}`),
+      logged.push(`${level} ${sentence}`),
     );
-    expect(told.at(-1)).toBe('info The database is available again');
-    expect(told.slice(0, -1)).not.toEqual([]);
-    for (const line of told.slice(0, -1)) expect(line).toMatch(/^warn The database is unavailable: .*; retrying in/);
+    expect(logged.at(-1)).toBe('info The database is available again');
+    expect(logged.slice(0, -1)).not.toEqual([]);
+    for (const line of logged.slice(0, -1)) expect(line).toMatch(/^warn The database is unavailable: .*; retrying in/);
     close();
     await database.drop();
   });

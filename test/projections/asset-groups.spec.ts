@@ -49,7 +49,7 @@ const rows = async (): Promise<Record<string, unknown[]>> => {
   return all;
 };
 
-const shown = async (organization = 'acme'): Promise<unknown[]> =>
+const shownGroups = async (organization = 'acme'): Promise<unknown[]> =>
   (
     await database.pool.query(
       `select group_id as id, name, coalesce(n, 0) as n
@@ -78,8 +78,8 @@ const ungrouped = (content: string, updatedAt = T0): { event: GroupEvent } => ({
 describe('The projection of asset groups', () => {
   it('separates organizations', async () => {
     await apply(recorded([created(1, 'A'), created(1, 'A', T0, 'other'), grouped('a.example', 1, T0, 'other')]));
-    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
-    expect(await shown('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
+    expect(await shownGroups()).toEqual([{ id: 1, name: 'A', n: 0 }]);
+    expect(await shownGroups('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
   });
 
   it('stores its progress, and the last group id even after the group was deleted', async () => {
@@ -137,7 +137,7 @@ describe('The projection of asset groups', () => {
           const next = (limit: number): number => random.next().value! % limit;
           await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
           await apply(log);
-          const straight = await rows();
+          const rowsInOrder = await rows();
 
           const deliveries = log
             .flatMap((one) => Array.from({ length: 1 + next(3) }, () => one))
@@ -146,23 +146,23 @@ describe('The projection of asset groups', () => {
             .map(([, one]) => one);
           await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
           while (deliveries.length > 0) await apply(deliveries.splice(0, 1 + next(8)));
-          expect(await rows()).toEqual(straight);
+          expect(await rows()).toEqual(rowsInOrder);
 
           // The counts, recounted from the assets.
           const names = new Map<number, string | undefined>();
           const newest = new Map<string, { order: string; groupId: number | undefined }>();
-          for (const { event: told, id: eventId } of log) {
-            if (told.type === 'AssetGroupCreated' || told.type === 'AssetGroupRenamed')
-              names.set(told.data.groupId, told.data.name);
-            else if (told.type === 'AssetGroupDeleted') names.set(told.data.groupId, undefined);
-            else if (told.type === 'AssetGrouped' || told.type === 'AssetUngrouped') {
-              const host = told.data.asset.content.toLowerCase().replace(/^https:\/\/|\/$/g, '');
-              const order = `${told.data.updatedAt} ${eventId}`;
-              const groupId = told.type === 'AssetGrouped' ? told.data.groupId : undefined;
+          for (const { event: storedEvent, id: eventId } of log) {
+            if (storedEvent.type === 'AssetGroupCreated' || storedEvent.type === 'AssetGroupRenamed')
+              names.set(storedEvent.data.groupId, storedEvent.data.name);
+            else if (storedEvent.type === 'AssetGroupDeleted') names.set(storedEvent.data.groupId, undefined);
+            else if (storedEvent.type === 'AssetGrouped' || storedEvent.type === 'AssetUngrouped') {
+              const host = storedEvent.data.asset.content.toLowerCase().replace(/^https:\/\/|\/$/g, '');
+              const order = `${storedEvent.data.updatedAt} ${eventId}`;
+              const groupId = storedEvent.type === 'AssetGrouped' ? storedEvent.data.groupId : undefined;
               if (order > (newest.get(host)?.order ?? '')) newest.set(host, { order, groupId });
             }
           }
-          expect(await shown()).toEqual(
+          expect(await shownGroups()).toEqual(
             [...names]
               .filter(([, name]) => name !== undefined)
               .sort(([a], [b]) => a - b)

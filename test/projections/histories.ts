@@ -23,7 +23,7 @@ const MIDNIGHTS = [
   '0099-12-31',
 ].map((day) => Date.parse(`${day}T00:00:00Z`));
 
-/** An instant that is often within a millisecond of a midnight. ms */
+/** Returns an instant (in ms) that is often within a millisecond of a midnight. */
 export const edgeInstant = (random: Random): number =>
   random.pick(MIDNIGHTS) +
   random.pick([-1, 0, 1, -1, 0, 1, 43_200_000, random.int(86_400_000), -random.int(86_400_000)]);
@@ -110,6 +110,6 @@ export const history = (random: Random, size: number, earliest = EARLIEST): Sent
 
 /** A history as it arrives: late, out of order, with repeated events. */
 export const delivered = (random: Random, events: readonly Sent[]): Sent[] => {
-  const again = events.filter(() => random.chance(0.4));
-  return random.shuffled([...events, ...again], random.pick([1, 10, events.length]));
+  const repeated = events.filter(() => random.chance(0.4));
+  return random.shuffled([...events, ...repeated], random.pick([1, 10, events.length]));
 };

@@ -124,7 +124,7 @@ describe('The projections of the metrics', () => {
   const eachOf = <Value>(totals: object, value: (name: Name) => Value): object =>
     Object.fromEntries(Object.keys(totals).map((name) => [name, value(name as Name)]));
 
-  /** By the text of the date: a year less, and where there is no such day the one before. */
+  /** Computed on the text of the date: the same day one year earlier, or 28 February if that day does not exist. */
   const naiveEarlier = ({ from, to }: Query, earlier: 'previous' | 'year'): { from: number; to: number } => {
     if (earlier === 'previous') return { from: from - (to - from) - 1, to: from - 1 };
     const yearBefore = (instant: number): number => {
@@ -132,11 +132,11 @@ describe('The projections of the metrics', () => {
       return Date.parse(String(Number(year) - 1).padStart(4, '0') + rest!.replace('-02-29', '-02-28'));
     };
     const [first, last] = [from, to].map((instant) => new Date(instant).toISOString()) as [string, string];
-    // Whoever names the leap day after other days has named all of the 28th.
-    const isWhole = last.slice(4, 10) === '-02-29' && first.slice(0, 10) !== last.slice(0, 10);
+    // A range that ends on 29 February and began on an earlier day ends at the end of 28 February one year earlier.
+    const endsOnWholeLeapDay = last.slice(4, 10) === '-02-29' && first.slice(0, 10) !== last.slice(0, 10);
     return {
       from: yearBefore(from),
-      to: yearBefore(isWhole ? Date.parse(`${last.slice(0, 10)}T23:59:59.999Z`) : to),
+      to: yearBefore(endsOnWholeLeapDay ? Date.parse(`${last.slice(0, 10)}T23:59:59.999Z`) : to),
     };
   };
 
@@ -166,7 +166,7 @@ describe('The projections of the metrics', () => {
         const query = randomQuery(random);
         const interval = random.pick(INTERVALS);
         const answer = await askTimeline(query, interval);
-        // Everything lasts until now; until when that was, only the answer knows.
+        // A range without an end ends at the time of the request, which only the response states.
         const to = query.open === 'both' && answer ? Date.parse(answer.window.endDate) : query.to;
         const from = query.open === undefined ? query.from : naiveStart(states, query, interval);
         const points = naiveTimeline(states, { ...query, from, to }, interval, MAX_POINTS);
@@ -182,14 +182,14 @@ describe('The projections of the metrics', () => {
         const earlier = random.pick(['previous', 'year'] as const);
         const before = { ...query, ...naiveEarlier(query, earlier) };
         if (query.to < query.from || query.to === LATEST || before.from < EARLIEST) continue;
-        const [now, then] = [naiveCount(states, query).metrics, naiveCount(states, before).metrics];
+        const [countsNow, countsEarlier] = [naiveCount(states, query).metrics, naiveCount(states, before).metrics];
         const iso = (instant: number): string => new Date(instant).toISOString();
         expect(await compare(query, earlier)).toEqual({
           with: earlier,
-          current: { window: { startDate: iso(query.from), endDate: iso(query.to) }, metrics: now },
-          earlier: { window: { startDate: iso(before.from), endDate: iso(before.to) }, metrics: then },
-          difference: eachOf(now, (name) => now[name] - then[name]),
-          ratio: eachOf(now, (name) => (then[name] > 0 ? now[name] / then[name] : null)),
+          current: { window: { startDate: iso(query.from), endDate: iso(query.to) }, metrics: countsNow },
+          earlier: { window: { startDate: iso(before.from), endDate: iso(before.to) }, metrics: countsEarlier },
+          difference: eachOf(countsNow, (name) => countsNow[name] - countsEarlier[name]),
+          ratio: eachOf(countsNow, (name) => (countsEarlier[name] > 0 ? countsNow[name] / countsEarlier[name] : null)),
         });
       }
 
@@ -207,7 +207,7 @@ describe('The projections of the metrics', () => {
     },
   );
 
-  it('are compared with a recount that breaks ties between equal ids', () => {
+  it('are compared with a recount that computes the same event ids, and so orders events of the same time equally', () => {
     const events = history(new Random(12), 2_000);
     expect(events.map(naiveEventId)).toEqual(events.map(eventId));
   });
@@ -283,7 +283,7 @@ describe('The projections of the metrics', () => {
     expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
   });
 
-  it('are compared with a verification that finds wrong, missing and additional cells', async () => {
+  it('have a verification that finds wrong, missing and additional rows', async () => {
     const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');

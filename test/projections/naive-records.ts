@@ -44,8 +44,8 @@ const viewsOf = (kind: Kind, id: string, type: string, data: Record<string, any>
   const views = new Map<string, object>();
   if (type.endsWith('Deleted')) return views;
   for (const { organization } of data['brandReviews']) {
-    const own = data['brandReviews'].filter((review: any) => review.organization === organization);
-    const brands = [...new Set<string>(own.map(({ brand }: any) => brand))].sort();
+    const ownReviews = data['brandReviews'].filter((review: any) => review.organization === organization);
+    const brands = [...new Set<string>(ownReviews.map(({ brand }: any) => brand))].sort();
     views.set(organization, {
       id,
       asset: data['asset'],

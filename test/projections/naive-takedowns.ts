@@ -27,10 +27,14 @@ export const naiveTakedowns = (states: readonly State[], { organization, brand, 
       (brand === undefined || data['brand'] === brand),
   );
   const filed = all.filter(({ data }) => isIn(brand === undefined ? data['createdAt'] : data['updatedAt']));
-  const those = (status: string): number => filed.filter(({ data }) => data['status'] === status).length;
-  const [completed, canceled, retracted] = [those('COMPLETED'), those('CANCELED'), those('RETRACTED')];
-  const done = all.filter(({ data }) => data['status'] === 'COMPLETED' && isIn(data['updatedAt']));
-  const types = [...new Set(done.map(({ data }) => data['asset'].type as string))];
+  const filedWithStatus = (status: string): number => filed.filter(({ data }) => data['status'] === status).length;
+  const [completed, canceled, retracted] = [
+    filedWithStatus('COMPLETED'),
+    filedWithStatus('CANCELED'),
+    filedWithStatus('RETRACTED'),
+  ];
+  const completedInRange = all.filter(({ data }) => data['status'] === 'COMPLETED' && isIn(data['updatedAt']));
+  const types = [...new Set(completedInRange.map(({ data }) => data['asset'].type as string))];
   return {
     filed: filed.length,
     completed,
@@ -39,9 +43,9 @@ export const naiveTakedowns = (states: readonly State[], { organization, brand, 
     retracted,
     completionRate: filed.length === 0 ? null : completed / filed.length,
     timeToTakedown: {
-      ...timesOf(done),
+      ...timesOf(completedInRange),
       byType: types
-        .map((type) => ({ type, ...timesOf(done.filter(({ data }) => data['asset'].type === type)) }))
+        .map((type) => ({ type, ...timesOf(completedInRange.filter(({ data }) => data['asset'].type === type)) }))
         .sort((a, b) => b.count - a.count || (a.type < b.type ? -1 : 1)),
     },
   };

@@ -60,11 +60,11 @@ export const naiveStart = (states: readonly State[], query: Query, interval: Nai
 };
 
 /** @returns the points, or undefined if there are more than `most` */
-export const naiveTimeline = (states: readonly State[], query: Query, interval: NaiveInterval, most: number) => {
+export const naiveTimeline = (states: readonly State[], query: Query, interval: NaiveInterval, maxPoints: number) => {
   const points = [];
   const ofRange = within(dated(states), query.from, query.to);
   for (let start = startOf(query.from, interval); start.getTime() <= query.to; start = nextOf(start, interval)) {
-    if (points.length === most) return undefined;
+    if (points.length === maxPoints) return undefined;
     const from = Math.max(start.getTime(), query.from);
     const to = Math.min(nextOf(start, interval).getTime() - 1, query.to);
     const { metrics, blockedByType } = countWithin(ofRange, { ...query, from, to });

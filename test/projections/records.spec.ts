@@ -62,7 +62,7 @@ const ofBrandsInTables = async (): Promise<string[]> => {
     .map((row) => [row['organization'], KINDS[row['kind']], row['id'], row['brand'], iso(row['at'])].join(' '))
     .sort();
 };
-const ofBrands = (seen: readonly Seen[]): string[] =>
+const brandRowsOf = (seen: readonly Seen[]): string[] =>
   seen
     .flatMap((each) =>
       brandsOf(each).map((brand) => {
@@ -83,11 +83,11 @@ describe('The projection of records', () => {
         random.int(random.pick([2, 30, 400])),
       );
       await project(log);
-      const due = replayed(await storedIn(log));
-      expect(due.filter(({ item }) => item !== undefined).length).toBeGreaterThan(100);
-      expect(due.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
-      expect(await seenInTables()).toEqual(due);
-      expect(await ofBrandsInTables()).toEqual(ofBrands(due));
+      const expected = replayed(await storedIn(log));
+      expect(expected.filter(({ item }) => item !== undefined).length).toBeGreaterThan(100);
+      expect(expected.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
+      expect(await seenInTables()).toEqual(expected);
+      expect(await ofBrandsInTables()).toEqual(brandRowsOf(expected));
       expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
     },
   );
@@ -130,7 +130,8 @@ describe('The projection of records', () => {
       state(first, 'acme:a', 'other:x', 'acme:b', 'other:y'),
       state(first, 'other:z', 'acme:b', 'acme:a'),
     ];
-    // Of states with the same instant, the highest event id wins, so each of these is newer than the previous one.
+    // Among states with the same instant, the highest event id wins, so each of these states is newer than the previous
+    // one.
     const recorded = recordedInOrder(states);
     const inOrder = states.map((_, index) => index).sort((a, b) => (recorded[a]!.id < recorded[b]!.id ? -1 : 1));
     const events = [...inOrder.map((index) => states[index]!), state(second, 'other:x')];
@@ -148,13 +149,15 @@ describe('The projection of records', () => {
     expect(before.map(({ position, item }) => [position, item?.['brands']])).toEqual([[0n, ['a', 'b']]]);
   });
 
-  it('is compared with a verification that finds wrong, missing and additional cells', async () => {
+  it('has a verification that finds wrong, missing and additional rows', async () => {
     const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);
-    const one = (table: string): string => `ctid = (select min(ctid) from read.${table})`;
-    await database.pool.query(`update read.listed_records set position = position + 1 where ${one('listed_records')}`);
-    await database.pool.query(`delete from read.brand_records where ${one('brand_records')}`);
-    await database.pool.query(`delete from read.reviewed_entries where ${one('reviewed_entries')}`);
+    const firstRow = (table: string): string => `ctid = (select min(ctid) from read.${table})`;
+    await database.pool.query(
+      `update read.listed_records set position = position + 1 where ${firstRow('listed_records')}`,
+    );
+    await database.pool.query(`delete from read.brand_records where ${firstRow('brand_records')}`);
+    await database.pool.query(`delete from read.reviewed_entries where ${firstRow('reviewed_entries')}`);
     const differences = await verify({ pool: database.pool, log }, [records]);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
       'listed_records only in the read model',

@@ -125,11 +125,11 @@ describe('The daily quota', () => {
   });
 
   it('is counted in memory while the database is unavailable', async () => {
-    const away = createPool('postgres://127.0.0.1:9/none', () => {});
-    const quota = instance('1000', '5000', away);
+    const unavailablePool = createPool('postgres://127.0.0.1:9/none', () => {});
+    const quota = instance('1000', '5000', unavailablePool);
     expect(await taking(quota, { events: 1_000 })).toBe('taken');
     expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
     await quota.beforeApplicationShutdown();
-    await away.end();
+    await unavailablePool.end();
   });
 });

@@ -18,14 +18,14 @@ const statementsIn = (value: unknown): Statement[] => {
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(statementsIn) : [];
 };
 
-export interface RawStatement {
+export interface StatementWithPath {
   readonly path: string;
   readonly statement: Statement;
 }
 
 /** All statements that the statements files export. */
-export const rawStatements = async (): Promise<RawStatement[]> => {
-  const found: RawStatement[] = [];
+export const rawStatements = async (): Promise<StatementWithPath[]> => {
+  const found: StatementWithPath[] = [];
   for (const path of [...sourcesIn('src'), ...sourcesIn('projections')])
     if (/(?:\/statements|-sql)\.ts$/.test(path))
       for (const statement of statementsIn({ ...(await load(path)) })) found.push({ path, statement });

@@ -38,11 +38,11 @@ describe('The tables of an earlier version', () => {
     ['2.0.0', AS_VERSION_2_0_0],
     ['the unreleased version before this one', AS_BEFORE],
   ])('have the same columns and indexes as new tables after an upgrade from %s', async (_, changes) => {
-    const due = await shape();
+    const expected = await shape();
     await query(changes);
-    expect(await shape()).not.toEqual(due);
+    expect(await shape()).not.toEqual(expected);
     await migrateReadModels(database.pool);
-    expect(await shape()).toEqual(due);
+    expect(await shape()).toEqual(expected);
   });
 
   it('keep webhooks, and their listed records are projected again from the log', async () => {
@@ -77,7 +77,7 @@ describe('The tables of an earlier version', () => {
           lastFailure: { at: 5, error: 'answered 503', answer: '' },
         },
       },
-      // The mark belongs to another position.
+      // The stored event of this progress belonged to another position, so it is not kept.
       { progress: expect.objectContaining({ position: 41, event: null, lastFailure: null }) },
     ]);
     const attempt = { at: 6, deliveryId: 'm1', records: 2, ms: 41, isTest: false, status: 204 };
@@ -87,20 +87,20 @@ describe('The tables of an earlier version', () => {
   });
 
   it('keep the schema `service` if the schema `read` was dropped before the upgrade', async () => {
-    const due = await shape();
+    const expected = await shape();
     await query(`${AS_BEFORE};${WEBHOOK} drop schema read cascade`);
     await migrateReadModels(database.pool);
-    expect(await shape()).toEqual(due);
+    expect(await shape()).toEqual(expected);
     expect(await query('select endpoint from service.webhook_progress order by 1')).toHaveLength(2);
   });
 });
 
 describe('The tables of this version', () => {
   it('are created again after the schema `read` was dropped, and the schema `service` is kept', async () => {
-    const due = await shape();
+    const expected = await shape();
     await query(`insert into service.key_uses values ('k', 1); drop schema read cascade`);
     await migrateReadModels(database.pool);
-    expect(await shape()).toEqual(due);
+    expect(await shape()).toEqual(expected);
     expect(await query('select * from service.key_uses')).toEqual([{ key_id: 'k', last_used_at: 1 }]);
   });
 

@@ -35,9 +35,9 @@ describe.each(Object.entries(CREATE))('A pool of the API (%s)', (_, create: (url
   it('throws the error of the database if a statement is wrong', async () => {
     const pool = create(database.url);
     expect(await failureOf(pool.query('select nothing'))).toMatchObject({ code: '42703' });
-    const ended = await failureOf(pool.query('set statement_timeout = 10; select pg_sleep(5)'));
-    expect(ended).toBeInstanceOf(Unavailable);
-    expect(isStatementTimeout(ended)).toBe(true);
+    const failure = await failureOf(pool.query('set statement_timeout = 10; select pg_sleep(5)'));
+    expect(failure).toBeInstanceOf(Unavailable);
+    expect(isStatementTimeout(failure)).toBe(true);
     expect((await pool.query<{ one: number }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await pool.end();
   });

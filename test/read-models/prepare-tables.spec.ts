@@ -12,9 +12,9 @@ describe('With MIGRATE_ON_START=false', () => {
     prepareTables({ databaseUrl: database.url, migrates: false }, writeLog, signal);
 
   it('a process logs the missing migration and waits for `migrate`, and other CLI calls name the missing migration', async () => {
-    const told: string[] = [];
-    const waiting = prepared((line) => void told.push(line));
-    await eventually('it says that it waits', () => told.length > 0);
+    const logged: string[] = [];
+    const waiting = prepared((line) => void logged.push(line));
+    await eventually('the process logs that it waits', () => logged.length > 0);
     const env = { DATABASE_URL: database.url, MIGRATE_ON_START: 'false' };
     expect(await operatorCall(env, 'keys', 'list')).toMatchObject({
       code: 1,
@@ -23,7 +23,7 @@ describe('With MIGRATE_ON_START=false', () => {
     expect((await database.pool.query(`select to_regnamespace('read') as found`)).rows).toEqual([{ found: null }]);
     expect(await operatorCall(env, 'migrate')).toMatchObject({ code: 0 });
     await waiting;
-    expect(told).toEqual([
+    expect(logged).toEqual([
       'The tables lack the migration 0023-baseline; waiting until `migrate` of this version of the service has run (MIGRATE_ON_START is false)',
       'The tables have been migrated to this version of the service',
     ]);

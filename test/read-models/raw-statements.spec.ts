@@ -57,7 +57,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     sql: ['delete from "…" where false'],
   },
 };
-/** Every spec with a database runs these: migrations and roles. */
+/** Every spec with a database runs these statements, which migrate and create roles. */
 const SCHEMAS =
   /^src\/(?:read-models\/migrations\/[\w/-]+|event-log\/postgres\/schema|postgres\/(?:embedded\/database-role|migrator))\.ts$/;
 
@@ -77,7 +77,7 @@ const BEGINS =
   /^\s*(?:(?:select|insert\s+into|delete\s+from|merge\s+into|truncate)\s|update\s+\S+\s+(?:\w+\s+)?set\s|with\s+\w+\s+as\s|(?:create|alter|drop)\s+(?:schema|table|index|function|role|view)\s)/i;
 const NAMES_A_TABLE = /\b(?:from|join|using|into|update|table)\s+(?:only\s+)?"?(?:read|service|log)"?\./i;
 
-/** Sources that do not match are not parsed. */
+/** Only sources that match are parsed. */
 const MAY_HOLD_SQL = new RegExp(`['"\`]${BEGINS.source.slice(1)}|${NAMES_A_TABLE.source}|\\bsql\\b`, 'i');
 
 /** The SQL statements and parts of statements in a source, with an ellipsis for each value. */

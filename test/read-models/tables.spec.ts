@@ -43,11 +43,11 @@ it('The Kysely types match the columns that the migrations create', async () => 
         column_default as initial
       from information_schema.columns join information_schema.tables using (table_schema, table_name)
       where table_schema in ('read', 'service') and table_type = 'BASE TABLE' and table_name not like '%migrations%'`);
-    const made = rows.map(({ table, column, type, nullable, initial }) => {
-      const of = `${TYPES[type]}${nullable === 'YES' && !type.startsWith('json') ? ' | null' : ''}`;
-      return `${table}.${column}: ${initial === null ? of : `Generated<${of}>`}`;
+    const createdColumns = rows.map(({ table, column, type, nullable, initial }) => {
+      const kyselyType = `${TYPES[type]}${nullable === 'YES' && !type.startsWith('json') ? ' | null' : ''}`;
+      return `${table}.${column}: ${initial === null ? kyselyType : `Generated<${kyselyType}>`}`;
     });
-    expect(declared()).toEqual(made.sort());
+    expect(declared()).toEqual(createdColumns.sort());
   } finally {
     await database.drop();
   }

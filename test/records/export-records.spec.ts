@@ -45,7 +45,7 @@ afterEach(async () => {
   for (const answer of opened.splice(0)) answer.destroy();
   Object.assign(handler(), limits);
   // The exports have ended when the service has noticed the disconnects.
-  await eventually('no table is under way', async () => (await status('acme', '?status=NONE')) === 200);
+  await eventually('no export is in progress', async () => (await status('acme', '?status=NONE')) === 200);
 });
 
 /** Starts an export and returns the response without reading its body. */
@@ -101,17 +101,17 @@ describe('A CSV export of records', () => {
   it('is limited to one per organization and four in total, and ends when its client disconnects', async () => {
     const [first] = [await open('acme'), await open('b'), await open('c'), await open('d')];
     expect(first.statusCode).toBe(200);
-    const again = await open('acme', '?status=FEW');
-    expect([again.statusCode, again.headers['retry-after']]).toEqual([429, '5']);
+    const secondOfAcme = await open('acme', '?status=FEW');
+    expect([secondOfAcme.statusCode, secondOfAcme.headers['retry-after']]).toEqual([429, '5']);
     const fifth = await open('e');
     expect([fifth.statusCode, fifth.headers['retry-after']]).toEqual([503, '5']);
     first.destroy();
-    await eventually('there is room for the fifth', async () => (await status('e', '?status=FEW')) === 200);
+    await eventually('the fifth export can start', async () => (await status('e', '?status=FEW')) === 200);
   });
 
   it('is aborted if the database or the client fails, and an incomplete export never looks complete', async () => {
     const broken = await open('acme');
-    await eventually('its transaction is ended', async () => {
+    await eventually('the transaction of the export has ended', async () => {
       const { rowCount } = await app.pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
            and query like '%listed_records%'`,
@@ -122,9 +122,9 @@ describe('A CSV export of records', () => {
     expect(broken.complete).toBe(false);
 
     handler().readTimeoutMs = 300;
-    const left = await open('b');
-    await eventually('it is under way no more', async () => (await status('b', '?status=NONE')) === 200);
-    await expect(text(left)).rejects.toThrow('aborted');
-    expect(left.complete).toBe(false);
+    const unread = await open('b');
+    await eventually('the export is no longer in progress', async () => (await status('b', '?status=NONE')) === 200);
+    await expect(text(unread)).rejects.toThrow('aborted');
+    expect(unread.complete).toBe(false);
   });
 });

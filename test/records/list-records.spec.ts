@@ -90,7 +90,8 @@ const randomQuery = (random: Random): Asked => {
   const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
   const kind = random.pick(KINDS);
   const hasAsset = kind !== 'report';
-  const some = (of: readonly string[]) => (random.chance(0.4) ? of.filter(() => random.chance(0.4)) : undefined);
+  const some = (values: readonly string[]) =>
+    random.chance(0.4) ? values.filter(() => random.chance(0.4)) : undefined;
   const orNone = (names: readonly string[] | undefined) => (names && names.length > 0 && hasAsset ? names : undefined);
   return {
     kind,
@@ -158,10 +159,10 @@ describe('A list of records', () => {
     let longest = 0;
     for (let round = 0; round < 150; round += 1) {
       const asked = randomQuery(random);
-      const due = naiveList(seen, asked);
-      longest = Math.max(longest, due.length);
+      const expected = naiveList(seen, asked);
+      longest = Math.max(longest, expected.length);
       const listed = await wholeList(handler, asked, () => random.pick([1, 2, 7, 100, 1_000]));
-      expect({ asked, items: listed }).toEqual({ asked, items: due.map(({ item }) => item) });
+      expect({ asked, items: listed }).toEqual({ asked, items: expected.map(({ item }) => item) });
     }
     expect(longest).toBeGreaterThan(15);
   });
@@ -178,7 +179,7 @@ describe('A list of records', () => {
       const { organization, from, to } = randomQuery(random);
       const brand = random.chance(0.5) ? random.pick(BRANDS) : undefined;
       const { result } = await counting.execute(new GetMetrics(organization, { from, to }, brand));
-      const of = (kind: Kind, ...statuses: string[]): Asked => ({
+      const listOf = (kind: Kind, ...statuses: string[]): Asked => ({
         kind,
         organization,
         brand,
@@ -187,15 +188,15 @@ describe('A list of records', () => {
         statuses: statuses.length > 0 ? statuses : undefined,
       });
       const threats =
-        brand === undefined ? of('threat', 'BLOCKED', 'APPROVED', 'AUTO_APPROVED') : of('verdict', 'BLOCKED');
+        brand === undefined ? listOf('threat', 'BLOCKED', 'APPROVED', 'AUTO_APPROVED') : listOf('verdict', 'BLOCKED');
       expect({
         organization,
         brand,
-        reports: await length(of('report')),
+        reports: await length(listOf('report')),
         newThreats: await length(threats),
-        takedownsFiled: await length(of('takedown')),
-        takedownsCompleted: await length(of('takedown', 'COMPLETED')),
-        threatsWatchlisted: brand === undefined ? await length(of('threat', 'WATCHLISTED')) : 0,
+        takedownsFiled: await length(listOf('takedown')),
+        takedownsCompleted: await length(listOf('takedown', 'COMPLETED')),
+        threatsWatchlisted: brand === undefined ? await length(listOf('threat', 'WATCHLISTED')) : 0,
       }).toEqual({
         organization,
         brand,
@@ -264,9 +265,9 @@ describe('A page of a list', () => {
 
   it.each(Object.entries(CHANGES))(
     'of %s repeats no record and misses no unchanged record while records are written',
-    async (_, { asked, first: make, later: change }) => {
+    async (_, { asked, first: createThreat, later: change }) => {
       const random = new Random(7);
-      const first = Array.from({ length: 300 }, (__, n) => make(n, T0 + random.int(100)));
+      const first = Array.from({ length: 300 }, (__, n) => createThreat(n, T0 + random.int(100)));
       const later = Array.from({ length: 120 }, (__, n) => change(2 * n + 100, T0 + random.int(100)));
       const events = recordedInOrder([...first, ...later]);
       const idIn = ({ data }: (typeof events)[number]): string => {
@@ -305,7 +306,7 @@ describe('A page of a list', () => {
     const ask = (asked: Asked, cursor?: string) => handler.execute(new ListRecords(selectionOf(asked), 3, cursor));
     const cursor = (await ask(all)).result.nextCursor!;
     expect((await ask(all, cursor)).result.rows.map(({ id }) => id)).toEqual(['t-6', 't-5', 't-4']);
-    const others: Asked[] = [
+    const otherLists: Asked[] = [
       { ...all, organization: 'b' },
       { ...all, kind: 'takedown' },
       { ...all, statuses: ['BLOCKED'] },
@@ -314,7 +315,7 @@ describe('A page of a list', () => {
       { ...all, from: T0 },
       { ...all, to: T0 },
     ];
-    for (const other of others) await expect(ask(other, cursor)).rejects.toThrow(Invalid);
+    for (const other of otherLists) await expect(ask(other, cursor)).rejects.toThrow(Invalid);
     await expect(ask(all, cursor.slice(0, -4))).rejects.toThrow(Invalid);
   });
 

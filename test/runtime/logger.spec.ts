@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => void jest.restoreAllMocks());
 
 /** The output without the colours that the logger adds. */
-const plain = (): string => written.replaceAll(COLOUR, '');
+const withoutColours = (): string => written.replaceAll(COLOUR, '');
 
 describe('The logger', () => {
   it('writes a message with control characters as one JSON line that preserves the message', () => {
@@ -46,9 +46,9 @@ describe('The logger', () => {
     logger.warn(HOSTILE, 'http');
     logger.error(HOSTILE, `Error: ${HOSTILE}\n    at here`, 'http');
     logger.error(new Error(HOSTILE), undefined, 'http');
-    expect(plain()).not.toMatch(UNSAFE);
-    expect(plain()).toContain('\\u{1B}[2Jred\\u{9B}2J\\u{202E}exe.txt\\u{2028}\\u{FEFF}');
-    for (const line of plain().trimEnd().split('\n')) expect(line).toMatch(/^(?:\[Nest\] | {4}|Error: one)/);
+    expect(withoutColours()).not.toMatch(UNSAFE);
+    expect(withoutColours()).toContain('\\u{1B}[2Jred\\u{9B}2J\\u{202E}exe.txt\\u{2028}\\u{FEFF}');
+    for (const line of withoutColours().trimEnd().split('\n')) expect(line).toMatch(/^(?:\[Nest\] | {4}|Error: one)/);
   });
 
   it('names levels as LOG_LEVEL does', () => {
@@ -65,7 +65,7 @@ describe('The logger', () => {
       'warn',
       'error',
     ]);
-    expect([...plain().matchAll(/ (INFO|DEBUG|WARN|ERROR|LOG) /g)].map(([, level]) => level)).toEqual([
+    expect([...withoutColours().matchAll(/ (INFO|DEBUG|WARN|ERROR|LOG) /g)].map(([, level]) => level)).toEqual([
       'INFO',
       'DEBUG',
       'WARN',

@@ -15,7 +15,7 @@ describe('The check of the Node version', () => {
     expect(nodeIssue(version)).toBeUndefined();
   });
 
-  it('requires the version of package.json, which npm enforces too', () => {
+  it('requires the Node version that `engines` in package.json names, which npm enforces too', () => {
     const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } };
     const [, minimum] = /^>=(\d+\.\d+)$/.exec(engines.node)!;
     expect(nodeIssue(`v${minimum}.0`)).toBeUndefined();
@@ -30,7 +30,7 @@ describe('The check of the Node version', () => {
   });
 
   it.each(['build/build.mjs', 'dist/src/main.js', 'dist/src/cli.js', 'dist/projections/main.js'])(
-    'ends %s with exit code 78 and only that message',
+    'ends %s with exit code 78 and prints only its message',
     async (file) => {
       const asOld = `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.9.0' })`;
       await expect(execute(process.execPath, ['--import', asOld, file])).rejects.toMatchObject({

@@ -44,7 +44,7 @@ describe('Terminal output', () => {
       expect(printable(text)).toBe(text);
   });
 
-  it('indents all lines of a text but the first, so that none can forge a log line', () => {
+  it('indents every line of a text except the first, so that no line can forge a log line', () => {
     expect(printableLines('Error: one\n    at here\r\nERROR forged\u001b[31m')).toBe(
       'Error: one\n    at here\n    ERROR forged\\u{1B}[31m',
     );
@@ -79,10 +79,10 @@ describe('tryWriteLines', () => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let said = '';
-    child.stderr.on('data', (data: Buffer) => (said += data.toString()));
+    let output = '';
+    child.stderr.on('data', (data: Buffer) => (output += data.toString()));
     await once(child, 'close');
-    expect(Number(said)).toBeGreaterThanOrEqual(16);
-    expect(Number(said)).toBeLessThan(40);
+    expect(Number(output)).toBeGreaterThanOrEqual(16);
+    expect(Number(output)).toBeLessThan(40);
   });
 });

@@ -84,8 +84,8 @@ const closed = (part: unknown, isOpen = false): unknown => {
   );
   if (typeof schema['properties'] !== 'object' || 'additionalProperties' in schema || isOpen) return copy;
   // `unevaluatedProperties` takes twice as long to compile.
-  const others = COMPOSING.some((keyword) => keyword in schema) ? 'unevaluatedProperties' : 'additionalProperties';
-  return { [others]: false, ...copy };
+  const forbidding = COMPOSING.some((keyword) => keyword in schema) ? 'unevaluatedProperties' : 'additionalProperties';
+  return { [forbidding]: false, ...copy };
 };
 
 const pointer = (...parts: readonly string[]): string =>
@@ -93,7 +93,7 @@ const pointer = (...parts: readonly string[]): string =>
 
 export interface Answered {
   readonly method: string;
-  /** The route of the router: `/v2/organization/asset-groups/:id` */
+  /** Returns the route as the router writes it: `/v2/organization/asset-groups/:id` */
   readonly route: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -130,10 +130,10 @@ export class Contract {
       this.operations.get(`${method} ${route}`);
     if (found === undefined) return undefined;
     const named = `${method} ${route} answered ${status}`;
-    const own = found.operation.responses[status];
-    if (own === undefined) return `${named}, which it does not declare`;
-    const shared = own.$ref?.split('/').at(-1);
-    const response = shared === undefined ? own : this.reference.components.responses[shared]!;
+    const declared = found.operation.responses[status];
+    if (declared === undefined) return `${named}, which it does not declare`;
+    const shared = declared.$ref?.split('/').at(-1);
+    const response = shared === undefined ? declared : this.reference.components.responses[shared]!;
     const at = shared === undefined ? [...found.at, 'responses', String(status)] : ['components', 'responses', shared];
     const fault =
       this.headerFault(response, headers) ?? this.bodyFault(at, response, String(headers['content-type']), body);
@@ -195,7 +195,7 @@ export const validateResponses = (instance: FastifyInstance): readonly string[] 
   instance.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload: unknown, done) => {
     const fault = faults.length < MAX_FAULTS ? faultOf(request, reply, payload) : undefined;
     if (fault !== undefined) faults.push(fault);
-    // It would be held for as long as the client takes to read the answer, and counted nowhere.
+    // The body would stay in memory until the client has read the response, and no limit would count it.
     if (request.body !== undefined) faults.push(`${request.method} ${request.url} keeps its body behind its answer`);
     done();
   });

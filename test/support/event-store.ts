@@ -3,7 +3,7 @@ import { Client } from 'pg';
 
 /** An event store for one spec. */
 export interface TestEventStore {
-  /** Its name in test titles. */
+  /** The name of the store in test titles. */
   readonly name: string;
   /** A connection string with a stream prefix that no other spec uses. */
   readonly url: string;

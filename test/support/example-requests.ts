@@ -5,7 +5,7 @@ export interface ExampleRequest {
   /** The operation. */
   readonly id: string;
   readonly method: string;
-  /** With its required parameters. */
+  /** The path with the required parameters. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;

@@ -7,9 +7,9 @@ export const startFlakyServer = async (
   refusals: number,
 ): Promise<{ readonly url: string; readonly close: () => void }> => {
   const { hostname, port } = new URL(database);
-  let left = refusals;
+  let refusalsLeft = refusals;
   const server = createServer((near) => {
-    if (left-- > 0) return void near.destroy();
+    if (refusalsLeft-- > 0) return void near.destroy();
     const far = connect({ host: hostname, port: Number(port) });
     for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
     near.pipe(far).pipe(near);

@@ -72,9 +72,9 @@ export class InMemoryEventLog extends EventLog {
     );
   }
 
-  find(places: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
+  find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
     return this.read(() =>
-      places.map(({ stream, id }) => this.events.find((event) => event.id === id && event.stream === stream)),
+      keys.map(({ stream, id }) => this.events.find((event) => event.id === id && event.stream === stream)),
     );
   }
 
@@ -89,11 +89,11 @@ export class InMemoryEventLog extends EventLog {
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { batchSize = () => 1_000, clock = monotonic } = this.options;
     for (let position = after; !signal.aborted;) {
-      const left = this.events.filter((event) => event.position > position);
-      const events = left.slice(0, Math.max(1, batchSize()));
+      const laterEvents = this.events.filter((event) => event.position > position);
+      const events = laterEvents.slice(0, Math.max(1, batchSize()));
       position = events.at(-1)?.position ?? position;
-      await onBatch({ events, position, asOf: events.length === left.length ? Date.now() : undefined });
-      if (events.length === left.length) await clock.sleep(IDLE_MS, signal);
+      await onBatch({ events, position, asOf: events.length === laterEvents.length ? Date.now() : undefined });
+      if (events.length === laterEvents.length) await clock.sleep(IDLE_MS, signal);
     }
   }
 

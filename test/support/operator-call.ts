@@ -11,7 +11,7 @@ const runCommand = async (env: NodeJS.ProcessEnv, words: readonly string[]): Pro
   const before = process.env;
   const written = { stdout: '', stderr: '' };
   // The streams themselves are shared with all specs in the same Jest process, so only the properties are replaced.
-  const taken = (['stdout', 'stderr'] as const).map((name) => {
+  const mocks = (['stdout', 'stderr'] as const).map((name) => {
     const write = (text: unknown): boolean => {
       written[name] += String(text);
       return true;
@@ -26,7 +26,7 @@ const runCommand = async (env: NodeJS.ProcessEnv, words: readonly string[]): Pro
   } finally {
     process.exitCode = undefined;
     process.env = before;
-    for (const each of taken) each.mockRestore();
+    for (const each of mocks) each.mockRestore();
   }
 };
 

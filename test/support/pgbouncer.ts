@@ -97,7 +97,7 @@ export const startPgBouncer = async (
   chmodSync(users, 0o600);
   const process: ChildProcess = spawn(PGBOUNCER!, ['--quiet', file], { ...owner, cwd: '/', stdio: 'ignore' });
   const stop = async (): Promise<void> => {
-    // After SIGINT it would wait for its clients.
+    // After SIGINT, PgBouncer would wait for its clients.
     const isRunning = process.exitCode === null && process.signalCode === null;
     if (isRunning && process.kill('SIGKILL')) await once(process, 'exit');
     rmSync(folder, { recursive: true, force: true });

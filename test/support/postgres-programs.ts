@@ -33,7 +33,7 @@ export interface Cluster {
   readonly url: string;
   /** The folder of its files. */
   readonly folder: string;
-  /** Stops it with SIGQUIT: without a final checkpoint, as in a crash. */
+  /** Stops the server with SIGQUIT, without a final checkpoint, as in a crash. */
   readonly stop: () => Promise<void>;
 }
 

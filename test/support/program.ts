@@ -12,9 +12,9 @@ export interface Program {
   err(): string;
   /** The URL in the last line "Listening on …" of the output. */
   url(): string | undefined;
-  /** @throws Error with its output if it ends before it listens */
+  /** @throws Error with the output of the process if it ends before it listens */
   listening(): Promise<string>;
-  /** Whether it has ended. */
+  /** Whether the process has ended. */
   isOver(): boolean;
   /** @returns the exit code, or the signal that killed it */
   ended(): Promise<number | NodeJS.Signals>;

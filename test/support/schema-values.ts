@@ -40,7 +40,7 @@ const oneTypeValue = (schema: JsonSchema): fc.Arbitrary<unknown> => {
   }
 };
 
-const face = '\u{1f600}';
+const emoji = '\u{1f600}';
 const AT = '2026-03-01T12:00:00';
 
 /** Marks a field that is to be removed. */
@@ -51,9 +51,9 @@ export const AWKWARD: readonly unknown[] = [
   [ABSENT, null, true, false, 0, -0, 1, -1, 1.5, 2 ** 53 - 1, 2 ** 53, 1e300, [], {}, [[]], [{}], [null], ['a', 'a']],
   // String() throws for such an object.
   [{ toString: 1 }],
-  ['', ' ', 'a', '-a', 'a-', 'A', 'a_b', '_', 'a\n', '\n', 'a b', 'a.b:c', 'á', '\0', 'a\0', '\ud800', face],
+  ['', ' ', 'a', '-a', 'a-', 'A', 'a_b', '_', 'a\n', '\n', 'a b', 'a.b:c', 'á', '\0', 'a\0', '\ud800', emoji],
   [64, 65, 128, 129].flatMap((length) => ['a'.repeat(length), 'A'.repeat(length)]),
-  [64, 65, 255, 256, 1_024, 1_025, 4_096, 4_097].flatMap((length) => [face.repeat(length), 'é'.repeat(length)]),
+  [64, 65, 255, 256, 1_024, 1_025, 4_096, 4_097].flatMap((length) => [emoji.repeat(length), 'é'.repeat(length)]),
   [50, 51].flatMap((size) => [Array(size).fill('a'), Array(size).fill({ organization: 'a', brand: 'b', more: 1 })]),
   ['UNKNOWN', 'unknown', 'NEW_ONE', { type: 'URL' }, { content: 'a' }, { type: 'X', content: 'a', more: null }],
   [`${AT}Z`, `${AT}z`, AT, `${AT}.Z`, `${AT}.1Z`, `${AT}.123456789Z`, `${AT}+23:59`, `${AT}-24:00`, `${AT}+01:60`],
@@ -66,12 +66,12 @@ export const AWKWARD: readonly unknown[] = [
   ['1969-12-31T23:59:59.999Z', '1970-01-01T00:00:00Z', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'],
   ['urn:x', 'a:b', '1:b', './a:b', ':a', '?q', '#f', '#f#g', '%zz', '//[::1]:80/a', '//[::1', 'http://a b', '\\'],
   ['application/json', 'APPLICATION/JSON; charset=utf-8', 'text/json', 'json', 'a/b+json', 'a/json5', 'a/json;;'],
-  [`a/json;${'b'.repeat(248)}`, `a/json;${'b'.repeat(249)}`, `a/json;${face.repeat(248)}`, `${'+'.repeat(250)}/json`],
+  [`a/json;${'b'.repeat(248)}`, `a/json;${'b'.repeat(249)}`, `a/json;${emoji.repeat(248)}`, `${'+'.repeat(250)}/json`],
   ['\u007f', '\u009f', '\u00a0', '1.0', '1', 'e30=', 'ThreatDeleted'],
   ['10000-01-01T00:00:00Z', '+2026-01-01T00:00:00Z', '٢٠٢٦-01-01T00:00:00Z'],
 ].flat();
 
-/** A place in a value: the object or list, and the name or index there. */
+/** A place in a value: the object or list that contains it, and its name or index there. */
 type Slot = readonly [parent: Json, name: string];
 
 const slotsOf = (value: unknown, schema: JsonSchema = {}): Slot[] => {
@@ -110,8 +110,8 @@ const isOnTheBorder = (value: unknown): boolean =>
   /"(?:1969-12-31|1970-01-01|9999-12-31)[^"]*[+-]\d\d:\d\d"/.test(JSON.stringify(value));
 
 /**
- * Values of a schema, most of them with a place or two changed; no instant whose offset carries it over the first or
- * the last day, which a schema cannot tell.
+ * Generates values of a schema, most of them changed in one or two places. Excludes times whose offset decides whether
+ * they are valid, because a schema cannot express that.
  */
 export const nearly = (schema: JsonSchema): fc.Arbitrary<unknown> =>
   fc

@@ -10,6 +10,6 @@ export const superuserUrl = async ({ passwordFile }: ClusterLayout, postmaster: 
 
 /** Returns the URL of the superuser of the server that runs in a data directory. */
 export const superuserOf = async (dataDir: string): Promise<string> => {
-  const place = await findClusterLayout(dataDir);
-  return superuserUrl(place, (await findPostmaster(place.cluster))!);
+  const layout = await findClusterLayout(dataDir);
+  return superuserUrl(layout, (await findPostmaster(layout.cluster))!);
 };

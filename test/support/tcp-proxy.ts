@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class TcpProxy {
   /** Called with everything that is sent to the server, before the proxy forwards it. */
   onRequest: (text: string) => void = () => {};
-  /** How many connections it has accepted so far. */
+  /** How many connections the proxy has accepted so far. */
   accepted = 0;
   private server: Server | undefined;
   private readonly pairs = new Set<readonly [near: Socket, far: Socket]>();
@@ -28,7 +28,7 @@ export class TcpProxy {
     return this.pairs.size;
   }
 
-  /** Starts to listen, on the same port as before if it was open before. */
+  /** Starts to listen. The port is the previous one if the proxy was open before. */
   async open(): Promise<void> {
     this.server = createServer((near) => {
       this.accepted += 1;

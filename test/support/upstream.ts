@@ -61,7 +61,9 @@ export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEv
 export const eventId = ({ id, type, data }: Sent): string =>
   eventIdOf(SOURCE, id, type, streamOf({ type, data } as unknown as UpstreamEvent));
 
-/** Returns the events as a log returns them that stored them in this order; repeated events are stored repeatedly. */
+/**
+ * Returns the events as a log that has stored them in this order returns them. Repeated events are stored repeatedly.
+ */
 export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {
   const revisions = new Map<string, bigint>();
   return events.map((one, index) => {

@@ -1,6 +1,6 @@
 /**
- * Writes the API reference of the build into a file. It is a built program, because the types in the reference come
- * from a compiler plugin that Jest does not use. It needs no database.
+ * Writes the API reference of the build into a file. This must be a built program, because the types in the reference
+ * come from a compiler plugin that Jest does not use. The program needs no database.
  */
 import { writeFileSync } from 'node:fs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';

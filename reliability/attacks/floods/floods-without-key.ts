@@ -25,7 +25,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   const random = new Random(context.seed);
   const statuses = new Statuses();
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
-  const noticed = await withBystanders(context, target, async () => {
+  const outcome = await withBystanders(context, target, async () => {
     await runConcurrently(32, requests, async (n) => {
       const key = n % 2 === 0 ? undefined : `tp_${'0'.repeat(36)}`;
       const { status, headers } = await sendRequest(`${target.url}/v2/organization/metrics`, { key, agent });
@@ -54,8 +54,8 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     findings.push(`${requests - refused} of ${requests} requests without a valid key were not rejected`);
   return {
     workload: `${requests} requests from one address, ${addresses} from as many, ${scrapes} scrapes`,
-    observed: `${refused} rejected with 429; ${noticed.observed}`,
-    findings: [...findings, ...statuses.check(401, 429), ...noticed.findings],
+    observed: `${refused} rejected with 429; ${outcome.observed}`,
+    findings: [...findings, ...statuses.check(401, 429), ...outcome.findings],
   };
 };
 

@@ -35,22 +35,25 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   const findings: string[] = [];
   const now = Date.now();
   // Unknown types and days in the far past, which a key of the organization may not send.
-  const odd = [
+  const forbiddenEvents = [
     ...Array.from({ length: 500 }, (_, n) => threat(run, -1 - n, `TYPE_${n}`, now)),
     ...Array.from({ length: 500 }, (_, n) => threat(run, -501 - n, 'URL', -DAY_MS * (n + 1))),
   ];
-  const { accepted } = await sendAll(target, target.senders[ORGANIZATION], odd, BATCH);
-  if (accepted > 0) findings.push(`${accepted} of ${odd.length} odd types and days were accepted`);
+  const { accepted } = await sendAll(target, target.senders[ORGANIZATION], forbiddenEvents, BATCH);
+  if (accepted > 0)
+    findings.push(
+      `${accepted} of ${forbiddenEvents.length} events with unknown types or days in the far past were accepted`,
+    );
   context.reportProgress('filling the organization');
-  // Upstream may send them.
-  const known = [
+  // A key of upstream may send such types and days.
+  const upstreamEvents = [
     ...Array.from({ length: types }, (_, n) => threat(run, n, `TYPE_${n}`, now - n * 1_000)),
     ...Array.from({ length: days }, (_, n) => threat(run, types + n, 'URL', (n * DAY_MS) % now)),
   ];
-  await sendAll(target, target.ingest, known, BATCH);
+  await sendAll(target, target.ingest, upstreamEvents, BATCH);
   const statuses = new Statuses();
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const noticed = await withBystanders(context, target, async () => {
+  const outcome = await withBystanders(context, target, async () => {
     const until = Date.now() + seconds * 1_000;
     let n = 0;
     const lane = async (): Promise<void> => {
@@ -71,8 +74,8 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   });
   return {
     workload: `${types} types and ${days} days, ${connections} queries at once for ${seconds} s`,
-    observed: `own requests: ${statuses}; ${noticed.observed}`,
-    findings: [...findings, ...noticed.findings, ...statuses.check(200, 422, 429, 503)],
+    observed: `own requests: ${statuses}; ${outcome.observed}`,
+    findings: [...findings, ...outcome.findings, ...statuses.check(200, 422, 429, 503)],
   };
 };
 

@@ -28,15 +28,15 @@ const attack = async (context: RunContext, target: Target, { limit, times }: Sca
       }),
     { ...STRICT, factor: 1.5 },
   );
-  const good = statuses.countOf(200);
+  const accepted = statuses.countOf(200);
   // Twice the limit, because a new minute may begin during the attack.
-  const most = limit * 2;
+  const maxAccepted = limit * 2;
   return {
     workload: `${times} times the limit of ${limit} a minute`,
     observed: `${statuses}; ${observed}`,
     findings: [
       ...findings,
-      ...(good > most ? [`${good} requests got 200, but ${limit} a minute are allowed`] : []),
+      ...(accepted > maxAccepted ? [`${accepted} requests got 200, but ${limit} a minute are allowed`] : []),
       ...statuses.check(200, 429),
     ],
   };

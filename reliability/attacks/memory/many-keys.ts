@@ -9,7 +9,7 @@ import { sendUnread } from '../../../test/support/raw.js';
 import { type RunningService, startAttackTarget, QUIET, TENANTS } from '../../rig/shared-services.js';
 
 interface Scale {
-  /** How often they fill what they can. Each time is held for as long as the service lets it. */
+  /** How often the keys fill the memory budget. Each round lasts as long as the service allows. */
   readonly rounds: number;
 }
 
@@ -19,7 +19,7 @@ const KEYS = 7;
 const UNFINISHED = gzipSync(' '.repeat(8 * MB - 1)).subarray(0, -16);
 const BODIES_OF_KEY = 2;
 const HOLD_MS = 4_000;
-/** What another organization sends meanwhile. */
+/** The body that another organization sends meanwhile. */
 const LARGE = JSON.stringify({ contents: ['a.example'] }).padEnd(400_000);
 
 const unfinished = (key: string): Buffer =>
@@ -38,7 +38,7 @@ const attack = async (
   keys: readonly string[],
   { rounds }: Scale,
 ): Promise<Outcome> => {
-  let asked = 0;
+  let sentBodies = 0;
   const refused: number[] = [];
   const { observed, findings } = await withBystanders(context, target, async () => {
     for (let round = 0; round < rounds; round += 1) {
@@ -52,7 +52,7 @@ const attack = async (
       for (const until = Date.now() + HOLD_MS; Date.now() < until; await sleep(100)) {
         const question = { key: target.keys[QUIET[0]]!, body: LARGE };
         const { status } = await sendRequest(`${target.url}/v2/asset/check/bulk`, question);
-        asked += 1;
+        sentBodies += 1;
         // A 408 means that this low-priority thread sent too slowly.
         if (status === 429 || status === 503) refused.push(status);
       }
@@ -62,11 +62,13 @@ const attack = async (
   const bytes = keys.length * BODIES_OF_KEY * UNFINISHED.length;
   return {
     workload: `${keys.length} keys with ${BODIES_OF_KEY} unfinished bodies each, ${Math.round(bytes / 1024)} KiB as sent, ${rounds} times`,
-    observed: `${refused.length} of ${asked} bodies of 400 KB of another organization rejected; ${observed}`,
+    observed: `${refused.length} of ${sentBodies} bodies of 400 KB of another organization rejected; ${observed}`,
     findings: [
       ...findings,
       ...(refused.length > 0
-        ? [`${refused.length} of ${asked} large bodies of another were refused, the first with ${refused[0]}`]
+        ? [
+            `${refused.length} of ${sentBodies} large bodies of another organization were rejected, the first with ${refused[0]}`,
+          ]
         : []),
     ],
   };

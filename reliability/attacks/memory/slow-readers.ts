@@ -23,12 +23,15 @@ interface Scale {
 const MB = 1024 * 1024;
 /** The maximum memory that all connections may hold. */
 const MAX_HELD = 64 * MB;
-/** The maximum memory once they have been closed. */
+/** The maximum memory once the connections have been closed. */
 const MAX_LEFT = 24 * MB;
 /** Each connection reads 64 KiB in this interval. */
 const TAKE_EVERY_MS = 15_000;
 
-/** Measuring collects garbage, which blocks the event loop for 50 ms. It must not determine the p99 of the others. */
+/**
+ * Measuring collects garbage, which blocks the event loop for 50 ms. The interval is so long that these pauses do not
+ * determine the p99 of the others.
+ */
 const WEIGH_EVERY_MS = 10_000;
 
 /** A bulk check with a response of about 400 KB. */
@@ -48,8 +51,8 @@ const attack = async (
 ): Promise<Outcome> => {
   const { organizations, connections, requests, stayMs, untilCut } = scale;
   const findings: string[] = [];
-  let [held, left] = [0, 0];
-  const noticed = await withBystanders(context, target, async () => {
+  let [heldBytes, leftBytes] = [0, 0];
+  const outcome = await withBystanders(context, target, async () => {
     const before = await target.measureResources();
     const sockets: Socket[] = [];
     for (let n = 0; n < organizations * connections; n += 1) {
@@ -62,19 +65,19 @@ const attack = async (
       for (const socket of sockets) socket.read();
     }, TAKE_EVERY_MS);
     for (const until = Date.now() + stayMs; Date.now() < until; await sleep(Math.min(WEIGH_EVERY_MS, stayMs / 2))) {
-      left = (await target.measureResources()).memory - before.memory;
-      held = Math.max(held, left);
+      leftBytes = (await target.measureResources()).memory - before.memory;
+      heldBytes = Math.max(heldBytes, leftBytes);
     }
     clearInterval(taking);
     for (const socket of sockets) socket.destroy();
   });
-  if (held > MAX_HELD) findings.push(`The connections hold ${Math.round(held / MB)} MB`);
-  if (untilCut && left > MAX_LEFT)
-    findings.push(`After ${stayMs / 1_000} s the connections still hold ${Math.round(left / MB)} MB`);
+  if (heldBytes > MAX_HELD) findings.push(`The connections hold ${Math.round(heldBytes / MB)} MB`);
+  if (untilCut && leftBytes > MAX_LEFT)
+    findings.push(`After ${stayMs / 1_000} s the connections still hold ${Math.round(leftBytes / MB)} MB`);
   return {
     workload: `${organizations * connections} connections of ${organizations} organizations with ${requests} large responses each, of which 64 KiB are read every 15 s`,
-    observed: `at most ${Math.round(held / MB)} MB held${untilCut ? `, ${Math.round(left / MB)} MB after ${stayMs / 1_000} s` : ''}; ${noticed.observed}`,
-    findings: [...findings, ...noticed.findings],
+    observed: `at most ${Math.round(heldBytes / MB)} MB held${untilCut ? `, ${Math.round(leftBytes / MB)} MB after ${stayMs / 1_000} s` : ''}; ${outcome.observed}`,
+    findings: [...findings, ...outcome.findings],
   };
 };
 

@@ -30,9 +30,9 @@ const attack = async (context: RunContext, target: RunningService, { seconds }: 
   let tooMany = 0;
   const { observed, findings } = await withBystanders(context, target, async () => {
     // A million facts in two bodies.
-    const heavy = [...reports(`${run}-x`, 0, 1_000), ...reports(`${run}-x`, 1, 1_000)];
-    const wrong = [...heavy, ...reports(`${run}-y`, 0, MAX_BRANDS + 1, 1)];
-    tooMany = (await sendAll(target, target.senders[ORGANIZATION], wrong, BATCH)).accepted;
+    const millionFacts = [...reports(`${run}-x`, 0, 1_000), ...reports(`${run}-x`, 1, 1_000)];
+    const tooManyBrands = [...millionFacts, ...reports(`${run}-y`, 0, MAX_BRANDS + 1, 1)];
+    tooMany = (await sendAll(target, target.senders[ORGANIZATION], tooManyBrands, BATCH)).accepted;
     sent = await sendAtFullRate(context, target, { organization: ORGANIZATION, seconds }, (connection, n) =>
       reports(run, connection + n * CONNECTIONS, MAX_BRANDS),
     );

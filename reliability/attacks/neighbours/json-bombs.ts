@@ -10,7 +10,7 @@ import type { Target } from '../../rig/target.js';
 interface Scale {
   readonly rounds: number;
   readonly atOnce: number;
-  /** The number of kinds. */
+  /** The number of kinds of bodies. */
   readonly kinds?: number;
 }
 
@@ -34,7 +34,7 @@ const bombs = (): Bomb[] => {
   const bulk = (body: string): Bomb => ({ path: BULK, type: 'application/json', body });
   const events = (body: string): Bomb => ({ path: EVENTS, type: 'application/cloudevents-batch+json', body });
   const at = 5 * MB - 1;
-  const most = 8 * MB - 1;
+  const maxBytes = 8 * MB - 1;
   return [
     bulk(filled('', '[', '', at)),
     bulk(filled('', '[', '', 16 * MB)),
@@ -48,15 +48,15 @@ const bombs = (): Bomb[] => {
     bulk(filled('{"contents":[', '1e1,', '1]}', at)),
     bulk(filled('', ' ', '{"contents":[]}', at)),
     bulk(filled('{', '"contents":[],', '"contents":[]}', at)),
-    events(filled('', '[', '', most)),
-    events(filled('[', '[],', '[]]', most)),
-    events(filled('[', '{},', '{}]', most)),
-    events(filled('[', '{"a":', '', most)),
-    events(filled('[{"data":', '[', '', most)),
-    events(filled('[', '1,', '1]', most)),
-    events(filled('[{"id":"', '\\u0000', '"}]', most)),
-    events(filled('', ' ', '[]', most)),
-    events(filled('[{', '"id":1,', '"id":1}]', most)),
+    events(filled('', '[', '', maxBytes)),
+    events(filled('[', '[],', '[]]', maxBytes)),
+    events(filled('[', '{},', '{}]', maxBytes)),
+    events(filled('[', '{"a":', '', maxBytes)),
+    events(filled('[{"data":', '[', '', maxBytes)),
+    events(filled('[', '1,', '1]', maxBytes)),
+    events(filled('[{"id":"', '\\u0000', '"}]', maxBytes)),
+    events(filled('', ' ', '[]', maxBytes)),
+    events(filled('[{', '"id":1,', '"id":1}]', maxBytes)),
   ];
 };
 

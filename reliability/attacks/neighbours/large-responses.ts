@@ -71,15 +71,15 @@ const createGroups = async ({ log, url }: RunningService, first: number, groups:
 };
 
 /** Reads and discards a response. @returns its status (0: disconnected) and size in bytes */
-const take = (url: string, key: string, agent: Agent): Promise<readonly [status: number, bytes: number]> =>
+const readAndDiscard = (url: string, key: string, agent: Agent): Promise<readonly [status: number, bytes: number]> =>
   new Promise((resolve) => {
     let bytes = 0;
-    const asked = get(url, { agent, headers: { 'x-api-key': key } }, (response) => {
+    const clientRequest = get(url, { agent, headers: { 'x-api-key': key } }, (response) => {
       response.on('data', (piece: Buffer) => (bytes += piece.length));
       response.on('error', () => resolve([0, bytes]));
       response.on('end', () => resolve([response.statusCode!, bytes]));
     });
-    asked.on('error', () => resolve([0, bytes]));
+    clientRequest.on('error', () => resolve([0, bytes]));
   });
 
 const attack = async (
@@ -92,13 +92,13 @@ const attack = async (
   const findings: string[] = [];
   const statuses = new Statuses();
   let largestPage = 0;
-  const noticed = await withBystanders(context, target, async () => {
+  const outcome = await withBystanders(context, target, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: connections });
     const until = Date.now() + seconds * 1_000;
     const lane = async (n: number): Promise<void> => {
       const path = paths[n % paths.length]!;
       while (Date.now() < until) {
-        const [status, bytes] = await take(target.url + path, target.keys[ORGANIZATION]!, agent);
+        const [status, bytes] = await readAndDiscard(target.url + path, target.keys[ORGANIZATION]!, agent);
         statuses.add(status);
         if (path === page) largestPage = Math.max(largestPage, bytes);
       }
@@ -109,8 +109,8 @@ const attack = async (
   if (largestPage > MAX_PAGE) findings.push(`A page of a group had ${largestPage} bytes`);
   return {
     workload: `${contents} members of 16 KB, ${groups} groups with names of 1 KB, read by ${connections} connections for ${seconds} s`,
-    observed: `own requests: ${statuses}; largest page ${largestPage} bytes; ${noticed.observed}`,
-    findings: [...findings, ...statuses.check(200, 429, 503), ...noticed.findings],
+    observed: `own requests: ${statuses}; largest page ${largestPage} bytes; ${outcome.observed}`,
+    findings: [...findings, ...statuses.check(200, 429, 503), ...outcome.findings],
   };
 };
 

@@ -34,21 +34,21 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
   if (accepted !== 2 * events)
     findings.push(`${2 * events - accepted} of ${2 * events} events of others were treated as duplicates`);
   // An id that equals the source and id of another event when concatenated.
-  const broken = ['\n', '\r', '\0', '\u0085', '\u001f'].map((cut) => ({
+  const withControlCharacters = ['\n', '\r', '\0', '\u0085', '\u001f'].map((cut) => ({
     ...cloudEvent(threat(THIEF, 0)),
     id: `a${cut}b`,
   }));
-  const odd = await sendAll(target, target.senders[THIEF], [
-    ...broken,
-    ...broken.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
+  const answer = await sendAll(target, target.senders[THIEF], [
+    ...withControlCharacters,
+    ...withControlCharacters.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);
-  if (odd.accepted > 0) findings.push(`${odd.accepted} ids or sources with control characters were accepted`);
+  if (answer.accepted > 0) findings.push(`${answer.accepted} ids or sources with control characters were accepted`);
   await eventually('everything is counted', async () => (await counts()) >= before + events, timeoutMs).catch(() => {
     /* said below */
   });
   const counted = (await counts()) - before;
   if (counted !== events) findings.push(`${counted} of ${events} threats of the other organization are counted`);
-  const kept = await eventually(
+  const verdict = await eventually(
     'the verdict is there',
     async () => (await verdictsOf(target, VICTIM, [`${run}-0.example`]))[0]!.status === 'BLOCKED',
     timeoutMs,
@@ -56,7 +56,7 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
     () => true,
     () => false,
   );
-  if (!kept) findings.push('A verdict for all organizations has disappeared');
+  if (!verdict) findings.push('A verdict for all organizations has disappeared');
   return {
     workload: `${2 * events} ids used before upstream uses them`,
     observed: `no event lost, ${counted} threats counted, verdicts kept, control characters rejected`,

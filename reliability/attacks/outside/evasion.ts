@@ -134,7 +134,7 @@ const attack = async (
   target: Target,
   { forms: many }: Scale,
   seed: number,
-  tell: (progress: string) => void = () => {},
+  reportProgress: (progress: string) => void = () => {},
 ): Promise<Outcome> => {
   const check = (contents: readonly string[]) => verdictsOf(target, TENANTS[13]!, contents);
   const blocked = (content: string): object =>
@@ -145,19 +145,20 @@ const attack = async (
   );
   const random = new Random(seed);
   const missed: string[] = [];
-  let asked = 0;
+  let checkedForms = 0;
   await runConcurrently(3, Math.ceil(many / BULK), async (n) => {
     const contents = forms(random, Math.min(BULK, many - n * BULK));
     const results = await check(contents);
-    asked += contents.length;
-    tell(`${asked} of ${many} forms`);
+    checkedForms += contents.length;
+    reportProgress(`${checkedForms} of ${many} forms`);
     for (const [n, { status, code }] of results.entries())
       if (status !== 'BLOCKED') missed.push(`${JSON.stringify(contents[n]!.slice(0, 200))} is ${code ?? status}`);
   });
   return {
-    workload: `${asked} spellings that a browser opens`,
+    workload: `${checkedForms} spellings that a browser opens`,
     observed: 'all recognised',
-    findings: missed.length === 0 ? [] : [`${missed.length} forms are not seen as blocked, the first: ${missed[0]}`],
+    findings:
+      missed.length === 0 ? [] : [`${missed.length} forms are not recognised as blocked, the first: ${missed[0]}`],
   };
 };
 

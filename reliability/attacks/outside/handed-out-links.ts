@@ -29,12 +29,12 @@ const linksOf = (n: number): Link[] =>
     const [type = '', name = ''] = reading?.split(' ') ?? [];
     if (reading === undefined || TYPES_BY_NUMBER.has(type)) return [];
     if (n > 0 && !SAMPLE.test(name)) return [];
-    const named = (text: string): string =>
+    const withName = (text: string): string =>
       n === 0 ? text : text.replaceAll(new RegExp(SAMPLE, 'gi'), (evil) => `${evil}${n}`);
-    return [{ form: named(form), type, name: named(name) }];
+    return [{ form: withName(form), type, name: withName(name) }];
   });
 
-/** Links of the same platforms that are not profiles, which must not be blocked. */
+/** Links of the same platforms that do not lead to profiles. They must not be blocked. */
 const strangers = (): string[] => linkForms().flatMap(({ form, reading }) => (reading === undefined ? [form] : []));
 
 const attack = async (target: Target, { names, timeoutMs }: Scale): Promise<Outcome> => {
@@ -55,15 +55,19 @@ const attack = async (target: Target, { names, timeoutMs }: Scale): Promise<Outc
   });
   const statuses = await check(links.map(({ form }) => form));
   const missed = links.filter((_, n) => statuses[n] !== 'BLOCKED');
-  const others = strangers();
-  const wrong = (await check(others)).flatMap((status, n) => (status === 'BLOCKED' ? [others[n]!] : []));
+  const linksToNoProfile = strangers();
+  const wronglyBlocked = (await check(linksToNoProfile)).flatMap((status, n) =>
+    status === 'BLOCKED' ? [linksToNoProfile[n]!] : [],
+  );
   return {
-    workload: `${links.length} links to ${profiles.length} blocked profiles, ${others.length} links to no profile`,
+    workload: `${links.length} links to ${profiles.length} blocked profiles, ${linksToNoProfile.length} links to no profile`,
     observed: 'none missed, none blocked wrongly',
     findings: [
-      ...(accepted === events.length ? [] : [`${events.length - accepted} of ${events.length} statuses were refused`]),
+      ...(accepted === events.length ? [] : [`${events.length - accepted} of ${events.length} statuses were rejected`]),
       ...(missed.length === 0 ? [] : [`${missed.length} links are missed, the first: ${missed[0]!.form}`]),
-      ...(wrong.length === 0 ? [] : [`${wrong.length} links to nobody are blocked, the first: ${wrong[0]}`]),
+      ...(wronglyBlocked.length === 0
+        ? []
+        : [`${wronglyBlocked.length} links that lead to no profile are blocked, the first: ${wronglyBlocked[0]}`]),
     ],
   };
 };

@@ -66,9 +66,9 @@ const HOSTILE: readonly HostileList[] = [
   text('plain', 'a page with a script', '<!doctype html><script>alert(1)</script>\nbank.com\n', 'text/html'),
   text('plain', 'a page that calls itself text', '<html><script>alert(1)</script>\nbank.com\n'),
   text('plain', 'nothing', ''),
-  text('plain', 'a tenth of what it was', 'innocent.example\n'),
+  text('plain', 'a list that has shrunk to a tenth', 'innocent.example\n'),
   text('plain', 'one line of a megabyte', 'x'.repeat(MAX_BYTES - 1)),
-  text('plain', 'more than it may be', `${'innocent.example\n'.repeat(70_000)}`),
+  text('plain', 'a list larger than the limit', `${'innocent.example\n'.repeat(70_000)}`),
   text('plain', 'good entries between bad ones', [...GOOD, ...BAD_ENTRIES].join('\n')),
   text('json', 'good items between bad ones', JSON.stringify([...GOOD, ...BAD_ENTRIES, 1, null, {}, [['com']], true])),
   text('json', 'an object where an array is expected', JSON.stringify({ 0: 'bank.com', length: 1 })),
@@ -76,13 +76,13 @@ const HOSTILE: readonly HostileList[] = [
   text('json', 'JSON that breaks off', JSON.stringify(INNOCENT).slice(0, -5)),
   text('json', 'numbers', JSON.stringify(Array.from({ length: 100 }, (_, n) => n))),
   {
-    what: 'an allowlist of everybody',
+    what: 'an allowlist that contains everything',
     format: 'metamask',
     behave: json({ blacklist: GOOD, whitelist: BAD_ENTRIES, fuzzylist: ['*', 'com', 1], tolerance: 3 }),
     text: BAD_ENTRIES.join('\n'),
   },
   {
-    what: 'a tolerance that takes everything in',
+    what: 'a tolerance that matches everything',
     format: 'metamask',
     behave: json({ blacklist: GOOD, fuzzylist: INNOCENT, tolerance: 500 }),
   },
@@ -115,9 +115,10 @@ const judge = async (verdicts: Verdicts): Promise<string[]> => {
   const findings: string[] = [];
   const [listed, innocent] = [await verdicts(GOOD), await verdicts(INNOCENT)];
   for (const [n, { what }] of HOSTILE.entries()) {
-    if (listed.some((of) => of[n] !== 'BLOCKED')) findings.push(`After ${what} the list has lost its entries`);
-    const taken = INNOCENT.filter((_, i) => innocent[i]![n] !== 'UNKNOWN');
-    if (taken.length > 0) findings.push(`After ${what} the list decides ${taken.join(', ')}`);
+    if (listed.some((statuses) => statuses[n] !== 'BLOCKED'))
+      findings.push(`After ${what} the list has lost its entries`);
+    const affected = INNOCENT.filter((_, i) => innocent[i]![n] !== 'UNKNOWN');
+    if (affected.length > 0) findings.push(`After ${what} the list returns a verdict for ${affected.join(', ')}`);
   }
   return findings;
 };
@@ -126,12 +127,12 @@ const attack = async (context: RunContext, { refreshes }: Scale): Promise<Outcom
   const server = new ListServer();
   const url = await server.start();
   context.onEnd(() => server.stop());
-  const times = HOSTILE.map(() => 0);
+  const requestCounts = HOSTILE.map(() => 0);
   server.behave = (request, response) => {
     const n = Number(/(\d+)$/.exec(request.url!)![1]);
     const hostile = HOSTILE[n]!;
-    const behave = times[n] === 0 ? goodBehaviour(hostile) : hostile.behave;
-    times[n]! += 1;
+    const behave = requestCounts[n] === 0 ? goodBehaviour(hostile) : hostile.behave;
+    requestCounts[n]! += 1;
     behave(request, response);
   };
   const file = join(await context.folder(), 'sources.json');
@@ -150,8 +151,8 @@ const attack = async (context: RunContext, { refreshes }: Scale): Promise<Outcom
     (await verdictsOf(target, TENANTS[0]!, contents)).map(({ sources: of }) => of.slice(1).map(({ status }) => status));
   // A rejected list is fetched again after 5 s, then after 10 s.
   await eventually(
-    'every list was refreshed with what is hostile',
-    () => times.every((asked) => asked > refreshes),
+    'every list was refreshed with hostile content',
+    () => requestCounts.every((count) => count > refreshes),
     60_000,
   );
   const findings = await judge(verdicts);
@@ -159,7 +160,7 @@ const attack = async (context: RunContext, { refreshes }: Scale): Promise<Outcom
   if (['\u001b', '<script>'].some((sent) => target.output().includes(sent)))
     findings.push('The log contains content of a list');
   return {
-    workload: `${HOSTILE.length} valid lists that turn hostile, ${Math.min(...times) - 1} refreshes each`,
+    workload: `${HOSTILE.length} valid lists that turn hostile, ${Math.min(...requestCounts) - 1} refreshes each`,
     observed: `the last valid list is kept, or the valid entries of a mixed one; ${INNOCENT.length} other contents never blocked or allowed`,
     findings,
   };

@@ -19,7 +19,7 @@ interface Scale {
   readonly attackMs: number;
   /** The timeout of deliveries. */
   readonly timeoutMs: number;
-  /** How many times slower than before the attack the p99 of the others may become. */
+  /** The maximum ratio of the p99 of the others during the attack to their p99 before it. */
   readonly factor: number;
   /** A p99 below this is never a finding, in ms. */
   readonly floorMs: number;
@@ -43,7 +43,7 @@ class Others {
   private readonly acknowledged = new Map<string, number>();
   private readonly received = new Map<string, number>();
   readonly disorders: string[] = [];
-  private told = 0;
+  private created = 0;
   url = '';
 
   constructor(private readonly rig: Rig) {}
@@ -75,9 +75,9 @@ class Others {
     for (let n = 0; performance.now() - from < ms; n += 1) {
       const expected = from + (n * 1_000) / PER_SECOND;
       await sleep(Math.max(0, expected - performance.now()));
-      const name = `n-${this.told}`;
-      const organization = `other${this.told % OTHERS}`;
-      this.told += 1;
+      const name = `n-${this.created}`;
+      const organization = `other${this.created % OTHERS}`;
+      this.created += 1;
       names.push(name);
       adding.push(this.rig.block([name], organization).then(() => void this.acknowledged.set(name, performance.now())));
     }
@@ -89,7 +89,7 @@ class Others {
   }
 
   get missing(): number {
-    return this.told - this.received.size;
+    return this.created - this.received.size;
   }
 
   /** Requests for unknown endpoints. */
@@ -133,54 +133,58 @@ const attack = async (
     workerData: { elsewhere: `${others.url}/elsewhere` },
   });
   context.onEnd(() => hostile.terminate());
-  const [{ url, ways }] = (await once(hostile, 'message')) as [{ url: string; ways: string[] }];
+  const [{ url, ways: misbehaviours }] = (await once(hostile, 'message')) as [{ url: string; ways: string[] }];
   const peakOf = watchPeak(() => descriptorsOf(deliveries));
   const organizations = Array.from({ length: attackers }, (_, n) => `attacker${n}`);
   const records = Array.from({ length: RECORDS }, (_, n) => `r${n}`);
   for (const [n, organization] of organizations.entries()) {
     await rig.block(records, organization);
     const endpoints = Array.from({ length: ENDPOINTS }, (_, k) =>
-      rig.endpoint(`${url}/${ways[(n + k) % ways.length]}`, { organization }),
+      rig.endpoint(`${url}/${misbehaviours[(n + k) % misbehaviours.length]}`, { organization }),
     );
     await Promise.all(endpoints);
   }
   context.reportProgress(`${attackers * ENDPOINTS} hostile endpoints`);
   const during = await others.sendRecords(attackMs, timeoutMs);
-  const most = peakOf() - before.descriptors;
+  const additionalDescriptors = peakOf() - before.descriptors;
   hostile.postMessage('stop');
-  const [asked] = (await once(hostile, 'message')) as [Record<string, number>];
+  const [requestsByMisbehaviour] = (await once(hostile, 'message')) as [Record<string, number>];
   let after = await measureResources(deliveries, reportFolder);
   for (const until = Date.now() + 10_000; Date.now() < until && after.descriptors > before.descriptors + 20;) {
     await sleep(250);
     after = await measureResources(deliveries, reportFolder);
   }
-  const [slow, usual] = [percentile(during, 0.99), percentile(quiet, 0.99)];
-  const more = { memory: after.memory - before.memory, rss: after.rss - before.rss };
-  const never = ways.filter((way) => asked[way] === undefined);
+  const [attackP99, quietP99] = [percentile(during, 0.99), percentile(quiet, 0.99)];
+  const growth = { memory: after.memory - before.memory, rss: after.rss - before.rss };
+  const unusedMisbehaviours = misbehaviours.filter((way) => requestsByMisbehaviour[way] === undefined);
   const findings = [
-    ...(slow > Math.max(floorMs, factor * usual)
-      ? [`p99 of the others is ${Math.round(slow)} ms, quiet ${Math.round(usual)} ms`]
+    ...(attackP99 > Math.max(floorMs, factor * quietP99)
+      ? [`The p99 of the others is ${Math.round(attackP99)} ms; before the attack it was ${Math.round(quietP99)} ms`]
       : []),
     ...(others.missing > 0 ? [`${others.missing} records of the others did not arrive`] : []),
-    ...(others.disorders.length > 0 ? [`${others.disorders[0]} of the others came twice or out of order`] : []),
+    ...(others.disorders.length > 0 ? [`${others.disorders[0]} of the others arrived twice or out of order`] : []),
     ...(others.strays > 0 ? [`A redirect was followed ${others.strays} times`] : []),
-    ...(never.length > 0 ? [`Nobody was sent to ${never.join(', ')}`] : []),
-    ...(most > SLACK_DESCRIPTORS ? [`The deliveries held ${most} descriptors more`] : []),
+    ...(unusedMisbehaviours.length > 0
+      ? [`No request reached the receivers that misbehave like this: ${unusedMisbehaviours.join(', ')}`]
+      : []),
+    ...(additionalDescriptors > SLACK_DESCRIPTORS
+      ? [`The delivery process held ${additionalDescriptors} descriptors more`]
+      : []),
     ...(after.descriptors > before.descriptors + 20
-      ? [`The deliveries still hold ${after.descriptors - before.descriptors} descriptors more`]
+      ? [`The delivery process still holds ${after.descriptors - before.descriptors} descriptors more`]
       : []),
-    ...(more.memory > SLACK_MEMORY || more.rss > SLACK_RSS
-      ? [`The deliveries still hold ${more.memory} bytes more, ${more.rss} resident`]
+    ...(growth.memory > SLACK_MEMORY || growth.rss > SLACK_RSS
+      ? [`The delivery process still holds ${growth.memory} bytes more, ${growth.rss} resident`]
       : []),
-    ...(deliveries.isRunning ? [] : [`The deliveries have ended with ${deliveries.exitCode}`]),
+    ...(deliveries.isRunning ? [] : [`The delivery process has ended with ${deliveries.exitCode}`]),
   ];
   return {
-    workload: `${attackers * ENDPOINTS} endpoints of ${attackers} organizations that misbehave in ${ways.length} ways for ${attackMs / 1000} s`,
+    workload: `${attackers * ENDPOINTS} endpoints of ${attackers} organizations that misbehave in ${misbehaviours.length} ways for ${attackMs / 1000} s`,
     observed:
-      `p99 of ${OTHERS} others from acknowledgement to delivery ${Math.round(slow)} ms (before: ${Math.round(usual)}), ` +
+      `p99 of ${OTHERS} others from acknowledgement to delivery ${Math.round(attackP99)} ms (before: ${Math.round(quietP99)}), ` +
       `p50 ${Math.round(percentile(during, 0.5))} (${Math.round(percentile(quiet, 0.5))}); ` +
-      `at most ${most} descriptors more, in the end ${Math.round(more.memory / MB)} MB; ` +
-      `${Object.values(asked).reduce((sum, times) => sum + times, 0)} requests to attackers, no redirect followed`,
+      `at most ${additionalDescriptors} descriptors more, in the end ${Math.round(growth.memory / MB)} MB; ` +
+      `${Object.values(requestsByMisbehaviour).reduce((sum, times) => sum + times, 0)} requests to attackers, no redirect followed`,
     findings,
   };
 };

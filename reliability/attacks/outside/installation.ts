@@ -87,7 +87,7 @@ const install = async (context: RunContext): Promise<string[]> => {
     url() !== undefined && (await sendRequest(`${url()}/health/live`).catch(() => ({ status: 0 }))).status === 200;
   return eventually('it answers', live, 30_000).then(
     () => [],
-    () => [`It does not start: ${output.slice(-500)}`],
+    () => [`The service does not start: ${output.slice(-500)}`],
   );
 };
 

@@ -113,10 +113,10 @@ const submit = async (target: Target, port: number, { rounds }: Scale): Promise<
 };
 
 const judge = (target: Target, visits: number, allowed: readonly number[]): string[] => {
-  const others = connected(target).filter((address) => !allowed.some((port) => address.endsWith(`:${port}`)));
+  const unexpected = connected(target).filter((address) => !allowed.some((port) => address.endsWith(`:${port}`)));
   return [
     ...(visits > 0 ? [`The service connected ${visits} times to a server that only a caller had named`] : []),
-    ...(others.length > 0 ? [`${others.length} unexpected connections, the first to ${others[0]}`] : []),
+    ...(unexpected.length > 0 ? [`${unexpected.length} unexpected connections, the first to ${unexpected[0]}`] : []),
   ];
 };
 

@@ -80,15 +80,15 @@ const plant = async (target: RunningService, texts: readonly string[]): Promise<
 const attack = async (context: RunContext, target: RunningService, { texts: many, calls }: Scale): Promise<Outcome> => {
   const texts = Array.from({ length: many }, (_, n) => ESCAPES[n % ESCAPES.length]! + (n < ESCAPES.length ? '' : n));
   await plant(target, texts);
-  await eventually('what cannot be read is parked', async () => {
+  await eventually('the unreadable events are parked', async () => {
     const { body } = await sendRequest(`${target.url}/health/ready`);
     return body.parts?.readModels?.state === 'degraded' || body.parts?.readModels?.detail === undefined;
   });
   const findings: string[] = [];
-  let shown = 0;
+  let printedCharacters = 0;
   const run = async (words: readonly string[], mustShow = false): Promise<void> => {
     const { output } = await call(context, target.env, words);
-    shown += output.length;
+    printedCharacters += output.length;
     if (dangerous(output) > 0)
       findings.push(`${words.slice(0, 2).join(' ')} shows ${dangerous(output)} unescaped control characters`);
     if (mustShow && !/x[^x\n]*x/.test(output))
@@ -130,7 +130,7 @@ const attack = async (context: RunContext, target: RunningService, { texts: many
   if (logged > 0) findings.push(`The services' logs hold ${logged} unescaped control characters`);
   return {
     workload: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
-    observed: `no unescaped control character in ${shown + output.length} printed characters`,
+    observed: `no unescaped control character in ${printedCharacters + output.length} printed characters`,
     findings,
   };
 };

@@ -133,7 +133,7 @@ const request = (random: Random, key: string): Asked => {
 
 const INSIDES = /\bat .*\.(js|ts):|node_modules|select |insert |syntax error/i;
 
-/** Returns what is wrong with a response; undefined if nothing. */
+/** Returns what is wrong with a response; undefined if the response is correct. */
 const wrongWith = (method: string, { status, headers, body }: Omit<HttpResponse, 'ms'>): string | undefined => {
   if (status >= 500 && status !== 503) return `was answered ${status}`;
   if (status === 503 && !/^[1-9]\d*$/.test(String(headers['retry-after'])))
@@ -141,8 +141,8 @@ const wrongWith = (method: string, { status, headers, body }: Omit<HttpResponse,
   if (status < 400 || method === 'HEAD') return undefined;
   const { code, message, issues: _issues, rejected: _rejected, ...more } = Object(body);
   if (!/^[A-Z_]+$/.test(code) || typeof message !== 'string' || message === '' || Object.keys(more).length > 0)
-    return `was refused with another body than the flat one: ${JSON.stringify(body)}`;
-  return INSIDES.test(JSON.stringify(body)) ? `shows insides: ${JSON.stringify(body)}` : undefined;
+    return `has an error body that is not the flat one: ${JSON.stringify(body)}`;
+  return INSIDES.test(JSON.stringify(body)) ? `reveals internals: ${JSON.stringify(body)}` : undefined;
 };
 
 const TEMPLATE = Buffer.from(
@@ -162,7 +162,7 @@ const throwAt = async (
   target: Target,
   key: string,
   { requests, broken, unavailable }: Scale,
-  tell: (progress: string) => void,
+  reportProgress: (progress: string) => void,
 ): Promise<Outcome> => {
   const random = new Random(2);
   const statuses = new Statuses();
@@ -176,9 +176,9 @@ const throwAt = async (
     }));
     const { status } = answer;
     statuses.add(status);
-    const wrong = wrongWith(asked.method, answer);
-    if (wrong !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${wrong}`);
-    if (n % 1_000 === 0) tell(`${n} of ${requests} requests`);
+    const fault = wrongWith(asked.method, answer);
+    if (fault !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${fault}`);
+    if (n % 1_000 === 0) reportProgress(`${n} of ${requests} requests`);
   });
   await sendBroken(target.url, broken);
   if (statuses.countOf(503) > requests * unavailable)

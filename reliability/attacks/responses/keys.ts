@@ -48,19 +48,19 @@ const findPlaintext = (target: RunningService, databaseText: string, keys: reado
   const inDatabase = keys.filter((key) => databaseText.includes(key)).length;
   const inLogs = keys.filter((key) => output.includes(key)).length;
   return [
-    ...(inDatabase > 0 ? [`${inDatabase} keys are in the database as they are`] : []),
-    ...(inLogs > 0 ? [`${inLogs} keys are in the logs as they are`] : []),
+    ...(inDatabase > 0 ? [`${inDatabase} keys are in the database in plaintext`] : []),
+    ...(inLogs > 0 ? [`${inLogs} keys are in the logs in plaintext`] : []),
   ];
 };
 
 const guess = async (target: RunningService, key: string, guesses: number): Promise<string[]> => {
   const before = await transactions(target.env['DATABASE_URL']!);
   const texts = new Set<string>();
-  let good = 0;
+  let accepted = 0;
   const begin = Date.now();
   await runConcurrently(8, guesses, async (n) => {
     const { status, body } = await sendRequest(`${target.url}/v2/organization/metrics`, { key: mistyped(key, n) });
-    if (status !== 401) good += 1;
+    if (status !== 401) accepted += 1;
     texts.add(JSON.stringify(body));
   });
   const tookMs = Date.now() - begin;
@@ -70,8 +70,8 @@ const guess = async (target: RunningService, key: string, guesses: number): Prom
   const idle = (await transactions(target.env['DATABASE_URL']!)) - after;
   const queries = after - before - idle;
   return [
-    ...(good > 0 ? [`${good} mistyped keys were taken`] : []),
-    ...(texts.size > 1 ? [`Wrong keys are refused in ${texts.size} ways`] : []),
+    ...(accepted > 0 ? [`${accepted} mistyped keys were accepted`] : []),
+    ...(texts.size > 1 ? [`Wrong keys are rejected in ${texts.size} ways`] : []),
     ...(queries > guesses / 2 ? [`${guesses} wrong keys cost ${queries} transactions`] : []),
   ];
 };

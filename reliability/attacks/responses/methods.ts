@@ -71,16 +71,16 @@ const attack = async (target: Target, { rounds }: Scale): Promise<Outcome> => {
       `${method} ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nX-Echo: echoed-by-trace\r\nConnection: close\r\n\r\n`,
     );
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
-    if (![400, 404, 405].includes(status)) findings.add(`${method} ${path} is answered ${status}`);
+    if (![400, 404, 405].includes(status)) findings.add(`${method} ${path} got the status ${status}`);
     else if (!/\r\n\r\n\{"code":"[A-Z_]+","message":"/.test(answer))
       findings.add(`${method} ${path} has no JSON error`);
     if (status === 405 && !/^allow: /im.test(answer)) findings.add(`${method} ${path} is 405 without Allow`);
-    if (answer.includes('echoed-by-trace')) findings.add(`${method} ${path} gives the request back`);
+    if (answer.includes('echoed-by-trace')) findings.add(`${method} ${path} echoes the request`);
   });
   for (const path of [...OPEN, '/v2/organization/asset-groups', '/v2/nowhere', '/docs']) {
     const { headers } = await sendRequest(target.url + path, { key });
     for (const banner of BANNERS)
-      if (headers[banner]) findings.add(`${path} says ${banner}: ${String(headers[banner])}`);
+      if (headers[banner]) findings.add(`${path} has the header ${banner}: ${String(headers[banner])}`);
   }
   return {
     workload: `${pairs.length} pairs of method and path, ${rounds} times`,

@@ -12,7 +12,7 @@ interface Scale {
 }
 
 const ORGANIZATION = TENANTS[5]!;
-/** Payloads with pg_sleep wait for 5 s, so a slower response means that one was executed. */
+/** Payloads with pg_sleep wait for 5 s, so a slower response means that the payload was executed. */
 const MAX_MS = 4_000;
 const AT = '2026-03-01T00:00:00Z';
 
@@ -75,17 +75,17 @@ const attack = async (target: Target, { payloads: many }: Scale): Promise<Outcom
   const call = async (what: string, path: string, question: Parameters<typeof sendRequest>[1]): Promise<any> => {
     const { status, body, ms } = await sendRequest(target.url + path, question);
     slowest = Math.max(slowest, ms);
-    if (status >= 500) findings.add(`${what} is answered ${status}`);
+    if (status >= 500) findings.add(`${what} got the status ${status}`);
     if (ms > MAX_MS) findings.add(`${what} takes ${Math.round(ms)} ms`);
     return { status, body };
   };
   const groups = '/v2/organization/asset-groups';
-  const made = new Set<string>();
+  const createdNames = new Set<string>();
   await runConcurrently(4, all.length, async (n) => {
     const payload = all[n]!;
     const text = encodeURIComponent(payload);
     const { status, body } = await call('a group’s name', groups, { key, json: { name: payload } });
-    if (status === 201) made.add(payload);
+    if (status === 201) createdNames.add(payload);
     if (body.rows?.length > 0) findings.add('a group’s name shows rows');
     await call('a group’s id', `${groups}/${text}`, { method: 'DELETE', key });
     await call('a brand', `/v2/organization/metrics?brandSlug=${text}`, { key });
@@ -100,12 +100,12 @@ const attack = async (target: Target, { payloads: many }: Scale): Promise<Outcom
   });
   const { body } = await sendRequest(target.url + groups, { key });
   const listed = new Set<string>(body.groups.map(({ name }: { name: string }) => name));
-  const lost = [...made].filter((name) => !listed.has(name)).length;
-  if (lost > 0 || made.size === 0)
-    findings.add(`${lost} of ${made.size} names came back otherwise than they were sent`);
+  const lost = [...createdNames].filter((name) => !listed.has(name)).length;
+  if (lost > 0 || createdNames.size === 0)
+    findings.add(`${lost} of ${createdNames.size} names were not returned as they were sent`);
   return {
     workload: `${all.length} payloads in 13 fields each`,
-    observed: `all treated as data, ${made.size} names were returned unchanged, slowest response ${Math.round(slowest)} ms`,
+    observed: `all treated as data, ${createdNames.size} names were returned unchanged, slowest response ${Math.round(slowest)} ms`,
     findings: [...findings],
   };
 };

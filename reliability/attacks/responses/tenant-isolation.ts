@@ -35,7 +35,7 @@ const [CROWDED, ALONE] = [2, 3];
 const idOf = (index: number, n: number): string => `e${index}-${String(n).padStart(3, '0')}`;
 
 /** Returns brands of other organizations. */
-const crowd = (random: Random): [string, string][] =>
+const brandsOfOthers = (random: Random): [string, string][] =>
   TENANTS.filter((_, index) => index > ALONE && random.chance(0.5)).map((other) => [
     other,
     random.pick([canary(other), `a-${canary(other)}`, `z-${canary(other)}`]),
@@ -50,7 +50,7 @@ const belongings = (random: Random, organization: string, index: number): Sent[]
   const times = { createdAt: AT, updatedAt: AT };
   const owned = { organization, asset, status: name.toUpperCase(), ...times };
   const entries = Array.from({ length: ENTRIES }, (_, n) => {
-    const reviews: [string, string][] = [[organization, name], ...(index === CROWDED ? crowd(random) : [])];
+    const reviews: [string, string][] = [[organization, name], ...(index === CROWDED ? brandsOfOthers(random) : [])];
     const id = idOf(index, n);
     return sent('AssetStatusChanged', entry(id, ...random.shuffled(reviews)), `s1-s-${id}`);
   });
@@ -168,12 +168,12 @@ const send = (target: Target, events: readonly Sent[]): Promise<unknown> =>
 
 const VERDICTS = ['verdicts', 'verdicts?limit=7', 'verdicts.csv', 'feed?types=verdict', 'feed?types=verdict&limit=3'];
 
-const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
+const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
   const { url, keys, senders } = target;
   const random = new Random(1);
   const findings: string[] = [];
   /** Retries requests that a busy service rejects. */
-  const settled = async (path: string, question: HttpRequest): Promise<HttpResponse> => {
+  const sendUntilServed = async (path: string, question: HttpRequest): Promise<HttpResponse> => {
     for (;;) {
       const answer = await sendRequest(url + path, question);
       if (answer.status !== 429 && answer.status !== 503) return answer;
@@ -181,17 +181,20 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
     }
   };
   const get = (organization: string, path: string): Promise<HttpResponse> =>
-    settled(`/v2/organization/${path}`, { key: keys[organization] });
+    sendUntilServed(`/v2/organization/${path}`, { key: keys[organization] });
   for (const [index, organization] of TENANTS.entries()) {
-    await settled('/v2/organization/asset-groups', { key: keys[organization], json: { name: canary(organization) } });
+    await sendUntilServed('/v2/organization/asset-groups', {
+      key: keys[organization],
+      json: { name: canary(organization) },
+    });
     await send(target, belongings(random, organization, index));
     await sendAll(target, senders[organization], [rejectedOf(organization)]);
   }
   const listed = (organization: string, path: string) =>
-    eventually('what was sent is listed', async () => (await get(organization, path)).status === 200);
+    eventually('the sent records are listed', async () => (await get(organization, path)).status === 200);
   await listed(TENANTS.at(-1)!, `verdicts/${idOf(TENANTS.length - 1, ENTRIES - 1)}`);
   await eventually(
-    'what the organizations have is counted',
+    'the records of the organizations are counted',
     async () => (await get(TENANTS.at(-1)!, 'metrics')).body.metrics?.reports > 0,
   );
 
@@ -202,21 +205,21 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
   }
   const canaries = new Canaries('canary');
   await runConcurrently(8, pairs, async () => {
-    const [me, index] = [random.pick(TENANTS), random.int(TENANTS.length)];
+    const [requester, index] = [random.pick(TENANTS), random.int(TENANTS.length)];
     const other = TENANTS[index]!;
     const headers = headersFor(random, other);
     const send = ({ path, ...asked }: Asked): Promise<HttpResponse> =>
-      settled(path, { ...asked, headers, key: (path.startsWith('/v2/events') ? senders : keys)[me] });
-    const named = namedRequests(canary(other), idOf(index, 0));
-    const which = random.int(named.length);
+      sendUntilServed(path, { ...asked, headers, key: (path.startsWith('/v2/events') ? senders : keys)[requester] });
+    const requestsByName = namedRequests(canary(other), idOf(index, 0));
+    const requestIndex = random.int(requestsByName.length);
     const isNamed = random.chance(0.5);
-    const asked = isNamed ? named[which]! : random.pick(otherRequests(other, lastEventIds.get(other)!));
+    const asked = isNamed ? requestsByName[requestIndex]! : random.pick(otherRequests(other, lastEventIds.get(other)!));
     const answer = await send(asked);
     const all = `${JSON.stringify(answer.headers)} ${JSON.stringify(answer.body)}`;
-    findings.push(...canaries.check(me, all, `${asked.method ?? 'GET'} ${asked.path}`));
+    findings.push(...canaries.check(requester, all, `${asked.method ?? 'GET'} ${asked.path}`));
     // Entries of this organization also concern others.
-    if (!isNamed || me === other || (index === CROWDED && asked.path.includes(idOf(index, 0)))) return;
-    const unknown = await send(namedRequests(NOBODYS, idOf(index, 999))[which]!);
+    if (!isNamed || requester === other || (index === CROWDED && asked.path.includes(idOf(index, 0)))) return;
+    const unknown = await send(namedRequests(NOBODYS, idOf(index, 999))[requestIndex]!);
     if (seenIn(answer) !== seenIn(unknown))
       findings.push(
         `${asked.path} gets another response than for data that does not exist: ${difference(seenIn(answer), seenIn(unknown))}`,
@@ -230,15 +233,15 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
   ] as const) {
     const groups = '/v2/organization/asset-groups';
     const [foreign, unknown] = [
-      await settled(`${groups}/2${path}`, { method, key }),
-      await settled(`${groups}/999${path}`, { method, key }),
+      await sendUntilServed(`${groups}/2${path}`, { method, key }),
+      await sendUntilServed(`${groups}/999${path}`, { method, key }),
     ];
     if (foreign.status !== 404 || JSON.stringify(foreign.body) !== JSON.stringify(unknown.body))
       findings.push(`${method} ${groups}/2${path} gets another response than for a group that does not exist`);
   }
   const status = async (organization: string): Promise<string> =>
     JSON.stringify(
-      (await settled('/v2/events/status', { key: senders[TENANTS[1]!], json: statusOf(organization) })).body,
+      (await sendUntilServed('/v2/events/status', { key: senders[TENANTS[1]!], json: statusOf(organization) })).body,
     );
   if ((await status(TENANTS[2]!)) !== (await status('tenant-nobody')))
     findings.push('The status of another organization’s event differs from that of an event that does not exist');
@@ -249,7 +252,7 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
     for (const path of [...VERDICTS, `verdicts/${idOf(index, 3)}`]) all.push(await get(TENANTS[index]!, path));
     return all;
   };
-  const alike = (index: number, answers: readonly HttpResponse[]): string =>
+  const comparable = (index: number, answers: readonly HttpResponse[]): string =>
     answers
       .map(({ body, headers }) => `${headers['content-length']} ${withoutCursor(JSON.stringify(body))}`)
       .join('\n')
@@ -257,24 +260,24 @@ const look = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
       .replaceAll(`e${index}-`, 'e')
       .replaceAll(/"time":"[^"]*"/g, '')
       .replaceAll(/[\w-]{8}\.[\w-]{22}/g, 'an id of the feed');
-  const [crowded, alone] = [alike(CROWDED, await view(CROWDED)), alike(ALONE, await view(ALONE))];
+  const [crowded, alone] = [comparable(CROWDED, await view(CROWDED)), comparable(ALONE, await view(ALONE))];
   if (crowded !== alone) findings.push(`Verdicts that also concern others differ: ${difference(crowded, alone)}`);
 
   // Changes of other organizations must not change any byte, tag or feed position of this organization.
   const before = (await view(ALONE)).map(seenIn);
-  const [me, name] = [TENANTS[ALONE]!, canary(TENANTS[ALONE]!)];
+  const [requester, name] = [TENANTS[ALONE]!, canary(TENANTS[ALONE]!)];
   for (let change = 0; change < CHANGES; change += 1)
     await send(
       target,
       Array.from({ length: ENTRIES }, (_, n) =>
         sent(
           'AssetStatusChanged',
-          entry(idOf(ALONE, n), ...random.shuffled<[string, string]>([[me, name], ...crowd(random)])),
+          entry(idOf(ALONE, n), ...random.shuffled<[string, string]>([[requester, name], ...brandsOfOthers(random)])),
         ),
       ),
     );
-  await send(target, [sentReport('last', { organization: me }, 's1-last')]);
-  await listed(me, 'reports/last');
+  await send(target, [sentReport('last', { organization: requester }, 's1-last')]);
+  await listed(requester, 'reports/last');
   const after = (await view(ALONE)).map(seenIn);
   for (const [index, path] of [...VERDICTS, 'verdicts/ID'].entries())
     if (before[index] !== after[index])
@@ -294,8 +297,8 @@ export const tenantIsolation: Scenario<Scale> = {
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
   full: { pairs: 24_000 },
   everyChange: { pairs: 300 },
-  run: async (_, scale, sharedServices) => look(await sharedServices.service(), scale),
+  run: async (_, scale, sharedServices) => attackTenants(await sharedServices.service(), scale),
   guard: 'the key decides the organization, never the request; verdicts contain only the organization’s own brands',
   controlScale: { pairs: 200 },
-  withoutGuard: async (context, scale) => look(await startNaiveService(context), scale),
+  withoutGuard: async (context, scale) => attackTenants(await startNaiveService(context), scale),
 };

@@ -54,11 +54,11 @@ export const descriptors: Scenario<Scale> = {
     socket.destroy();
     // Long enough for released descriptors to be closed.
     await sleep(1_500);
-    const left = (await target.measureResources()).descriptors - before.descriptors;
+    const additional = (await target.measureResources()).descriptors - before.descriptors;
     return {
       workload: 'one connection',
       observed: '-',
-      findings: left > 100 ? [`It still holds ${left} descriptors more`] : [],
+      findings: additional > 100 ? [`The process still holds ${additional} descriptors more`] : [],
     };
   },
 };

@@ -25,13 +25,13 @@ const attack = async (target: Target, { rounds }: Scale): Promise<Outcome> => {
   const findings: string[] = [];
   const line = encodeURIComponent(`${FORGED_LINE}"}`);
   await runConcurrently(8, rounds * BREAKS.length, async (n) => {
-    const cut = BREAKS[n % BREAKS.length]!;
-    const { headers } = await sendRequest(`${url}/v2/${cut}${line}${cut}?startDate=${cut}${line}`, {
+    const lineBreak = BREAKS[n % BREAKS.length]!;
+    const { headers } = await sendRequest(`${url}/v2/${lineBreak}${line}${lineBreak}?startDate=${lineBreak}${line}`, {
       key,
       headers: { 'x-forwarded-for': FORGED_ADDRESS, 'x-real-ip': FORGED_ADDRESS, 'x-request-id': `a b${n}"` },
     });
     if (headers['x-request-id'] === `a b${n}"`) findings.push('An invalid request id was accepted');
-    const json = { name: `${n}${decodeURIComponent(cut)}${FORGED_LINE}"}` };
+    const json = { name: `${n}${decodeURIComponent(lineBreak)}${FORGED_LINE}"}` };
     const { body } = await sendRequest(`${url}/v2/organization/asset-groups`, { key, json });
     if (body.code === 'INTERNAL_SERVER_ERROR') findings.push('A name with a line break caused a 500');
   });

@@ -11,7 +11,7 @@ interface Scale {
   readonly connections: number;
   /** How long the connections stay; after 30 s without progress the service must close them. */
   readonly stayMs: number;
-  /** Whether they stay until the service closes them. */
+  /** Whether the connections stay until the service closes them. */
   readonly untilCut: boolean;
 }
 
@@ -27,8 +27,8 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   const { connections, stayMs, untilCut } = scale;
   const key = target.keys[TENANTS[15]!];
   const findings: string[] = [];
-  let each = 0;
-  const noticed = await withBystanders(context, target, async () => {
+  let bytesPerConnection = 0;
+  const outcome = await withBystanders(context, target, async () => {
     const before = await target.measureResources();
     const sockets: Socket[] = [];
     for (let n = 0; n < connections; n += 1) {
@@ -39,20 +39,22 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
       await sleep(20);
     }
     await sleep(1_000);
-    each = ((await target.measureResources()).memory - before.memory) / connections;
-    if (each > MAX_BYTES_EACH) findings.push(`Each connection costs ${Math.round(each)} bytes`);
+    bytesPerConnection = ((await target.measureResources()).memory - before.memory) / connections;
+    if (bytesPerConnection > MAX_BYTES_EACH)
+      findings.push(`Each connection costs ${Math.round(bytesPerConnection)} bytes`);
     await sleep(stayMs);
-    let left = connections;
+    let stillOpen = connections;
     // A socket notices that it was closed only when it reads.
-    for (const socket of sockets) socket.once('close', () => (left -= 1)).resume();
+    for (const socket of sockets) socket.once('close', () => (stillOpen -= 1)).resume();
     await sleep(1_000);
-    if (untilCut && left > 0) findings.push(`${left} of ${connections} were not closed after ${stayMs / 1_000} s`);
+    if (untilCut && stillOpen > 0)
+      findings.push(`${stillOpen} of ${connections} were not closed after ${stayMs / 1_000} s`);
     for (const socket of sockets) socket.destroy();
   });
   return {
     workload: `${connections} connections with 20 to 150 requests each that never read`,
-    observed: `${untilCut ? `closed within ${stayMs / 1_000} s` : 'released after the client closed them'}, ${Math.round(each / 1_024)} KiB each; ${noticed.observed}`,
-    findings: [...findings, ...noticed.findings],
+    observed: `${untilCut ? `closed within ${stayMs / 1_000} s` : 'released after the client closed them'}, ${Math.round(bytesPerConnection / 1_024)} KiB each; ${outcome.observed}`,
+    findings: [...findings, ...outcome.findings],
   };
 };
 

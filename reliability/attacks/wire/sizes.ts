@@ -105,11 +105,11 @@ const attack = async (target: Target, { rounds, atOnce, mostMore, timeoutMs }: S
   const before = resident(target.api.pid);
   const peakOf = watchPeak(() => resident(target.api.pid));
   await runConcurrently(atOnce, atOnce * rounds, (n) => push(OVERSIZES[n % OVERSIZES.length]!));
-  const more = Math.max(0, peakOf() - before);
-  if (more > mostMore) findings.push(`${atOnce} concurrent requests took ${Math.round(more / MB)} MB more`);
+  const growth = Math.max(0, peakOf() - before);
+  if (growth > mostMore) findings.push(`${atOnce} concurrent requests took ${Math.round(growth / MB)} MB more`);
   return {
     workload: `${OVERSIZES.length} shapes, ${atOnce} at once, ${rounds} times`,
-    observed: `each rejected with the expected status, at most ${Math.round(more / MB)} MB more`,
+    observed: `each rejected with the expected status, at most ${Math.round(growth / MB)} MB more`,
     findings,
   };
 };

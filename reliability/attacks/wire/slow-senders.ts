@@ -21,7 +21,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   const post =
     `POST /v2/organization/asset-groups HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n` +
     'Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n{';
-  let left = headers + bodies;
+  let unfinished = headers + bodies;
   let uncut = 0;
   let other = 0;
   const answers: string[] = [];
@@ -38,12 +38,12 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     ];
     for (const { cut } of slow)
       void cut.then((answer) => {
-        left -= 1;
+        unfinished -= 1;
         answers.push(answer);
       });
     const begin = Date.now();
-    while (left > 0 && Date.now() - begin < cutWithinMs) await sleep(50);
-    uncut = left;
+    while (unfinished > 0 && Date.now() - begin < cutWithinMs) await sleep(50);
+    uncut = unfinished;
     other = answers.filter((answer) => !answer.startsWith('HTTP/1.1 408 ')).length;
     for (const { socket } of slow) socket.destroy();
   });
@@ -52,8 +52,8 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     observed: `all closed within ${cutWithinMs / 1000} s with 408; ${observed}`,
     findings: [
       ...findings,
-      ...(uncut > 0 ? [`${uncut} were not cut within ${cutWithinMs / 1000} s`] : []),
-      ...(other > 0 ? [`${other} were answered otherwise than with 408`] : []),
+      ...(uncut > 0 ? [`${uncut} connections were not closed within ${cutWithinMs / 1000} s`] : []),
+      ...(other > 0 ? [`${other} connections got another status than 408`] : []),
     ],
   };
 };

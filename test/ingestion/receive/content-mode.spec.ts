@@ -19,14 +19,18 @@ const GOOD = {
   data: { threatId: 't-1' },
 };
 
-const read = (contentType: string | undefined, body: string | Buffer, more: Record<string, string | string[]> = {}) => {
+const read = (
+  contentType: string | undefined,
+  body: string | Buffer,
+  extraHeaders: Record<string, string | string[]> = {},
+) => {
   const headers: Record<string, string[]> = contentType === undefined ? {} : { 'content-type': [contentType] };
-  for (const [name, value] of Object.entries(more)) headers[name] = [value].flat();
+  for (const [name, value] of Object.entries(extraHeaders)) headers[name] = [value].flat();
   return [...readEvents(headers, Buffer.from(body as string), LATEST)].filter((event) => event !== undefined);
 };
 const readOne = (event: unknown): CloudEvent => read(STRUCTURED, JSON.stringify(event))[0]!;
 const issuesOf = (changes: object): readonly string[] => readOne({ ...GOOD, ...changes }).issues;
-const without = (name: string): Record<string, unknown> => ({ ...GOOD, [name]: undefined });
+const withoutAttribute = (name: string): Record<string, unknown> => ({ ...GOOD, [name]: undefined });
 
 const BINARY_HEADERS = {
   'ce-specversion': '1.0',
@@ -35,8 +39,8 @@ const BINARY_HEADERS = {
   'ce-type': 'ThreatStatusChanged',
   'ce-time': '2026-03-01T12:00:00.000Z',
 };
-const readBinary = (more: Record<string, string | string[]> = {}, body = '{"threatId":"t-1"}'): CloudEvent =>
-  read(BINARY, body, { ...BINARY_HEADERS, ...more })[0]!;
+const readBinary = (extraHeaders: Record<string, string | string[]> = {}, body = '{"threatId":"t-1"}'): CloudEvent =>
+  read(BINARY, body, { ...BINARY_HEADERS, ...extraHeaders })[0]!;
 
 const EXPECTED = {
   id: '1',
@@ -64,8 +68,8 @@ describe('readEvents', () => {
   it('reads the events of the CloudEvents SDK in structured and binary mode', () => {
     const event = new SdkEvent({ ...GOOD, datacontenttype: 'application/json' });
     for (const message of [HTTP.structured(event), HTTP.binary(event)]) {
-      const { 'content-type': contentType, ...more } = message.headers as Record<string, string>;
-      const [received] = read(contentType, message.body as string, more);
+      const { 'content-type': contentType, ...otherHeaders } = message.headers as Record<string, string>;
+      const [received] = read(contentType, message.body as string, otherHeaders);
       expect(received).toEqual(EXPECTED);
     }
   });
@@ -123,8 +127,8 @@ describe('readEvents', () => {
 
 describe('The attributes of an event', () => {
   it.each(['id', 'source', 'type', 'time', 'data'])('must include %s', (name) => {
-    expect(readOne(without(name)).issues).toEqual([`${name} is required`]);
-    expect(readOne({ ...without(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
+    expect(readOne(withoutAttribute(name)).issues).toEqual([`${name} is required`]);
+    expect(readOne({ ...withoutAttribute(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
   });
 
   it.each(['ce-id', 'ce-source', 'ce-type', 'ce-time'])('must include the header %s in binary mode', (header) => {
@@ -178,7 +182,7 @@ describe('The time of an event', () => {
     ['2026-03-01T13:30:00.1239+01:30', '2026-03-01T12:00:00.123Z'],
     ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000Z'],
     ['2026-03-02T00:00:00.000Z', '2026-03-02T00:00:00.000Z'],
-  ])('%s is taken', (time, instant) => {
+  ])('may be %s', (time, instant) => {
     expect(readOne({ ...GOOD, time })).toMatchObject({ time: Date.parse(instant), issues: [] });
   });
 
@@ -205,7 +209,7 @@ describe('The data of an event', () => {
   });
 
   const inBase64 = (text: string, changes: object = {}): CloudEvent =>
-    readOne({ ...without('data'), data_base64: Buffer.from(text).toString('base64'), ...changes });
+    readOne({ ...withoutAttribute('data'), data_base64: Buffer.from(text).toString('base64'), ...changes });
 
   it('may be JSON in base64', () => {
     expect(inBase64('{"threatId":"t-1"}')).toEqual(EXPECTED);
@@ -222,7 +226,7 @@ describe('The data of an event', () => {
     ['not UTF-8', { data_base64: '/////w==' }, 'data_base64 must contain JSON in UTF-8'],
     ['present together with data', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be present'],
   ])('is rejected if data_base64 is %s', (_, changes, issue) => {
-    expect(readOne({ ...without('data'), ...changes }).issues).toEqual([issue]);
+    expect(readOne({ ...withoutAttribute('data'), ...changes }).issues).toEqual([issue]);
   });
 
   it('has the same limits in base64', () => {
@@ -265,14 +269,14 @@ describe('The limits of a body', () => {
   });
 
   it('allow 10,000 brackets, commas and colons in an event; an event with more is rejected and the others are read', () => {
-    const own = 2 + 6 + 5 + 2;
-    const fit = `[${'0,'.repeat(10_000 - own)}0]`;
-    const [many, more, good] = read(
+    const delimitersOfGood = 2 + 6 + 5 + 2;
+    const atLimit = `[${'0,'.repeat(10_000 - delimitersOfGood)}0]`;
+    const [full, tooMany, good] = read(
       BATCH,
-      `[${holding(fit)},${holding(fit.replace('[', '[0,'))},${JSON.stringify(GOOD)}]`,
+      `[${holding(atLimit)},${holding(atLimit.replace('[', '[0,'))},${JSON.stringify(GOOD)}]`,
     );
-    expect(many!.issues).toEqual([]);
-    expect(more!.issues).toEqual(['the event has more than 10000 brackets, commas and colons']);
+    expect(full!.issues).toEqual([]);
+    expect(tooMany!.issues).toEqual(['the event has more than 10000 brackets, commas and colons']);
     expect(good).toEqual(EXPECTED);
   });
 
@@ -305,8 +309,10 @@ describe('The limits of a body', () => {
     expect(() => [...reading]).toThrow(PayloadTooLargeException);
     expect(search).not.toHaveBeenCalled();
   });
+});
 
-  it('find the same events as the JSON parser in any text', () => {
+describe('The slicer', () => {
+  it('finds the same events as the JSON parser in any text', () => {
     const characters = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', ' ', '\n', '0', 'a', '\u20ac');
     const text = fc.oneof(
       { weight: 3, arbitrary: fc.array(characters, { maxLength: 40 }).map((all) => `[${all.join('')}]`) },
@@ -318,21 +324,21 @@ describe('The limits of a body', () => {
     );
     fc.assert(
       fc.property(text, (json) => {
-        let due: unknown;
+        let expected: unknown;
         try {
-          due = JSON.parse(json);
+          expected = JSON.parse(json);
         } catch {
-          due = 'no JSON';
+          expected = 'no JSON';
         }
         const body = Buffer.from(json);
-        let found: unknown;
+        let actual: unknown;
         try {
           const parse = parserOf(body);
-          found = finish(sliceJson(body, EVENTS_OF_A_BATCH)).map((slice) => parse(slice).json);
+          actual = finish(sliceJson(body, EVENTS_OF_A_BATCH)).map((slice) => parse(slice).json);
         } catch (error) {
-          found = error instanceof Invalid ? 'no JSON' : error;
+          actual = error instanceof Invalid ? 'no JSON' : error;
         }
-        expect(found).toEqual(due);
+        expect(actual).toEqual(expected);
       }),
       { numRuns: 400, seed: 20261121 },
     );
@@ -376,7 +382,7 @@ describe('The id and the source of an event', () => {
   });
 });
 
-describe('The data of an event in which U+0000 and lone surrogates are forbidden', () => {
+describe('U+0000 and lone surrogates', () => {
   const BAD = ['\\u0000', '\\ud800', '\\udfff', '\\uDBFF\\u0041', 'a\\uD83Db'];
   const FINE = ['\\ud83d\\ude00', '\\\\u0000', '\\\\ud800', '\\u0041', '\\u00e9', '\u{1f600}'];
   const withText = (json: string): string[] => [
@@ -384,7 +390,7 @@ describe('The data of an event in which U+0000 and lone surrogates are forbidden
     JSON.stringify({ ...GOOD, data: [[[{ deep: ['*'] }]]] }).replace('*', json),
   ];
 
-  it.each(BAD)('is rejected if it contains %s anywhere', (json) => {
+  it.each(BAD)('are rejected anywhere in the data: %s', (json) => {
     for (const text of withText(json)) {
       const [bad, good] = read(BATCH, `[${text},${JSON.stringify(GOOD)}]`);
       expect(bad!.issues).toEqual(['data must not contain U+0000 or lone surrogates']);
@@ -392,16 +398,16 @@ describe('The data of an event in which U+0000 and lone surrogates are forbidden
     }
   });
 
-  it.each(FINE)('may contain %s', (json) => {
+  it.each(FINE)('are not confused with %s', (json) => {
     for (const text of withText(json)) expect(read(STRUCTURED, text)[0]!.issues).toEqual([]);
   });
 
-  it('is also rejected in binary mode', () => {
+  it('are also rejected in binary mode', () => {
     const message = 'data must not contain U+0000 or lone surrogates';
     expect(readBinary({}, '{"x":"\\ud800"}').issues).toEqual([message]);
   });
 
-  it('is accepted if they are only in an unused attribute', () => {
+  it('are accepted in an unused attribute', () => {
     for (const json of BAD) {
       const text = JSON.stringify({ ...GOOD, subject: '*' }).replace('*', json);
       expect(read(STRUCTURED, text)).toEqual([EXPECTED]);

@@ -59,19 +59,19 @@ afterAll(async () => {
 
 /** Services that write in the background until they are stopped. */
 const stopped: { beforeApplicationShutdown(): Promise<void> }[] = [];
-const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(one: T): T => {
-  stopped.push(one);
-  return one;
+const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(service: T): T => {
+  stopped.push(service);
+  return service;
 };
 
 const handlerOf = (
-  on: EventLog,
+  log: EventLog,
   pool = database.pool,
   quota = untilTheEnd(new DailyQuota(pool, readConfig({}), new Registry())),
   clock: Clock = monotonic,
 ) =>
   new RecordEventsHandler(
-    on,
+    log,
     new IngestBackpressure(new Checkpoints(pool as WatchPool), clock),
     quota,
     new TimeSlices(),
@@ -142,7 +142,7 @@ describe('RecordEvents', () => {
   });
 });
 
-describe('An event with the source, id, type and record of another one', () => {
+describe('A repeated event (equal source, id, type and record)', () => {
   it('is acknowledged and changes nothing, in the same batch and in a later one', async () => {
     const first = await record([threat('same'), threat('same', { status: 'REJECTED' }), threat('other')]);
     expect(first).toMatchObject({ accepted: 2, duplicates: 1, rejected: [] });
@@ -158,19 +158,19 @@ describe('An event with the source, id, type and record of another one', () => {
     expect([entries.length, repeated]).toEqual([1, ['ThreatStatusChanged']]);
   });
 
-  it('is a duplicate only if all four are the same', async () => {
+  it('is recognised only if all four are equal', async () => {
     await record([threat('one-id')]);
-    const others = [
+    const distinctEvents = [
       cloudEvent('one-id', 'ReportFiled'),
       cloudEvent('one-id', 'ThreatStatusChanged', {}, `${SOURCE}/2`),
       threat('one-id', { threatId: 't-2' }),
       threat('one-id', { organization: 'acme-2' }),
     ];
-    expect(await record(others)).toMatchObject({ accepted: 4, duplicates: 0 });
-    expect(await record(others)).toMatchObject({ accepted: 0, duplicates: 4 });
+    expect(await record(distinctEvents)).toMatchObject({ accepted: 4, duplicates: 0 });
+    expect(await record(distinctEvents)).toMatchObject({ accepted: 0, duplicates: 4 });
   });
 
-  it('is not a duplicate of an event of another organization, nor of a verdict, so a key cannot block their ids', async () => {
+  it('is not confused with events of another organization or verdicts, so a key cannot block their ids', async () => {
     const ids = Array.from({ length: 100 }, (_, n) => `upstream-${n}`);
     const threats = ids.map((id) => threat(id, { threatId: id }));
     const verdict = cloudEvent('verdict', 'AssetStatusChanged', { changeId: 'swallowed' });
@@ -179,14 +179,14 @@ describe('An event with the source, id, type and record of another one', () => {
     expect(await record([...threats, verdict])).toMatchObject({ accepted: 101, duplicates: 0, rejected: [] });
   });
 
-  it('is stored again if the first one was stored under an id made only of source and id', async () => {
+  it('is stored again if the first event was stored under an id made only of source and id', async () => {
     const [old] = finish(decide(new RecordEvents([threat('from-before')], LATEST, undefined))).entries;
     await log.appendAll([{ ...old!, event: { ...old!.event, id: legacyEventIdOf(SOURCE, 'from-before') } }]);
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 1, duplicates: 0 });
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 0, duplicates: 1 });
   });
 
-  it('is not a duplicate of a rejected event', async () => {
+  it('is stored if the first event was rejected', async () => {
     expect(await record([threat('once', { status: 1 }), threat('once')])).toMatchObject({
       accepted: 1,
       duplicates: 0,
@@ -361,8 +361,10 @@ describe('A key of an organization', () => {
     );
     expect(issues).toHaveLength(5);
     expect(await record(events)).toMatchObject({ accepted: 5 });
-    const known = [...ASSET_TYPES].map((type) => threat(`known-${type}`, { asset: { type, content: 'x' } }));
-    expect(await record(known, 'acme')).toMatchObject({ accepted: 25 });
+    const eventsOfKnownTypes = [...ASSET_TYPES].map((type) =>
+      threat(`known-${type}`, { asset: { type, content: 'x' } }),
+    );
+    expect(await record(eventsOfKnownTypes, 'acme')).toMatchObject({ accepted: 25 });
   });
 });
 
@@ -431,12 +433,12 @@ const whileCounting = async (
   positionAt: (n: number) => number,
   work: (log: EventLog, pool: TestDatabase['pool'], clock: Clock) => Promise<void>,
 ): Promise<void> => {
-  const own = await createDatabase();
-  const ownLog = await createPostgresLog(createPool(own.url, () => {}, NO_LIMITS));
+  const database = await createDatabase();
+  const ownLog = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   const [stop, clock] = [new AbortController(), new TestClock()];
   const counting = (async () => {
     for (let n = 1; !stop.signal.aborted; n += 1) {
-      await own.pool.query(
+      await database.pool.query(
         `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $1, 0)
          on conflict (projection) do update set position = $1`,
         [positionAt(n)],
@@ -445,12 +447,12 @@ const whileCounting = async (
     }
   })();
   try {
-    await work(ownLog, own.pool, clock);
+    await work(ownLog, database.pool, clock);
   } finally {
     stop.abort();
     await counting;
     await ownLog.close();
-    await own.drop();
+    await database.drop();
   }
 };
 

@@ -64,7 +64,7 @@ describe('Rejected events', () => {
     expect(await send(sent)).toBe(200);
     expect(await send([event('good')])).toBe(200);
     expect(await send([event('theirs', 'ThreatDeleted', { organization: 'other' })], ownKey)).toBe(400);
-    await eventually('they are in the table', async () => (await kept()).length >= 6);
+    await eventually('the rejections are in the table', async () => (await kept()).length >= 6);
     const rows = await kept();
     const count = (reason: RejectReason): number =>
       rows.filter((row) => row.reason === reason).reduce((sum, row) => sum + row.count, 0);
@@ -108,7 +108,7 @@ describe('Rejected events', () => {
     expect(await clearRejectedEvents(app.pool)).toBeGreaterThan(0);
     expect(await kept()).toEqual([]);
     await send([event('again', 'Other')]);
-    await eventually('it is in the table', async () => (await kept()).length === 1);
+    await eventually('the rejection is in the table', async () => (await kept()).length === 1);
     expect((await kept())[0]).toMatchObject({ day: dayOf(Date.now()), count: 1, sample: { id: 'again' } });
   });
 

@@ -5,8 +5,8 @@ import { EARLIEST, LATEST, MS_PER_DAY } from '../../../src/events/instant.js';
 import { type ComparisonWindow, earlierRange } from '../../../src/metrics/comparison/earlier-range.js';
 
 const at = (text: string): number => Date.parse(text);
-const earlier = (from: string, to: string, by: ComparisonWindow): string[] => {
-  const range = earlierRange({ from: at(from), to: at(to) }, by);
+const earlier = (from: string, to: string, comparison: ComparisonWindow): string[] => {
+  const range = earlierRange({ from: at(from), to: at(to) }, comparison);
   return [new Date(range.from).toISOString(), new Date(range.to).toISOString()];
 };
 
@@ -65,13 +65,13 @@ describe('An earlier window', () => {
 
   it('begins before the window, does not end before it begins, and includes the earlier window of any shorter window', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom('previous' as const, 'year' as const), fc.nat(), (range, by, cut) => {
-        const before = earlierRange(range, by);
+      fc.property(window, fc.constantFrom('previous' as const, 'year' as const), fc.nat(), (range, comparison, cut) => {
+        const before = earlierRange(range, comparison);
         expect(before.from).toBeLessThan(range.from);
         expect(before.to).toBeGreaterThanOrEqual(before.from);
-        if (by === 'previous') return expect(before.to).toBe(range.from - 1);
+        if (comparison === 'previous') return expect(before.to).toBe(range.from - 1);
         const shorter = { from: range.from, to: range.from + (cut % (range.to - range.from + 1)) };
-        expect(earlierRange(shorter, by).to).toBeLessThanOrEqual(before.to);
+        expect(earlierRange(shorter, comparison).to).toBeLessThanOrEqual(before.to);
       }),
       { numRuns: 5_000 },
     );

@@ -9,7 +9,7 @@ interface Write {
 }
 
 /** A writer whose writes start and end under control of the test. */
-const given = () => {
+const setUp = () => {
   const stop = new AbortController();
   const writes: Write[] = [];
   const writer = new PipelinedWriter<number>(
@@ -37,7 +37,7 @@ const stateOf = async (promise: Promise<void>): Promise<string> => {
 
 describe('The pipelined writer', () => {
   it('accepts the next batch as soon as a write has started', async () => {
-    const { writer, writes } = given();
+    const { writer, writes } = setUp();
     const first = writer.push(1);
     expect(await stateOf(first)).toBe('pending');
     writes[0]!.begin();
@@ -45,7 +45,7 @@ describe('The pipelined writer', () => {
   });
 
   it('writes batches in order, with at most one batch waiting', async () => {
-    const { writer, push, begun } = given();
+    const { writer, push, begun } = setUp();
     const first = await push(1);
     first.begin();
     const second = writer.push(2);
@@ -57,7 +57,7 @@ describe('The pipelined writer', () => {
   });
 
   it('stops after the first batch that cannot be written, and throws its error', async () => {
-    const { writer, push, begun } = given();
+    const { writer, push, begun } = setUp();
     const first = await push(1);
     first.begin();
     const second = writer.push(2);
@@ -69,22 +69,22 @@ describe('The pipelined writer', () => {
   });
 
   it('throws the error of a batch that failed while no call was waiting, without an unhandled rejection', async () => {
-    const { writer, push } = given();
+    const { writer, push } = setUp();
     const unhandled: unknown[] = [];
-    const note = (error: unknown): void => void unhandled.push(error);
-    process.on('unhandledRejection', note);
+    const keepError = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', keepError);
     const first = await push(1);
     first.begin();
     await new Promise(setImmediate);
     first.fail(new Error('connection lost'));
     await new Promise(setImmediate);
-    process.off('unhandledRejection', note);
+    process.off('unhandledRejection', keepError);
     expect(unhandled).toEqual([]);
     expect(await stateOf(writer.finish())).toBe('connection lost');
   });
 
   it('does not wait for the start of a write that has failed before it started', async () => {
-    const { writer, writes } = given();
+    const { writer, writes } = setUp();
     const first = writer.push(1);
     expect(await stateOf(first)).toBe('pending');
     writes[0]!.fail(new Error('no connection'));
@@ -92,7 +92,7 @@ describe('The pipelined writer', () => {
   });
 
   it('drops prepared batches when the lease is lost', async () => {
-    const { stop, writer, push, begun } = given();
+    const { stop, writer, push, begun } = setUp();
     const first = await push(1);
     first.begin();
     const second = writer.push(2);
@@ -103,7 +103,7 @@ describe('The pipelined writer', () => {
   });
 
   it('waits for the batch in flight when it stops', async () => {
-    const { stop, writer, push } = given();
+    const { stop, writer, push } = setUp();
     const first = await push(1);
     first.begin();
     stop.abort();

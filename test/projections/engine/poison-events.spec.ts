@@ -51,9 +51,11 @@ const append = async (events: readonly Sent[]): Promise<void> => {
   await log.appendAll(events.map(stored));
 };
 
-const one = async (text: string): Promise<number> => (await database.pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
-const counted = (): Promise<number> => one(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
-const position = (): Promise<number> => one(`select position as n from read.checkpoints where projection = 'metrics'`);
+const firstNumber = async (text: string): Promise<number> =>
+  (await database.pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
+const counted = (): Promise<number> => firstNumber(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
+const position = (): Promise<number> =>
+  firstNumber(`select position as n from read.checkpoints where projection = 'metrics'`);
 
 /** Short, but long enough for the database to respond between retries. */
 const options = () => ({ backoff: new Backoff(1, 20), watchedBy: database.pool });
@@ -101,15 +103,15 @@ describe('A poison event, which fails with a transient error at every attempt', 
     ['loses the connection', kill, 'connection', 41, 40],
   ])(
     'is parked if it %s; all other events are applied and the checkpoint advances',
-    async (_, harm, reason, size, bad) => {
+    async (_, harm, reason, size, poisonIndex) => {
       await append(reports(size));
-      await project(harming(`r-${bad}`, harm));
+      await project(harming(`r-${poisonIndex}`, harm));
       expect(await position()).toBe(Number(await log.head()));
       expect(await counted()).toBe(size - 1);
       expect(await listParked(database.pool)).toMatchObject([
-        { event_id: idOf(report(bad)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
+        { event_id: idOf(report(poisonIndex)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
       ]);
-      expect(troubles.join('\n')).toContain(`event ${idOf(report(bad))}`);
+      expect(troubles.join('\n')).toContain(`event ${idOf(report(poisonIndex))}`);
     },
   );
 
@@ -139,9 +141,9 @@ describe('A poison event, which fails with a transient error at every attempt', 
 });
 
 describe('An outage parks no event', () => {
-  /** More attempts than it takes to park a poison event. */
+  /** Waits until there were more attempts than it takes to park a poison event. */
   const failsOften = (projecting: Projecting): Promise<void> =>
-    eventually('it has been tried often', () => projecting.troubles.length > 4);
+    eventually('the projector has failed often', () => projecting.troubles.length > 4);
 
   /** Runs the projector while a lock is held, and then without the lock up to the end of the log. */
   const outlasts = async (lock: string): Promise<Projecting> => {
@@ -160,10 +162,10 @@ describe('An outage parks no event', () => {
 
   it('while the tables are locked, and the error names the position', async () => {
     await append(reports(1));
-    const { troubles: told } = await outlasts('lock table read.facts in exclusive mode');
+    const { troubles: reported } = await outlasts('lock table read.facts in exclusive mode');
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
-    expect(told[0]).toContain(`event ${idOf(report(0))}`);
+    expect(reported[0]).toContain(`event ${idOf(report(0))}`);
   });
 
   it('while a rebuild locks the checkpoint', async () => {
@@ -180,7 +182,7 @@ describe('An outage parks no event', () => {
     const { proxy, url } = await startProxy(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
     const projecting = startProjecting(log, pool, [metrics], options());
-    await eventually('it has been tried often', () => {
+    await eventually('the projector has failed often', () => {
       proxy.dropConnections();
       return projecting.troubles.length > 4;
     });
@@ -194,9 +196,9 @@ describe('An outage parks no event', () => {
 
   it('if the disk is full', async () => {
     await append(reports(1));
-    let left = 6;
+    let failuresLeft = 6;
     const pool = interceptQueries(database.pool, () => async (statement, send) => {
-      if (statement.name === 'metrics-insert-facts' && left-- > 0)
+      if (statement.name === 'metrics-insert-facts' && failuresLeft-- > 0)
         throw Object.assign(new Error('could not extend file'), { code: '53100' });
       return send(statement);
     });
@@ -217,8 +219,8 @@ describe('A batch with many facts', () => {
     });
     await project(pool);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000);
-    expect(await one('select count(*) as n from read.facts')).toBe(12 * 1_001);
-    expect(await one('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
+    expect(await firstNumber('select count(*) as n from read.facts')).toBe(12 * 1_001);
+    expect(await firstNumber('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
     expect(await listParked(database.pool)).toEqual([]);
     expect(await verify({ pool, log }, [metrics])).toEqual([]);
   });

@@ -64,8 +64,8 @@ const countedThreats = async (): Promise<number> =>
     .n;
 
 /** A projection that fails to apply these events while `cause.there`. */
-const refusing = (bad: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
-  const ids = new Set(bad.map(eventId));
+const refusing = (failingEvents: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
+  const ids = new Set(failingEvents.map(eventId));
   return {
     ...metrics,
     prepare: async (events) => {
@@ -107,13 +107,13 @@ describe('Events that cannot be applied', () => {
     ['all of them', Array.from({ length: 33 }, (_, index) => index)],
   ])('are parked once each, and the other events of the batch are applied: %s', async (_, places) => {
     const all = threats(33);
-    const bad = places.map((place) => all[place]!);
+    const failingEvents = places.map((place) => all[place]!);
     await append(all);
-    const projection = refusing(bad);
+    const projection = refusing(failingEvents);
     await project([projection]);
-    expect(await countedThreats()).toBe(33 - bad.length);
+    expect(await countedThreats()).toBe(33 - failingEvents.length);
     const parked = await listParked(database.pool);
-    expect(parked.map(({ event_id }) => event_id)).toEqual(bad.map(eventId));
+    expect(parked.map(({ event_id }) => event_id)).toEqual(failingEvents.map(eventId));
     expect(parked[0]).toMatchObject({
       projection: 'metrics',
       type: 'ThreatStatusChanged',
@@ -121,13 +121,13 @@ describe('Events that cannot be applied', () => {
       reason: `cannot apply threat-acme:t-${places[0]}`,
       attempts: 1,
     });
-    expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(bad.length);
+    expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(failingEvents.length);
     // All events are applied again, as after a restore of the read models.
     await database.pool.query(
       `update read.checkpoints set position = -1, last_stream = null, last_revision = null, last_event_id = null`,
     );
     await project([projection]);
-    expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(bad.map(() => 1));
+    expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(failingEvents.map(() => 1));
   });
 
   it('are also parked if they cannot be prepared, by the projector and by a rebuild', async () => {
@@ -265,13 +265,13 @@ describe('Events that cannot be applied', () => {
 
 /** A projection whose writes fail this many times, as with a full disk or a locked table. */
 const failing = (times: number, code: string): Projection<MetricEvent> => {
-  let left = times;
+  let failuresLeft = times;
   return {
     ...metrics,
     prepare: async (events) => {
       const write = await metrics.prepare(events);
       return async (transaction) => {
-        if (events.length > 0 && left-- > 0) throw Object.assign(new Error('cannot write'), { code });
+        if (events.length > 0 && failuresLeft-- > 0) throw Object.assign(new Error('cannot write'), { code });
         await write(transaction);
       };
     },
@@ -287,9 +287,9 @@ describe('Rows that cannot be written for a while', () => {
     backoff.next = () => (notes.push('waits longer'), next());
     backoff.reset = () => (notes.push('waits no longer'), reset());
     const stop = new AbortController();
-    const say = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
-    const running = new Projector(log, database.pool, [projection], say, backoff, say).run(stop.signal);
-    await eventually('they are written', async () => (await countedThreats()) > 0);
+    const noteStart = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
+    const running = new Projector(log, database.pool, [projection], noteStart, backoff, noteStart).run(stop.signal);
+    await eventually('the rows are written', async () => (await countedThreats()) > 0);
     stop.abort();
     await running;
     return notes;
@@ -309,22 +309,23 @@ describe('Rows that cannot be written for a while', () => {
 
   it('leave no span open', async () => {
     const open = new Set<Span>();
-    let begun = 0;
+    let begunSpans = 0;
     const begin = (): Span => {
       const span = { traceparent: '', hasEnded: false, set: () => {}, end: () => void open.delete(span) };
       open.add(span);
-      begun += 1;
+      begunSpans += 1;
       return span;
     };
     setTracing({ begin, within: (_, work) => work(), active: () => [], close: () => Promise.resolve() });
     try {
       await append(threats(8));
-      // Halves of the batch are tried after the second time: one is prepared while the one before it fails.
+      // After the second failure the projector tries halves of the batch, and prepares one half while the previous one
+      // fails.
       await projectAtLast(failing(4, '40001'));
     } finally {
       setTracing(undefined);
     }
-    expect(begun).toBeGreaterThan(4);
+    expect(begunSpans).toBeGreaterThan(4);
     expect(open.size).toBe(0);
   });
 });
@@ -379,9 +380,9 @@ describe('The checkpoint', () => {
     const random = new Random(4);
     let killed = 0;
     const pool = interceptQueries(database.pool, (connection) => {
-      let left = random.chance(0.1) ? random.int(5) : -1;
+      let statementsLeft = random.chance(0.1) ? random.int(5) : -1;
       const interceptor: Interceptor = async (statement, send) => {
-        if (left-- === 0) {
+        if (statementsLeft-- === 0) {
           killed += 1;
           const { processID } = connection as unknown as { processID: number };
           await database.pool.query('select pg_terminate_backend($1)', [processID]);
@@ -435,11 +436,11 @@ describe('The checkpoint', () => {
   });
 
   it('of a new projection starts at the beginning, and other projections do not apply events again while it catches up', async () => {
-    const asked: bigint[] = [];
+    const readAfter: bigint[] = [];
     const watched: Projection<MetricEvent> = {
       ...metrics,
       prepare: (events) => {
-        asked.push(...events.map(({ position }) => position));
+        readAfter.push(...events.map(({ position }) => position));
         return metrics.prepare(events);
       },
     };
@@ -451,7 +452,7 @@ describe('The checkpoint', () => {
     await append([threat(5), brand(2)]);
     await project([watched, brandsAndFlags]);
     expect((await database.pool.query('select from read.brands')).rowCount).toBe(2);
-    expect(asked).toEqual([1n, 2n, 3n, 4n, 5n, 7n]);
+    expect(readAfter).toEqual([1n, 2n, 3n, 4n, 5n, 7n]);
     expect(await countedThreats()).toBe(6);
   });
 });
@@ -464,12 +465,12 @@ describe('A rebuild or verification', () => {
     const running = start([metrics]);
     await running.reached();
     const floor = await countedThreats();
-    const seen: number[] = [];
+    const counts: number[] = [];
     const reading = new AbortController();
     const reader = (async () => {
       for (let last = floor; !reading.signal.aborted;) {
         const now = await countedThreats();
-        if (now < last) seen.push(now);
+        if (now < last) counts.push(now);
         last = now;
       }
     })();
@@ -484,7 +485,7 @@ describe('A rebuild or verification', () => {
     await Promise.all([reader, writer]);
     await running.reached();
     await running.stop();
-    expect(seen).toEqual([]);
+    expect(counts).toEqual([]);
     expect(await countedThreats()).toBeGreaterThan(floor);
     expect(await verify(source(), [metrics])).toEqual([]);
   });
@@ -572,8 +573,10 @@ describe('A rebuild or verification', () => {
     await append([threat(0)]);
     await project([metrics, brandsAndFlags]);
     const readAll = (): Promise<never> => Promise.reject(new Error('The log is away'));
-    const away = Object.assign(Object.create(log) as EventLog, { readAll });
-    await expect(verify({ ...source(), log: away }, [metrics, brandsAndFlags])).rejects.toThrow('The log is away');
+    const unavailableLog = Object.assign(Object.create(log) as EventLog, { readAll });
+    await expect(verify({ ...source(), log: unavailableLog }, [metrics, brandsAndFlags])).rejects.toThrow(
+      'The log is away',
+    );
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
   });
 

@@ -18,10 +18,10 @@ const PROJECTIONS = [assetStatuses, assetGroups];
 describe('Read models of an earlier version', () => {
   let database: TestDatabase;
   let log: InMemoryEventLog;
-  let said: string[];
+  let logged: string[];
 
   const run = (stop = new AbortController().signal): Promise<void> => {
-    const collect = (line: string): number => said.push(line);
+    const collect = (line: string): number => logged.push(line);
     return rebuildOutdated({ pool: database.pool, log }, PROJECTIONS, { say: collect, warn: collect }, stop);
   };
 
@@ -32,7 +32,7 @@ describe('Read models of an earlier version', () => {
 
   beforeEach(async () => {
     database = await createDatabase();
-    said = [];
+    logged = [];
     const asset = { type: 'LINKEDIN', content: LINK };
     log = new InMemoryEventLog(
       recordedInOrder([
@@ -55,9 +55,9 @@ describe('Read models of an earlier version', () => {
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
     expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
-    expect(said).toHaveLength(2 * PROJECTIONS.length);
+    expect(logged).toHaveLength(2 * PROJECTIONS.length);
     await run();
-    expect(said).toHaveLength(2 * PROJECTIONS.length);
+    expect(logged).toHaveLength(2 * PROJECTIONS.length);
   });
 
   it('stay in use if the rebuild is stopped, and are rebuilt by the next start', async () => {
@@ -76,7 +76,7 @@ describe('Read models of an earlier version', () => {
     try {
       await reader.query('begin; select from read.asset_statuses');
       const running = run(stop.signal);
-      await eventually('it waits for the table', async () => {
+      await eventually('the rebuild waits for the table', async () => {
         const waiting = `select from pg_locks where relation = 'read.asset_statuses'::regclass and not granted`;
         return (await database.pool.query(waiting)).rowCount === 1;
       });
@@ -122,11 +122,11 @@ describe('The tables of a projection', () => {
       if (++failures % 3 !== 0) return Promise.reject(new Unavailable('The log is away'));
       return readAll(after, limit);
     };
-    const said: string[] = [];
-    const source = { pool: database.pool, log, onWait: (sentence: string) => void said.push(sentence) };
+    const logged: string[] = [];
+    const source = { pool: database.pool, log, onWait: (sentence: string) => void logged.push(sentence) };
     for (const projection of ALL) await rebuild(source, projection);
     expect(await verify(source, ALL)).toEqual([]);
-    expect(said.slice(0, 2)).toEqual([
+    expect(logged.slice(0, 2)).toEqual([
       'The log is unavailable (The log is away); waiting for at most 60 s',
       'The log is available again; the work continues',
     ]);

@@ -35,14 +35,14 @@ describe('A verification while the projector is running', () => {
   const statuses = async (): Promise<number> =>
     (await database.pool.query('select from read.asset_statuses')).rowCount!;
 
-  /** Resolves when the work has ended, or waits for a lock. */
+  /** Resolves as soon as the work either has ended or is waiting for a lock. */
   const endsOrWaits = async (pending: Promise<unknown>): Promise<void> => {
     let hasEnded = false;
     const end = (): void => void (hasEnded = true);
     pending.then(end, end);
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     await eventually(
-      'it has ended or waits for a lock',
+      'the work has ended or waits for a lock',
       async () => hasEnded || (await database.pool.query(waiting)).rowCount! > 0,
     );
   };
@@ -93,15 +93,15 @@ describe('A verification while the projector is running', () => {
       append(5);
       await project();
     };
-    const found = await verify({ pool: disturbed(onComparison), log }, [assetStatuses]);
-    expect(found.map(({ table, side }) => [table, side])).toEqual([
+    const differences = await verify({ pool: disturbed(onComparison), log }, [assetStatuses]);
+    expect(differences.map(({ table, side }) => [table, side])).toEqual([
       ['asset_status_entries', 'only in the rebuild'],
       ['asset_statuses', 'only in the read model'],
       ['asset_statuses', 'only in the rebuild'],
     ]);
   });
 
-  it('prevents that a rebuild replaces the tables before they are compared', async () => {
+  it('prevents a rebuild from replacing the tables before they are compared', async () => {
     let rebuilding: Promise<void> | undefined;
     const onComparison = async (): Promise<void> => {
       rebuilding ??= rebuild({ pool: database.pool, log }, assetStatuses);
@@ -115,12 +115,12 @@ describe('A verification while the projector is running', () => {
   it('compares both sides at the same position, whenever events arrive', async () => {
     const readAll = log.readAll.bind(log);
     const projecting: Promise<unknown>[] = [];
-    let more = 6;
+    let appendsLeft = 6;
     // The live tables advance after each pass of the rebuild.
     log.readAll = async (...given) => {
       const page = await readAll(...given);
-      if (more > 0) {
-        more -= 1;
+      if (appendsLeft > 0) {
+        appendsLeft -= 1;
         append(3);
         projecting.push(project());
         await endsOrWaits(projecting.at(-1)!);

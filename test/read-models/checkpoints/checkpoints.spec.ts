@@ -32,14 +32,14 @@ describe('Waiting for checkpoints', () => {
   });
 
   it('ends without success after the timeout, when the signal aborts, and if a projection has no checkpoint', async () => {
-    const late = checkpoints.reached(['metrics'], 6n, 50);
-    const left = new AbortController();
-    const aborted = checkpoints.reached(['metrics'], 6n, 2_000, left.signal);
+    const timedOut = checkpoints.reached(['metrics'], 6n, 50);
+    const disconnected = new AbortController();
+    const aborted = checkpoints.reached(['metrics'], 6n, 2_000, disconnected.signal);
     const unknown = checkpoints.reached(['webhooks'], 0n, 50);
-    left.abort();
+    disconnected.abort();
     expect(await aborted).toBe(false);
     await clock.advance(60);
-    expect(await Promise.all([late, unknown])).toEqual([false, false]);
+    expect(await Promise.all([timedOut, unknown])).toEqual([false, false]);
   });
 
   it('sends one query per poll for all waiting requests, and no query while no request waits', async () => {

@@ -80,14 +80,14 @@ describe('The lease of a lane', () => {
     // The holder was killed and does not renew the lease.
     await expireAt('counts', before + FAR_MS);
     second.begin();
-    await eventually('it has asked', () => second.asked === 1);
+    await eventually('the applicant has asked for the lease', () => second.asked === 1);
     await second.clock.advance(490);
     expect(second.asked).toBe(1);
     await second.clock.advance(10);
-    await eventually('it asks twice a second', () => second.asked === 2);
+    await eventually('the applicant asks twice a second', () => second.asked === 2);
     expect(second.epoch).toBeUndefined();
     await expireAt('counts', before - 1);
-    await eventually('it takes over', async () => {
+    await eventually('the applicant takes over', async () => {
       await second.clock.advance(500);
       return second.epoch === 2;
     });
@@ -104,7 +104,7 @@ describe('The lease of a lane', () => {
       void leaseOf('counts', new TestClock())
         .acquire(stop.signal)
         .then((epoch) => epochs.push(epoch));
-      await eventually('it asks for the lease', async () => {
+      await eventually('the applicant asks for the lease', async () => {
         const { rowCount } = await database.pool.query(
           `select from pg_locks where relation = 'read.projector_leases'::regclass and not granted`,
         );
@@ -112,7 +112,7 @@ describe('The lease of a lane', () => {
       });
       stop.abort();
     });
-    await eventually('it has its answer', () => epochs.length === 1);
+    await eventually('the applicant has its answer', () => epochs.length === 1);
     expect(epochs).toEqual([undefined]);
     const { rows } = await database.pool.query('select owner, epoch from read.projector_leases');
     expect(rows).toEqual([{ owner: '', epoch: 1 }]);
@@ -121,29 +121,29 @@ describe('The lease of a lane', () => {
   it('stays with the process that renews it every second, and a holder is notified when it has lost the lease', async () => {
     const [holder, other] = [new Applicant('counts'), new Applicant('counts')];
     await holder.acquire();
-    let lost = 0;
-    const held = holder.lease.hold(() => (lost += 1), new AbortController().signal);
+    let losses = 0;
+    const held = holder.lease.hold(() => (losses += 1), new AbortController().signal);
     await expireAt('counts', 1);
     await holder.clock.advance(990);
     expect((await rowOf('counts')).expiresAt).toBe(1);
     await holder.clock.advance(10);
-    await eventually('it is renewed', async () => (await rowOf('counts')).expiresAt > 1);
+    await eventually('the lease is renewed', async () => (await rowOf('counts')).expiresAt > 1);
     await expireAt('counts', (await databaseTime()) + FAR_MS);
     other.begin();
-    await eventually('another has asked for it', async () => {
+    await eventually('another applicant has asked for the lease', async () => {
       await other.clock.advance(500);
       return other.asked >= 3;
     });
     await other.end();
-    expect([other.epoch, lost, (await rowOf('counts')).epoch]).toEqual([undefined, 0, 1]);
+    expect([other.epoch, losses, (await rowOf('counts')).epoch]).toEqual([undefined, 0, 1]);
     // The holder renewed too late, and another process has acquired the lease.
     await database.pool.query(`update read.projector_leases set owner = 'other' where lane = 'counts'`);
-    await eventually('the holder knows', async () => {
+    await eventually('the holder knows that it has lost the lease', async () => {
       await holder.clock.advance(1_000);
-      return lost > 0;
+      return losses > 0;
     });
     await held;
-    expect(lost).toBe(1);
+    expect(losses).toBe(1);
   });
 });
 
@@ -189,24 +189,24 @@ describe('The leases of several lanes', () => {
   const lanesOf = (...projectors: readonly Projector[]): string[] =>
     projectors.map(({ held }) => [...held].sort().join(' '));
   /** Advances the clocks of these projectors until they hold these lanes. */
-  const reach = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
+  const waitUntilHeld = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
     eventually(`they hold ${lanes.join(', ')}`, async () => {
       for (const { clock } of projectors) await clock.advance(500);
       return String(lanesOf(...projectors)) === String(lanes);
     });
 
-  it('are shared: a single projector holds all, a second one gets the last lane, and all lanes when the first one dies', async () => {
+  it('are shared: a single projector holds all lanes, a second one gets the last lane, and all lanes once the first one dies', async () => {
     // A lease does not expire on a slow machine; it ends only by a release or by `expireAt`.
     await database.pool.query(`
       create function outlast() returns trigger language plpgsql as
         $$ begin new.expires_at := new.expires_at + ${FAR_MS}; return new; end $$;
       create trigger outlast before insert on read.projector_leases for each row execute function outlast()`);
     const first = new Projector();
-    await reach([first], ['counts records']);
+    await waitUntilHeld([first], ['counts records']);
     const second = new Projector();
-    await reach([first, second], ['counts', 'records']);
+    await waitUntilHeld([first, second], ['counts', 'records']);
     const third = new Projector();
-    await eventually('a third one has asked for each of them', async () => {
+    await eventually('the third projector has asked for each lane', async () => {
       for (const { clock } of [first, second, third]) await clock.advance(500);
       return NAMES.every((name) => third.asked.get(name)! >= 5);
     });
@@ -215,7 +215,7 @@ describe('The leases of several lanes', () => {
     await first.end({ isKilled: true });
     expect(lanesOf(second)).toEqual(['records']);
     await expireAt('counts', 1);
-    await reach([second], ['counts records']);
+    await waitUntilHeld([second], ['counts records']);
     await second.end();
   });
 
@@ -229,11 +229,11 @@ describe('The leases of several lanes', () => {
     await at('unwanted', now - 1, now - 1);
     await at('wanted', now - 1, now + 60_000);
     await at('wanted in vain', now - 60_000, now + 60_000);
-    const take = async (lane: string, hasOther: boolean): Promise<boolean> =>
+    const tryToAcquire = async (lane: string, hasOther: boolean): Promise<boolean> =>
       (await ACQUIRE_LEASE.run(database.pool, { lane, owner: 'us', ttlMs: 3_000, hasOther }))[0]!.isHeld;
-    expect(await take('unwanted', true)).toBe(true);
-    expect(await take('wanted', true)).toBe(false);
-    expect(await take('wanted', false)).toBe(true);
-    expect(await take('wanted in vain', true)).toBe(true);
+    expect(await tryToAcquire('unwanted', true)).toBe(true);
+    expect(await tryToAcquire('wanted', true)).toBe(false);
+    expect(await tryToAcquire('wanted', false)).toBe(true);
+    expect(await tryToAcquire('wanted in vain', true)).toBe(true);
   });
 });

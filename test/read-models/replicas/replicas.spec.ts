@@ -12,7 +12,7 @@ import { type TcpProxy, startProxy } from '../../support/tcp-proxy.js';
 import { TestClock } from '../../support/test-clock.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** The positions of the projections on the server, or how the server fails. `silentAt` lets statements time out. */
+/** The positions of the projections on the server, or how the server fails. `silentAt` makes statements time out. */
 type State = readonly number[] | 'away' | { readonly silentAt: 'begin' | 'select' };
 
 const MAX_LAG_MS = 10_000;
@@ -106,15 +106,15 @@ describe('A read with replicas', () => {
     'is repeated from the start on the primary if a replica fails with %s, and replicas are not used for a second',
     async (code) => {
       await open([100_000]);
-      const asked: string[] = [];
+      const queriedServers: string[] = [];
       const answer = async (connection: Connection, isReplica: boolean): Promise<void> => {
-        asked.push(await nameOfServer(connection, isReplica));
+        queriedServers.push(await nameOfServer(connection, isReplica));
         if (isReplica) throw failure(code);
       };
       await replicas.read('metrics', primary.pool, answer);
       await clock.advance(900, 100);
       await replicas.read('metrics', primary.pool, answer);
-      expect(asked).toEqual(['replica', 'primary', 'primary']);
+      expect(queriedServers).toEqual(['replica', 'primary', 'primary']);
       await clock.advance(100);
       expect(await read()).toBe('replica');
       await replicas.end();
@@ -137,13 +137,13 @@ describe('A read with replicas', () => {
 
   it('uses the primary if the client has seen newer rows than the replica has, and still uses the replica for later reads', async () => {
     await open([100_000]);
-    const asked: string[] = [];
+    const queriedServers: string[] = [];
     const answer = async (connection: Connection, isReplica: boolean): Promise<void> => {
-      asked.push(await nameOfServer(connection, isReplica));
+      queriedServers.push(await nameOfServer(connection, isReplica));
       requireReached(isReplica, 5, 6);
     };
     for (const _ of [1, 2]) await replicas.read('records', primary.pool, answer);
-    expect(asked).toEqual(['replica', 'primary', 'replica', 'primary']);
+    expect(queriedServers).toEqual(['replica', 'primary', 'replica', 'primary']);
     expect(() => requireReached(true, 6, 6)).not.toThrow();
     expect(() => requireReached(true, null, 0)).toThrow(TooOld);
     await replicas.end();
@@ -164,7 +164,7 @@ describe('The API with DATABASE_READ_URL', () => {
   let replica: TestDatabase;
   let proxy: TcpProxy;
   let key: string;
-  const now = Date.now();
+  const current = Date.now();
 
   /** The servers differ in their `X-As-Of`. */
   const setCheckpoint = (pool: Pool, asOf: number, position: number): Promise<unknown> =>
@@ -181,25 +181,25 @@ describe('The API with DATABASE_READ_URL', () => {
       `metrics/timeline?${range}&interval=week`,
       `metrics/comparison?${range}&with=year`,
     ];
-    const said: string[] = [];
+    const logged: string[] = [];
     for (const route of routes) {
       const answer = await fetch(`${app.url}/v2/organization/${route}`, { headers: { 'x-api-key': key } });
       await answer.text();
       expect(answer.status).toBe(200);
-      said.push(answer.headers.get('x-as-of')!);
+      logged.push(answer.headers.get('x-as-of')!);
     }
-    return said;
+    return logged;
   };
   const areAsOf = async (instant: number): Promise<boolean> =>
     (await asOf()).every((said) => said === new Date(instant).toISOString());
 
   beforeAll(async () => {
     replica = await createDatabase();
-    await setCheckpoint(replica.pool, now - 5_000, 3);
+    await setCheckpoint(replica.pool, current - 5_000, 3);
     const before = await startProxy(replica.url);
     ({ proxy } = before);
     app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG_SECONDS: '1' } });
-    await setCheckpoint(app.pool, now, 3);
+    await setCheckpoint(app.pool, current, 3);
     key = await app.issueKey({ organization: 'acme' });
   });
   afterAll(async () => {
@@ -209,12 +209,12 @@ describe('The API with DATABASE_READ_URL', () => {
   });
 
   it('sends no statement of a replica read to the primary, and returns the X-As-Of of the replica', async () => {
-    const asked = jest.spyOn(app.app.get(MetricsPool), 'query');
+    const primaryQuery = jest.spyOn(app.app.get(MetricsPool), 'query');
     await eventually('the replica answers', async () => {
-      asked.mockClear();
-      return areAsOf(now - 5_000);
+      primaryQuery.mockClear();
+      return areAsOf(current - 5_000);
     });
-    expect(asked).toHaveBeenCalledTimes(0);
+    expect(primaryQuery).toHaveBeenCalledTimes(0);
   });
 
   it('reads the rows and the checked position from one snapshot of the replica', async () => {
@@ -225,9 +225,9 @@ describe('The API with DATABASE_READ_URL', () => {
     let seen: unknown;
     await eventually('the replica answers', () =>
       replicas.read('metrics', app.pool, async (connection, isReplica) => {
-        await setCheckpoint(replica.pool, now - 5_000, 4);
+        await setCheckpoint(replica.pool, current - 5_000, 4);
         seen = await position(connection);
-        await setCheckpoint(replica.pool, now - 5_000, 3);
+        await setCheckpoint(replica.pool, current - 5_000, 3);
         return isReplica;
       }),
     );
@@ -236,23 +236,23 @@ describe('The API with DATABASE_READ_URL', () => {
   });
 
   it('reads from the primary while the replica is too far behind, and from the replica once it has caught up', async () => {
-    await setCheckpoint(app.pool, now, 5);
-    await eventually('the primary answers', () => areAsOf(now));
-    await setCheckpoint(replica.pool, now - 1, 5);
-    await eventually('the replica answers', () => areAsOf(now - 1));
+    await setCheckpoint(app.pool, current, 5);
+    await eventually('the primary answers', () => areAsOf(current));
+    await setCheckpoint(replica.pool, current - 1, 5);
+    await eventually('the replica answers', () => areAsOf(current - 1));
   });
 
   it('reads from the primary, without an error, while the replica does not respond', async () => {
     proxy.freeze();
-    expect(await areAsOf(now)).toBe(true);
+    expect(await areAsOf(current)).toBe(true);
     proxy.unfreeze();
-    await eventually('the replica answers', () => areAsOf(now - 1));
+    await eventually('the replica answers', () => areAsOf(current - 1));
   });
 
   it('reads from the primary, without an error, if the replica is gone', async () => {
     const name = new URL(replica.url).pathname.slice(1);
     await app.pool.query(`alter database ${name} allow_connections false`);
     await app.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-    expect(await areAsOf(now)).toBe(true);
+    expect(await areAsOf(current)).toBe(true);
   });
 });

@@ -12,7 +12,7 @@ let looks = 0;
 let polls = 0;
 let upTo = 10;
 /** The organizations that have new elements. */
-let news: readonly string[] = [];
+let changedOrganizations: readonly string[] = [];
 let fails = false;
 let watch: FeedWatch;
 let clock: TestClock;
@@ -22,12 +22,14 @@ const query = async ({ values }: { values: unknown[] }) => {
   looks += 1;
   if (fails) throw new Error('the database is away');
   const organizations = values[0] as string[];
-  const found = organizations.flatMap((organization, index) => (news.includes(organization) ? [index + 1] : []));
+  const found = organizations.flatMap((organization, index) =>
+    changedOrganizations.includes(organization) ? [index + 1] : [],
+  );
   return { rows: [{ asOf: 1_000 + looks, upTo, news: found }] };
 };
 
 beforeEach(() => {
-  [looks, polls, upTo, news, fails] = [0, 0, 10, [], false];
+  [looks, polls, upTo, changedOrganizations, fails] = [0, 0, 10, [], false];
   readiness = new Readiness();
   clock = new TestClock();
   const pool = { query } as unknown as WatchPool;
@@ -43,7 +45,7 @@ beforeEach(() => {
 const wait = (organization: string, ms: number, signal = new AbortController().signal): Promise<Outcome> =>
   watch.wait({ organization, kinds: [1, 2, 3, 4], after: 10, reached: 10, asOf: 0 }, ms, signal);
 /** Advances the time by this much, and then expects the outcome. */
-const after = async (ms: number, outcome: Promise<Outcome>): Promise<Outcome> => {
+const expectAfter = async (ms: number, outcome: Promise<Outcome>): Promise<Outcome> => {
   await clock.advance(ms);
   return outcome;
 };
@@ -65,14 +67,14 @@ describe('Requests that wait for the feed', () => {
     expect(looks).toBe(0);
     expect(polls).toBeGreaterThan(1);
     expect(polls).toBeLessThanOrEqual(16);
-    news = ['o-7'];
+    changedOrganizations = ['o-7'];
     upTo = 11;
     await clock.advance(20);
     expect(await Promise.all(all.filter((_, n) => n % 40 === 7))).toEqual(
       Array.from({ length: 50 }, () => ({ hasNews: true, asOf: expect.any(Number), position: 10 })),
     );
     expect(watch.size).toBe(1_950);
-    news = [];
+    changedOrganizations = [];
     for (let n = 0; n < 14; n += 1) all.push(stay('o-8'));
     await expect(wait('o-8', 1)).rejects.toThrow(TooManyRequests);
     for (const connection of connections) connection.abort();
@@ -84,35 +86,35 @@ describe('Requests that wait for the feed', () => {
     const waiting = wait('acme', 150);
     await clock.advance(140);
     expect(watch.size).toBe(1);
-    const outcome = await after(10, waiting);
+    const outcome = await expectAfter(10, waiting);
     expect(outcome).toEqual({ hasNews: false, asOf: expect.any(Number), position: 10 });
     expect(outcome.asOf).toBeGreaterThan(1_000);
     const long = wait('acme', 20_000);
     await clock.advance(50);
     readiness.stopping = true;
-    expect((await after(20, long)).hasNews).toBe(false);
+    expect((await expectAfter(20, long)).hasNews).toBe(false);
   });
 
   it('do not advance their instant while the database is unavailable', async () => {
     fails = true;
-    expect(await after(400, wait('acme', 400))).toEqual({ hasNews: false, asOf: 0, position: 10 });
+    expect(await expectAfter(400, wait('acme', 400))).toEqual({ hasNews: false, asOf: 0, position: 10 });
   });
 
   it('are woken when the read models go back, but not while the read models are behind the client', async () => {
     const behind = { organization: 'acme', kinds: [1], after: 10, reached: 4, asOf: 0 };
     upTo = 5;
-    expect((await after(100, watch.wait(behind, 100, new AbortController().signal))).hasNews).toBe(false);
+    expect((await expectAfter(100, watch.wait(behind, 100, new AbortController().signal))).hasNews).toBe(false);
     // This works in the first poll and in later ones.
-    expect((await after(20, wait('acme', 20_000))).hasNews).toBe(true);
+    expect((await expectAfter(20, wait('acme', 20_000))).hasNews).toBe(true);
     upTo = 20;
     const later = wait('acme', 20_000);
     await clock.advance(100);
     upTo = 15;
-    expect((await after(20, later)).hasNews).toBe(true);
+    expect((await expectAfter(20, later)).hasNews).toBe(true);
   });
 
   it('are the only reason to poll: polling stops when no request waits', async () => {
-    await after(60, wait('acme', 60));
+    await expectAfter(60, wait('acme', 60));
     await clock.advance(20);
     const before = polls;
     await clock.advance(1_000);

@@ -21,11 +21,11 @@ const ID = (parked: number): string =>
   new FeedIds('in-memory-log').write([{ position: 5, event: EVENT.slice(0, 8), parked }])[0]!;
 
 /** A server without new elements and with these parked events before the requested position. */
-const server = (name: string, parkedBefore: number, asked: string[]): RecordsPool => {
+const server = (name: string, parkedBefore: number, queriedServers: string[]): RecordsPool => {
   const query = async (sent: string | QueryConfig) => {
     const statement = typeof sent === 'string' ? undefined : sent.name;
     if (statement?.startsWith('feed-') !== true) return { rows: [{ projection: 'records', position: 1, asOf: 1 }] };
-    asked.push(name);
+    queriedServers.push(name);
     const moment = { asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parkedFirst: null, parked: null };
     return { rows: [{ moment, element: null }] };
   };
@@ -34,9 +34,9 @@ const server = (name: string, parkedBefore: number, asked: string[]): RecordsPoo
 
 /** The result for a client with this id, and the servers that were queried. */
 const read = async (id: string, parkedOn: { replica: number; primary: number }): Promise<[unknown, string[]]> => {
-  const asked: string[] = [];
-  const primary = server('primary', parkedOn.primary, asked);
-  const pool: Pool = server('replica', parkedOn.replica, asked);
+  const queriedServers: string[] = [];
+  const primary = server('primary', parkedOn.primary, queriedServers);
+  const pool: Pool = server('replica', parkedOn.replica, queriedServers);
   const checkpoints = new Checkpoints(primary as unknown as WatchPool);
   const replicas = new Replicas({ metrics: pool, records: pool }, checkpoints, 10_000);
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -48,7 +48,7 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
       (answered) => answered.result,
       (error: Error) => error.constructor,
     );
-    return [answer, asked];
+    return [answer, queriedServers];
   } finally {
     await replicas.end();
   }

@@ -26,8 +26,8 @@ afterEach(async () => {
 });
 
 /** The projection of the records, which cannot apply these events. */
-const refusing = (bad: readonly Sent[]): Projection => {
-  const ids = new Set(bad.map(eventId));
+const refusing = (failingEvents: readonly Sent[]): Projection => {
+  const ids = new Set(failingEvents.map(eventId));
   return {
     ...records,
     prepare: async (events) => {
@@ -40,11 +40,11 @@ const refusing = (bad: readonly Sent[]): Projection => {
   };
 };
 
-const project = async (events: readonly Sent[], bad: readonly Sent[]): Promise<void> => {
-  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(bad)]);
+const project = async (events: readonly Sent[], failingEvents: readonly Sent[]): Promise<void> => {
+  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(failingEvents)]);
 };
 
-/** What the parked events are to a reader of the organization that has passed all of them. */
+/** Returns the mark of the parked events for a reader of the organization that has passed all parked events. */
 const markOf = async (organization: string): Promise<number> => {
   const values = { organization, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   return pageOf(await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values)).parkedBefore;
@@ -57,14 +57,14 @@ const marksOf = async (organizations: readonly string[]): Promise<Record<string,
 const changedOf = (before: Record<string, unknown>, after: Record<string, unknown>): string[] =>
   Object.keys(before).filter((organization) => before[organization] !== after[organization]);
 
-const entry = (changeId: string, reviewers: readonly string[], createdAt = AT, more: object = {}): Sent =>
+const entry = (changeId: string, reviewers: readonly string[], createdAt = AT, extraData: object = {}): Sent =>
   sent('AssetStatusChanged', {
     changeId,
     asset: ASSET,
     status: 'BLOCKED',
     brandReviews: reviewers.map((organization) => ({ organization, brand: 'wallet' })),
     createdAt,
-    ...more,
+    ...extraData,
   });
 const asset = { asset: ASSET, status: 'BLOCKED', createdAt: AT, updatedAt: AT };
 
@@ -98,14 +98,17 @@ describe('The mark of the parked events', () => {
       { parked: entry('c', ['b'], LATER), last: [entry('c', ['acme'])] },
       ['acme', 'b'],
     ],
-  ])('changes, for the organizations concerned alone, by a retry of %s', async (_, { first, parked, last }, due) => {
-    await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
-    const before = await marksOf(['acme', 'b', 'd']);
-    expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(due);
-    const [row] = await listParked(database.pool);
-    expect(await retryParked(database.pool, records, row!)).toBeUndefined();
-    expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
-  });
+  ])(
+    'changes after a retry of %s, but only for the organizations concerned',
+    async (_, { first, parked, last }, changedFor) => {
+      await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
+      const before = await marksOf(['acme', 'b', 'd']);
+      expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(changedFor);
+      const [row] = await listParked(database.pool);
+      expect(await retryParked(database.pool, records, row!)).toBeUndefined();
+      expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
+    },
+  );
 
   it('counts an event about an entry for every organization if an earlier version has parked it', async () => {
     const parked = entry('c', ['b']);
@@ -116,7 +119,7 @@ describe('The mark of the parked events', () => {
     expect(marks['b']).toBe(marks['acme']);
   });
 
-  it('changes by the removal of an event for the organizations concerned alone', async () => {
+  it('changes after the removal of an event, but only for the organizations concerned', async () => {
     const parked = [sentThreat('t', asset), entry('c', ['b'])];
     await project(parked, parked);
     const before = await marksOf(['acme', 'b', 'd']);
@@ -127,8 +130,8 @@ describe('The mark of the parked events', () => {
   it.each([1, 2, 3])('changes whenever a retry changes what an organization has read (seed %d)', async (seed) => {
     const random = new Random(seed);
     const events = delivered(random, history(random, 200));
-    const bad = events.filter(() => random.chance(0.2));
-    await project(events, bad);
+    const failingEvents = events.filter(() => random.chance(0.2));
+    await project(events, failingEvents);
     const rowsOf = async (): Promise<Record<string, string>> => {
       const { rows } = await database.pool.query<{ organization: string; all: string }>(`
         select organization, string_agg(r::text, e'\\n' order by kind, id) as all from read.listed_records r group by 1`);
@@ -136,8 +139,8 @@ describe('The mark of the parked events', () => {
     };
     const parked = await listParked(database.pool);
     let changes = 0;
-    for (let left: Parked[] = parked; left.length > 0;) {
-      const one = left.splice(random.int(left.length), 1)[0]!;
+    for (let notRetried: Parked[] = parked; notRetried.length > 0;) {
+      const one = notRetried.splice(random.int(notRetried.length), 1)[0]!;
       const [rows, marks] = [await rowsOf(), await marksOf(ORGANIZATIONS)];
       const { rows: owners } = await database.pool.query<{ organization: string }>(
         `select organization from read.listed_records where kind = 4 and id = $1`,
@@ -149,9 +152,9 @@ describe('The mark of the parked events', () => {
       await retryParked(database.pool, records, one);
       const changed = changedOf(marks, await marksOf(ORGANIZATIONS));
       expect(changed).toEqual(ORGANIZATIONS.filter(isConcerned));
-      const seen = changedOf(rows, await rowsOf());
-      expect(changed).toEqual(expect.arrayContaining(seen));
-      changes += seen.length;
+      const organizationsWithChanges = changedOf(rows, await rowsOf());
+      expect(changed).toEqual(expect.arrayContaining(organizationsWithChanges));
+      changes += organizationsWithChanges.length;
     }
     expect(changes).toBeGreaterThan(10);
   });

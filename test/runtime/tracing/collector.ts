@@ -10,7 +10,7 @@ export class Collector {
   readonly paths = new Set<string>();
   /** The HTTP status of its responses. */
   status = 200;
-  /** Whether it never responds. */
+  /** Whether the collector never responds. */
   isSilent = false;
   private readonly server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];

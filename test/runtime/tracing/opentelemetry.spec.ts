@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js';
 import { Collector } from './collector.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
-const from = (flags: string): string => `00-${TRACE}-00f067aa0ba902b7-${flags}`;
+const traceparentWithFlags = (flags: string): string => `00-${TRACE}-00f067aa0ba902b7-${flags}`;
 const client = (name: string, more: Partial<SpanOptions> = {}): SpanOptions => ({
   name,
   kind: 'client',
@@ -29,14 +29,14 @@ afterAll(async () => {
 beforeEach(() => void (collector.spans.length = 0));
 
 const opened = (settings: NodeJS.ProcessEnv = {}, writeLog: (sentence: string) => void = () => {}): Tracing => {
-  const now = process.env;
-  process.env = { ...now, ...settings };
+  const previousEnv = process.env;
+  process.env = { ...previousEnv, ...settings };
   // OpenTelemetry would warn about a second logger in one process.
   diag.disable();
   try {
     return startOpenTelemetry('a-process', readConfig().sampling!, writeLog);
   } finally {
-    process.env = now;
+    process.env = previousEnv;
   }
 };
 const received = async (tracing: Tracing) => {
@@ -75,7 +75,7 @@ describe('within', () => {
 });
 
 describe('A span', () => {
-  it('starts as long ago as it is told, and ends only once, with its error', async () => {
+  it('starts `startedAgoMs` before now, and ends only once, with its error', async () => {
     const tracing = opened({ OTEL_SERVICE_NAME: 'their-name' });
     const span = tracing.begin(client('late', { startedAgoMs: 5_000 }))!;
     span.end('23505');
@@ -86,12 +86,12 @@ describe('A span', () => {
   });
 
   it.each([
-    ['is not recorded if its caller does not record the trace', {}, from('00'), false],
-    ['is recorded if its caller records the trace', {}, from('01'), true],
+    ['is not recorded if its caller does not record the trace', {}, traceparentWithFlags('00'), false],
+    ['is recorded if its caller records the trace', {}, traceparentWithFlags('01'), true],
     [
       'is not recorded if the sampler of the settings is always_off, even if its caller records the trace',
       { OTEL_TRACES_SAMPLER: 'always_off' },
-      from('01'),
+      traceparentWithFlags('01'),
       false,
     ],
     ['is recorded if it starts a trace', {}, undefined, true],
@@ -118,22 +118,22 @@ describe('A collector', () => {
     ['rejects the spans', {}, 400],
   ])('that %s causes one log line, however many spans are lost', async (_, settings, status) => {
     collector.status = status;
-    const told: string[] = [];
-    const often = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '100' };
-    const tracing = opened({ ...often, ...settings }, (sentence) => told.push(sentence));
+    const logLines: string[] = [];
+    const frequentExports = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '100' };
+    const tracing = opened({ ...frequentExports, ...settings }, (sentence) => logLines.push(sentence));
     tracing.begin(client('lost'))!.end();
-    await eventually('the loss is logged', () => told.length > 0);
+    await eventually('the loss is logged', () => logLines.length > 0);
     tracing.begin(client('lost too'))!.end();
     await tracing.close();
-    expect(told).toEqual([expect.stringMatching(/^Spans are lost because the collector did not accept them: /)]);
+    expect(logLines).toEqual([expect.stringMatching(/^Spans are lost because the collector did not accept them: /)]);
   });
 
   it('that never responds does not keep the process from exiting', async () => {
     collector.isSilent = true;
     const before = collector.bodies.length;
     // Longer than the timeout of a test, so only our own timeout can end the wait.
-    const patient = { OTEL_EXPORTER_OTLP_TIMEOUT: '900000', OTEL_BSP_EXPORT_TIMEOUT: '900000' };
-    const tracing = opened(patient);
+    const longTimeouts = { OTEL_EXPORTER_OTLP_TIMEOUT: '900000', OTEL_BSP_EXPORT_TIMEOUT: '900000' };
+    const tracing = opened(longTimeouts);
     tracing.begin(client('last'))!.end();
     await tracing.close();
     expect(collector.bodies).toHaveLength(before + 1);

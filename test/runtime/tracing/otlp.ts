@@ -6,7 +6,7 @@ export interface ReceivedSpan {
   readonly service: string;
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty at the beginning of a trace. */
+  /** Empty for the first span of a trace. */
   readonly parentSpanId: string;
   readonly name: string;
   /** 2 server, 3 client, 4 producer, 5 consumer. */
@@ -16,7 +16,7 @@ export interface ReceivedSpan {
   readonly end: bigint;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
-  /** 2: an error. */
+  /** The value 2 means an error. */
   readonly status: number;
 }
 

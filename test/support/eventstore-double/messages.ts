@@ -97,9 +97,9 @@ export const wrongVersion = (
   return failed(correlation, stream, 'WrongExpectedVersion', details, 'event_store.client.WrongExpectedVersion');
 };
 
-export const tooLarge = (correlation: UUID, stream: string, most: number): BatchAppendResp => {
+export const tooLarge = (correlation: UUID, stream: string, maxBytes: number): BatchAppendResp => {
   const details = new sharedPb.MaximumAppendSizeExceeded();
-  details.setMaxappendsize(most);
+  details.setMaxappendsize(maxBytes);
   return failed(
     correlation,
     stream,

@@ -116,11 +116,11 @@ export class EventStoreDouble {
   unansweredReads = 0;
   /** If set, the double is a follower with slow replication: it does not have the records after this position yet. */
   replicatedTo: bigint | undefined;
-  /** How many events it has sent of streams that do not belong to this service. */
+  /** How many events the double has sent of streams that do not belong to this service. */
   sentForeign = 0;
-  /** How many appends it dropped because events with the same ids were being stored. */
+  /** How many appends the double dropped because events with the same ids were being stored. */
   droppedRepetitions = 0;
-  /** How many calls of each kind it has received. */
+  /** How many calls of each kind the double has received. */
   readonly calls = { append: 0, read: 0, subscribe: 0, gossip: 0 };
 
   /** Whether the user may read `$all`; on a real server only administrators may by default. */
@@ -224,7 +224,7 @@ export class EventStoreDouble {
     this.store.forgetRecentWrites();
   }
 
-  /** Restarts on the same port after `kill`. */
+  /** Restarts the double on the same port after `kill`. */
   async restart(): Promise<void> {
     await this.proxy!.open();
   }
@@ -281,10 +281,10 @@ export class EventStoreDouble {
   private denialOf(call: { readonly metadata: Metadata }, readsAll = false): Failure | undefined {
     if (this.refusesCallers) return ACCESS_DENIED;
     if (this.user === undefined) return undefined;
-    const [given] = call.metadata.get('authorization');
-    const known = `Basic ${Buffer.from(`${this.user.name}:${this.user.password}`).toString('base64')}`;
-    if (given !== undefined && given !== known) return UNAUTHENTICATED;
-    return given === undefined || (readsAll && !this.mayReadAll) ? ACCESS_DENIED : undefined;
+    const [authorization] = call.metadata.get('authorization');
+    const expected = `Basic ${Buffer.from(`${this.user.name}:${this.user.password}`).toString('base64')}`;
+    if (authorization !== undefined && authorization !== expected) return UNAUTHENTICATED;
+    return authorization === undefined || (readsAll && !this.mayReadAll) ? ACCESS_DENIED : undefined;
   }
 
   /** Returns the failure of a follower for a call that requires the leader. */

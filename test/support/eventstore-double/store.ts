@@ -98,7 +98,7 @@ export class Store {
     return position >= this.nextPosition || this.records[this.indexFrom(position)]?.position === position;
   }
 
-  /** Makes the checks of the server's index writer in the same order. */
+  /** Makes the same checks as the server's index writer, in the same order. */
   append(name: string, expected: Expected, events: readonly ProposedRecord[]): AppendOutcome {
     const stream = this.streams.get(name) ?? [];
     const current = stream.length - 1;
@@ -134,12 +134,12 @@ export class Store {
    * Calls back when the records written so far can be read: on the next turn of the event loop, or after
    * `indexAfterMs`.
    */
-  onceIndexed(then: () => void): void {
+  onceIndexed(callback: () => void): void {
     if (this.whenIndexed.length === 0) {
       if (this.indexAfterMs > 0) setTimeout(() => this.index(), this.indexAfterMs);
       else setImmediate(() => this.index());
     }
-    this.whenIndexed.push(then);
+    this.whenIndexed.push(callback);
   }
 
   /** Appends events of another service that uses the same store. */
@@ -178,7 +178,7 @@ export class Store {
   private index(): void {
     this.indexed = this.records.at(-1)?.position ?? -1n;
     for (const listener of this.listeners) listener();
-    for (const then of this.whenIndexed.splice(0)) then();
+    for (const callback of this.whenIndexed.splice(0)) callback();
   }
 
   private store(name: string, events: readonly ProposedRecord[]): AppendOutcome {

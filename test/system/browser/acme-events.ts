@@ -1,10 +1,10 @@
 import { type Sent, sent } from '../../support/upstream.js';
 
-/** What happened to the organization acme in the last days. */
+/** The events of the organization acme in the last days. */
 
 export const MS_PER_DAY = 86_400_000;
 
-/** Noon of a day before today, so that no test is at a day's border. */
+/** Returns noon of an earlier day, so that no test runs at the border of a day. */
 export const daysAgo = (days: number): string =>
   `${new Date(Date.now() - days * MS_PER_DAY).toISOString().slice(0, 10)}T12:00:00.000Z`;
 export const dateDaysAgo = (days: number): string => daysAgo(days).slice(0, 10);
@@ -40,7 +40,7 @@ const updatedAt = '2026-01-01T00:00:00Z';
 const brand = (slug: string, name: string): Sent =>
   sent('BrandRegistered', { organization: 'acme', brand: slug, name, updatedAt });
 
-/** A name that would do harm as markup. */
+/** A name that would run a script if it were inserted as markup. */
 export const HOSTILE = '<img src=x onerror="document.title=1">';
 
 export const EVENTS = [

@@ -21,7 +21,7 @@ let page: Page;
 let key: string;
 /** Requests to other hosts, and errors in the console. */
 const strangers: string[] = [];
-const complaints: string[] = [];
+const problems: string[] = [];
 
 const start = async (): Promise<void> => {
   database = await createDatabase();
@@ -36,9 +36,9 @@ const start = async (): Promise<void> => {
     if (origin !== url && protocol !== 'data:') strangers.push(request.url());
   });
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(`${url}/docs`);
   await page.waitForSelector('.opblock');
 };
@@ -91,6 +91,6 @@ describeWithChromium('The page of the API reference', () => {
   });
 
   it('sends no request to other hosts and logs no error', () => {
-    expect([strangers, complaints]).toEqual([[], []]);
+    expect([strangers, problems]).toEqual([[], []]);
   });
 });

@@ -20,27 +20,29 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const KEYS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'] as const;
 const texts = (values: readonly number[]): string[] => values.map(String);
 
-/** The page with figures, for the specs before one that loads it again. */
-let shown: Opened;
+/** The page with figures, which the tests share until one of them reloads it. */
+let openedPage: Opened;
 
 export const figures = () =>
   describe('with metrics', () => {
     beforeAll(async () => {
-      shown = await dashboard.openFigures();
-      expect(await shown.page.locator('#problem').textContent()).toBe('');
+      openedPage = await dashboard.openFigures();
+      expect(await openedPage.page.locator('#problem').textContent()).toBe('');
     });
 
     it('shows the responses of the API in charts and tables, and sends no request to other hosts', async () => {
-      const { page, errors, asked } = shown;
+      const { page, errors, asked } = openedPage;
       const { current, difference } = await dashboard.get(
-        `organization/metrics/comparison${lastAsked(shown, '/metrics/comparison')}`,
+        `organization/metrics/comparison${lastAsked(openedPage, '/metrics/comparison')}`,
       );
-      expect(lastAsked(shown, '/metrics/comparison')).toBe(`?startDate=${dateDaysAgo(29)}&with=previous`);
+      expect(lastAsked(openedPage, '/metrics/comparison')).toBe(`?startDate=${dateDaysAgo(29)}&with=previous`);
       expect(current.metrics).toMatchObject({ newThreats: 8, reports: 1, threatsWatchlisted: 1, takedownsFiled: 4 });
       expect(await totals(page)).toEqual(Object.fromEntries(KEYS.map((name) => [name, String(current.metrics[name])])));
       expect([difference.newThreats, difference.reports, difference.takedownsFiled]).toEqual([6, 0, 4]);
 
-      const { points, interval } = await dashboard.get(`organization/metrics/timeline${lastAsked(shown, '/timeline')}`);
+      const { points, interval } = await dashboard.get(
+        `organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`,
+      );
       expect([interval, points.length]).toEqual(['day', 30]);
       const column = (name: string): number[] => points.map((point: Record<string, number>) => point[name]);
       expect(await bars(page, 'timeline')).toEqual(['newThreats', 'reports', 'threatsWatchlisted'].map(column));
@@ -65,7 +67,9 @@ export const figures = () =>
         ['TWITTER', '2'],
       ]);
 
-      const statistics = await dashboard.get(`organization/takedowns/statistics${lastAsked(shown, '/statistics')}`);
+      const statistics = await dashboard.get(
+        `organization/takedowns/statistics${lastAsked(openedPage, '/statistics')}`,
+      );
       const { filed, completed, open: waiting, canceled, retracted, timeToTakedown } = statistics;
       const outcomes = [filed, completed, waiting, canceled, retracted];
       expect(outcomes).toEqual([4, 2, 1, 1, 0]);
@@ -86,7 +90,7 @@ export const figures = () =>
     });
 
     it('has a text alternative for each chart', async () => {
-      const { page } = shown;
+      const { page } = openedPage;
       for (const [name, words] of [
         ['Over time. New threats', '8 in total, at most 3 per day'],
         ['Over time. Reports', '1 in total'],
@@ -98,7 +102,7 @@ export const figures = () =>
     });
 
     it('escapes names in the page, and saves no formulas in CSV', async () => {
-      const { page, errors } = shown;
+      const { page, errors } = openedPage;
       expect(await table(page, '#groups')).toEqual([
         [HOSTILE, '2'],
         ['=1+1', '0'],
@@ -123,22 +127,22 @@ export const figures = () =>
     };
 
     it('saves the CSV timeline of the API unchanged', async () => {
-      await shown.page.getByText('Table of metrics over time').click();
-      const text = await saved(shown.page, '#timeline');
+      await openedPage.page.getByText('Table of metrics over time').click();
+      const text = await saved(openedPage.page, '#timeline');
       const response = await fetch(
-        `${dashboard.app.url}/v2/organization/metrics/timeline${lastAsked(shown, '/timeline')}`,
+        `${dashboard.app.url}/v2/organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`,
         {
           headers: { 'x-api-key': dashboard.key, accept: 'text/csv' },
         },
       );
-      // The last line ends at the moment of the question.
+      // The last line ends at the time of the request.
       const lines = (csv: string): string[] => csv.split('\r\n').slice(0, -2);
       expect(lines(text)).toEqual(lines(await response.text()));
       expect(lines(text)).toHaveLength(30);
     });
 
     it('checks an asset and shows the result of each source', async () => {
-      const { page } = shown;
+      const { page } = openedPage;
       await page.locator('#content').fill('https://evil.example/login');
       await page.getByRole('button', { name: 'Check' }).click();
       await page.locator('.status.blocked').waitFor();
@@ -147,7 +151,7 @@ export const figures = () =>
     });
 
     it('distinguishes a rise from a fall by arrow, sign and color, and in a text for screen readers', async () => {
-      const look = async ({ page }: Opened) => {
+      const changeOf = async ({ page }: Opened) => {
         const changes = page.locator('#totals .change [aria-hidden]');
         return {
           signs: await changes.allTextContents(),
@@ -158,9 +162,9 @@ export const figures = () =>
           aloud: await page.locator('#totals dl').ariaSnapshot(),
         };
       };
-      const rise = await look(shown);
+      const rise = await changeOf(openedPage);
       const dates = `startDate=${dateDaysAgo(30)}&endDate=${dateDaysAgo(12)}`;
-      const fall = await look(await dashboard.openFigures(`?range=custom&${dates}`));
+      const fall = await changeOf(await dashboard.openFigures(`?range=custom&${dates}`));
       expect(rise.signs).toEqual([
         '▲ +6 (+300%)',
         '▲ +1 (no earlier data)',
@@ -207,7 +211,7 @@ export const refreshes = () =>
 
     statuses.length = 0;
     await page.clock.fastForward(31_000);
-    await eventually('the next answers are here', () => statuses.length >= 6);
+    await eventually('the next responses have arrived', () => statuses.length >= 6);
     expect(statuses.filter((status) => status === 304)).toHaveLength(3);
     await settled(page);
 
@@ -222,7 +226,7 @@ export const refreshes = () =>
     await page.clock.fastForward(300_000);
     expect(asked).toEqual([]);
     await see('visible');
-    await eventually('it asks at once', () => asked.length > 0);
+    await eventually('the page sends its requests at once', () => asked.length > 0);
   });
 
 export const tokens = () =>
@@ -232,28 +236,28 @@ export const tokens = () =>
 
     it('sends the token of each response with the next read of the same metrics', async () => {
       const { page } = await dashboard.openFigures();
-      const [asked, answered]: [(string | undefined)[], string[]] = [[], []];
+      const [sentTokens, receivedTokens]: [(string | undefined)[], string[]] = [[], []];
       await page.route(STATISTICS, async (route) => {
-        asked.push(route.request().headers()[TOKEN]);
+        sentTokens.push(route.request().headers()[TOKEN]);
         const response = await route.fetch();
-        answered.push(response.headers()[TOKEN]!);
+        receivedTokens.push(response.headers()[TOKEN]!);
         await route.fulfill({ response });
       });
       for (let reads = 1; reads <= 3; reads += 1) {
         await page.clock.fastForward(31_000);
-        await eventually('it reads again', () => answered.length === reads);
+        await eventually('the page reads the metrics again', () => receivedTokens.length === reads);
         await settled(page);
       }
-      expect(asked[0]).toMatch(/^[\w-]{8}\.[\w-]{22}$/);
-      expect(asked.slice(1)).toEqual(answered.slice(0, -1));
+      expect(sentTokens[0]).toMatch(/^[\w-]{8}\.[\w-]{22}$/);
+      expect(sentTokens.slice(1)).toEqual(receivedTokens.slice(0, -1));
     });
 
     it('discards the tokens after a 410, and reads again without them', async () => {
       const { page } = await dashboard.openFigures();
-      const asked: boolean[] = [];
+      const hadToken: boolean[] = [];
       await page.route(STATISTICS, (route) => {
         const hasToken = route.request().headers()[TOKEN] !== undefined;
-        asked.push(hasToken);
+        hadToken.push(hasToken);
         return hasToken
           ? route.fulfill({
               status: 410,
@@ -266,9 +270,9 @@ export const tokens = () =>
           : route.continue();
       });
       await page.clock.fastForward(31_000);
-      await eventually('it reads again', () => asked.length === 2);
+      await eventually('the page reads the metrics again', () => hadToken.length === 2);
       await settled(page);
-      expect(asked).toEqual([true, false]);
+      expect(hadToken).toEqual([true, false]);
       expect(await page.locator('#problem').textContent()).toBe('');
       expect(await page.locator('#takedowns .summary').textContent()).not.toBe('Not available.');
     });

@@ -39,7 +39,7 @@ export const filters = () =>
         `?startDate=${dateDaysAgo(2)}&endDate=${dateDaysAgo(1)}&interval=day`,
       );
       expect((await bars(page, 'timeline'))[0]).toEqual([1, 3]);
-      // It is in the address, so that a reload shows the same.
+      // The selection is in the URL, so that a reload shows the same figures.
       await page.reload();
       await settled(page);
       expect((await bars(page, 'timeline'))[0]).toEqual([1, 3]);
@@ -47,18 +47,18 @@ export const filters = () =>
 
     it('can be used with the keyboard only', async () => {
       const { page } = await dashboard.openFigures();
-      // From the top of the page.
+      // After a reload, the focus is at the top of the page.
       await page.reload();
       await settled(page);
       const reached: string[] = [];
       for (let n = 0; n < 40; n++) {
         await page.keyboard.press('Tab');
-        const on = await evaluate<string>(
+        const focused = await evaluate<string>(
           page,
           `(({ tagName, id, name, textContent }) => [tagName, id || name || textContent.trim()].join(' '))(document.activeElement)`,
         );
-        if (on.startsWith('BODY') || on === reached[0]) break;
-        reached.push(on);
+        if (focused.startsWith('BODY') || focused === reached[0]) break;
+        reached.push(focused);
       }
       expect(reached).toEqual([
         'A Skip to the figures',
@@ -112,17 +112,17 @@ export const filters = () =>
       expect(await other.locator('#problem').textContent()).toBe('');
     });
 
-    it('offers the newest data if a range has none', async () => {
+    it('offers a range with the newest data if the selected range has no data', async () => {
       const past = { organization: 'past', reportId: 'r', brands: [] };
       await dashboard.record(sent('ReportFiled', { ...past, createdAt: daysAgo(400), updatedAt: daysAgo(400) }));
       const key = await dashboard.app.issueKey({ organization: 'past', scopes: ['read'] });
       const opened = await dashboard.openWithKey(key);
       const { page } = opened;
       const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-      const named = (days: number): string => date.format(new Date(daysAgo(days)));
+      const dateText = (days: number): string => date.format(new Date(daysAgo(days)));
       const days = (first: number, last: number): string =>
         date.formatRange(new Date(daysAgo(first)), new Date(daysAgo(last)));
-      await page.getByText(`The newest data is from ${named(400)}.`).waitFor();
+      await page.getByText(`The newest data is from ${dateText(400)}.`).waitFor();
       await choose(opened, '7 days');
       await page.getByRole('button', { name: `Show ${days(406, 400)}` }).waitFor();
       await choose(opened, '30 days');
@@ -133,7 +133,7 @@ export const filters = () =>
         `?range=custom&startDate=${dateDaysAgo(429)}&endDate=${dateDaysAgo(400)}`,
       );
       expect(await evaluate(page, 'document.activeElement.value')).toBe('custom');
-      // Series without a count are not drawn.
+      // The charts do not show series without a count.
       expect(await bars(page, 'timeline')).toEqual([[...Array<number>(29).fill(0), 1]]);
       expect([await bars(page, 'types'), await bars(page, 'takedowns')]).toEqual([[], []]);
     });
@@ -160,7 +160,7 @@ export const filters = () =>
       const [first, ...weeks] = await labels(page, 'timeline');
       const isDays = /^\d{1,2}( \w+( \d{4})?)? – \d{1,2} \w+ \d{4}$/u;
       for (const week of weeks.slice(0, -1)) expect(week).toMatch(isDays);
-      // The first and the last may be one day long.
+      // The first and the last week may have only one day.
       for (const edge of [first, weeks.at(-1)]) expect(edge).toMatch(/\d{1,2} \w+ \d{4}$/);
     });
 
@@ -175,9 +175,9 @@ export const filters = () =>
           .getByText(`Nothing has been counted for your organization in ${range}.`)
           .waitFor();
         expect(new Set(Object.values(await totals(page)))).toEqual(new Set(['0']));
-        // No axes of nothing, no tables of zeros, and no newer data to offer.
-        for (const nothing of ['canvas', 'details', '#newest'])
-          expect([nothing, await page.locator(`#figures ${nothing}:visible`).count()]).toEqual([nothing, 0]);
+        // Empty charts, tables of zeros and the offer of newer data are hidden.
+        for (const hidden of ['canvas', 'details', '#newest'])
+          expect([hidden, await page.locator(`#figures ${hidden}:visible`).count()]).toEqual([hidden, 0]);
       }
       expect(await page.locator('#groups .summary').textContent()).toBe('There are no asset groups yet.');
       expect(await page.locator('#brand-choice').isVisible()).toBe(false);

@@ -11,7 +11,7 @@ const problem = (page: Page) => page.locator('#problem');
 
 export const keyAndFailures = () =>
   describe('with keys and failures', () => {
-    it('keeps the key for the tab only, and forgets it when asked to', async () => {
+    it('keeps the key for the tab only, and forgets the key when the user signs out', async () => {
       const { page } = await dashboard.open();
       await signIn(page, `X-API-KEY: ${dashboard.key}`);
       await settled(page);
@@ -33,8 +33,8 @@ export const keyAndFailures = () =>
 
     it('shows a message if a key is invalid or lacks the scope', async () => {
       const { page } = await dashboard.open();
-      for (const wrong of ['tp_wrong', 'ключ', `${dashboard.key.slice(0, -1)}!`]) {
-        await signIn(page, wrong);
+      for (const invalidKey of ['tp_wrong', 'ключ', `${dashboard.key.slice(0, -1)}!`]) {
+        await signIn(page, invalidKey);
         await problem(page).getByText(NO_KEY, { exact: true }).waitFor();
         expect(await page.locator('#key').isVisible()).toBe(true);
         expect(await evaluate(page, 'sessionStorage.length')).toBe(0);
@@ -62,11 +62,11 @@ export const keyAndFailures = () =>
 
     it('reports a network failure, keeps the displayed data, and recovers afterwards', async () => {
       const { page } = await dashboard.openFigures();
-      const shown = await totals(page);
+      const totalsBefore = await totals(page);
       await page.context().setOffline(true);
       await page.clock.fastForward(31_000);
       await problem(page).getByText('The service cannot be reached. Check your network. Retrying').waitFor();
-      expect(await totals(page)).toEqual(shown);
+      expect(await totals(page)).toEqual(totalsBefore);
       // Figures of one range are not shown as those of another.
       await page.locator('.choices').getByText('7 days').click();
       await page.locator('#totals').getByText('Not available.').waitFor();
@@ -85,7 +85,7 @@ export const keyAndFailures = () =>
       );
       await page.reload();
       await problem(page).getByText(words).waitFor();
-      // One panel's failure leaves the others standing.
+      // If one panel fails, the others still show their data.
       expect((await totals(page))['reports']).toBe('1');
       expect(await page.locator('#takedowns .summary').textContent()).toBe('Not available.');
     });

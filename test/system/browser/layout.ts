@@ -21,15 +21,15 @@ const heights = async (page: Page, selector: string): Promise<number[]> =>
 
 export const layout = () =>
   describe('with its layout', () => {
-    /** The page with figures, for the specs before one that loads it again. */
-    let shown: Opened;
+    /** The page with figures, which the tests share until one of them reloads it. */
+    let openedPage: Opened;
 
     beforeAll(async () => {
-      shown = await dashboard.openFigures();
+      openedPage = await dashboard.openFigures();
     });
 
     it.each([360, 700, 1280, 2560])('has no row with a single total at a width of %d px', async (width) => {
-      const { page } = shown;
+      const { page } = openedPage;
       await page.setViewportSize({ width, height: 900 });
       const [all] = await boxes(page, '#totals dl');
       const cards = await boxes(page, '#totals dl > div');
@@ -40,7 +40,7 @@ export const layout = () =>
     });
 
     it('shows the asset check on the first screen of a wide window, and always before the charts', async () => {
-      const { page } = shown;
+      const { page } = openedPage;
       for (const width of [2560, 1280, 360]) {
         await page.setViewportSize({ width, height: 1440 });
         const [[check], [timeline], [totals]] = [
@@ -54,14 +54,14 @@ export const layout = () =>
     });
 
     it('draws bars of the same height, however many there are', async () => {
-      const { page } = shown;
+      const { page } = openedPage;
       const [types] = await heights(page, '#types .chart');
       const [takedowns] = await heights(page, '#takedowns .chart');
       expect(types! / 2).toBeCloseTo(takedowns! / 5, 1);
     });
 
     it('separates the columns of a table', async () => {
-      const { page } = shown;
+      const { page } = openedPage;
       await page.getByText('Table of times to takedown').click();
       const align = (cells: string): Promise<string[]> =>
         evaluate(
@@ -73,8 +73,8 @@ export const layout = () =>
     });
 
     it('draws each series with a separate scale, one below the other on a common time axis', async () => {
-      const { page } = shown;
-      await choose(shown, 'All time');
+      const { page } = openedPage;
+      await choose(openedPage, 'All time');
       const charts = await evaluate<{ max: number; left: number; names: boolean }[]>(
         page,
         `[...document.querySelectorAll('#timeline canvas')].map((canvas) => Chart.getChart(canvas))

@@ -12,15 +12,15 @@ export interface Opened {
   readonly page: Page;
   /** Errors of the console and of scripts. */
   readonly errors: string[];
-  /** Every address asked for, in order. */
+  /** Every requested URL, in order. */
   readonly asked: URL[];
-  /** Statuses of the answers. */
+  /** The statuses of the responses. */
   readonly statuses: number[];
 }
 
 export const evaluate = <T>(page: Page, expression: string): Promise<T> => page.evaluate(expression);
 
-/** The figures of the latest question are shown. */
+/** Waits until the page shows the figures of its latest requests. */
 export const settled = (page: Page): Promise<void> =>
   page.locator('#figures:not([aria-busy]) .figure').first().waitFor();
 
@@ -34,7 +34,7 @@ export const choose = async ({ page }: Opened, name: string): Promise<void> => {
   await settled(page);
 };
 
-/** The bars of every chart that is shown in a panel. */
+/** Returns the bars of every chart that a panel shows. */
 export const bars = (page: Page, id: string): Promise<number[][]> =>
   evaluate(
     page,
@@ -68,14 +68,14 @@ export interface Dashboard {
   readonly app: TestApp;
   /** Read and write access to acme. */
   readonly key: string;
-  /** Stores what upstream reports, and waits until it is counted. */
+  /** Stores events, and waits until they are counted. */
   record(...events: readonly Sent[]): Promise<void>;
   get(path: string): Promise<any>;
-  /** In a context of its own, without a key. */
+  /** Opens the page in a new browser context, without a key. */
   open(address?: string): Promise<Opened>;
-  /** The same with the first figures of a key. */
+  /** Opens the page in a new browser context, signs in, and waits for the figures. */
   openWithKey(apiKey: string, address?: string): Promise<Opened>;
-  /** The shared page, loaded again with its first figures. */
+  /** Reloads the shared page, and waits for the figures. */
   openFigures(address?: string, look?: Look): Promise<Opened>;
   contexts(): BrowserContext[];
   stop(): Promise<void>;
@@ -89,20 +89,22 @@ const GROUPS = [
   ['/1/assets', { contents: ['a.example', 'b.example'] }],
 ] as const;
 
-/** The one of the run. */
+/** The dashboard of the run. */
 export let dashboard: Dashboard;
 
 export const stopDashboard = async (): Promise<void> => dashboard?.stop();
 
-/** The page that all specs share: a new context costs a second of the processor to load the page and sign in. */
+/**
+ * The page that all specs share. In a new context, loading the page and signing in costs a second of processor time.
+ */
 let shared: Opened | undefined;
 
-/** Closes the pages that a test opened for itself: each asks again every half minute. */
+/** Closes the pages that a test opened, because every open page sends requests twice a minute. */
 export const closePages = async (): Promise<void> => {
   for (const context of dashboard?.contexts() ?? []) if (context !== shared?.page.context()) await context.close();
 };
 
-/** The whole API with its projections and what happened to acme, and a browser to open its dashboard in. */
+/** Starts the API with its projections, the events of acme, and a browser. */
 export const startDashboard = async (): Promise<void> => {
   const [app, browser]: [TestApp, Browser] = await Promise.all([startApp(), launchChromium()]);
   const projecting = startProjecting(app.log, app.pool);
@@ -140,7 +142,7 @@ export const startDashboard = async (): Promise<void> => {
       body: JSON.stringify(body),
     });
   const at = '2026-03-01T00:00:00.000Z';
-  const place = { startAfter: -1, startLog: await app.log.id(), replay: 0 };
+  const startOfWebhook = { startAfter: -1, startLog: await app.log.id(), replay: 0 };
   const webhook = {
     organization: 'acme',
     webhookId: 'wh_1',
@@ -148,8 +150,15 @@ export const startDashboard = async (): Promise<void> => {
     batch: 1,
     state: 'DISABLED',
   };
-  const made = { description: HOSTILE, generation: 1, masterKey: 'first', createdAt: at, updatedAt: at };
-  const data = { ...webhook, ...place, ...made, disabledReason: 'gone', types: ['report'], statuses: ['NONE'] };
+  const webhookFields = { description: HOSTILE, generation: 1, masterKey: 'first', createdAt: at, updatedAt: at };
+  const data = {
+    ...webhook,
+    ...startOfWebhook,
+    ...webhookFields,
+    disabledReason: 'gone',
+    types: ['report'],
+    statuses: ['NONE'],
+  };
   await app.log.append(webhooksStream('acme'), 'any', [
     { id: randomUUID(), type: 'WebhookCreated', data, metadata: {} },
   ]);

@@ -9,17 +9,17 @@ import { dashboard, evaluate, lastAsked, settled, table } from './opened-dashboa
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const DIALOG = '#records-dialog[open]';
 
-/** The list has been answered. */
+/** Waits until the list has been loaded. */
 const listed = (page: Page): Promise<void> => page.locator(`${DIALOG} .summary`).getByText('As of').waitFor();
 const summaryOf = (page: Page): Promise<string | null> => page.locator(`${DIALOG} .summary`).textContent();
 const column = async (page: Page, n: number): Promise<string[]> =>
   (await table(page, '#records-dialog')).map((cells) => cells[n]!);
 const figure = (page: Page, metric: string) => page.locator(`[data-metric=${metric}] .figure button`);
-const press = async (page: Page, selector: string): Promise<void> => {
+const clickAndWait = async (page: Page, selector: string): Promise<void> => {
   await page.locator(selector).click();
   await listed(page);
 };
-/** Clicks on a bar of a chart, beside what the browser draws of it. */
+/** Clicks on the centre of a bar, which is not an element of its own. */
 const pressBar = async (page: Page, canvas: string, index: number): Promise<void> => {
   const { x, y } = await evaluate<{ x: number; y: number }>(
     page,
@@ -102,7 +102,7 @@ export const recordsDialog = () =>
 
     it('filters the list by asset, type and status, and explains an invalid filter', async () => {
       const { page } = await dashboard.openFigures();
-      await press(page, '[data-metric=newThreats] .figure button');
+      await clickAndWait(page, '[data-metric=newThreats] .figure button');
       const filter = async (name: string, value: string): Promise<void> => {
         await page.locator(`${DIALOG} [name=${name}]`).fill(value);
         await page.locator(DIALOG).getByRole('button', { name: 'Filter' }).click();
@@ -128,7 +128,7 @@ export const recordsDialog = () =>
       await page.locator('#brand-choice select').selectOption('wallet');
       await settled(page);
       await page.locator('#totals .summary').getByText('for this brand').waitFor();
-      await press(page, '[data-metric=newThreats] .figure button');
+      await clickAndWait(page, '[data-metric=newThreats] .figure button');
       expect(await table(page, '#records-dialog')).toMatchObject([
         ['evil.example', 'URL', 'BLOCKED', 'wallet', {}, 'c1'],
       ]);
@@ -140,7 +140,7 @@ export const recordsDialog = () =>
       await dashboard.record(...Array.from({ length: 130 }, (_, n) => threat(`many-${n}`, 'EMAIL', 300)));
       const opened = await dashboard.openFigures('?range=all');
       const { page } = opened;
-      await press(page, '[data-metric=newThreats] .figure button');
+      await clickAndWait(page, '[data-metric=newThreats] .figure button');
       expect(await summaryOf(page)).toMatch(/^100 shown so far, /);
       await page.locator(DIALOG).getByRole('button', { name: 'Show more' }).click();
       await page.locator(`${DIALOG} .summary`).getByText('shown, newest').waitFor();
@@ -157,7 +157,7 @@ export const recordsDialog = () =>
       'has no axe-core finding with the color scheme %s, and fits every screen',
       async (colorScheme) => {
         const { page } = await dashboard.openFigures('', { colorScheme });
-        await press(page, '[data-metric=newThreats] .figure button');
+        await clickAndWait(page, '[data-metric=newThreats] .figure button');
         await page.evaluate(await readFile(AXE, 'utf8'));
         const findings = `axe.run('#records-dialog').then(({ violations }) => violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')

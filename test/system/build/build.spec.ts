@@ -25,7 +25,7 @@ describe('The build', () => {
       await expect(build(folder)).rejects.toThrow("Type 'number' is not assignable to type 'string'");
       expect(statSync(main).ino).toBe(before);
 
-      // What was built whatever its types are is not current to a build that looks at them.
+      // Files that were built without a type check are not current for a build with a type check.
       await build(folder, '--no-check');
       const unchecked = statSync(main).ino;
       expect(unchecked).not.toBe(before);

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Letters, blanks, quotes and what a pattern, a URL or a shell would read as something else. */
+/** Letters, blanks, quotes, and characters with a special meaning in patterns, URLs or shells. */
 export const NAME = `my dir ü 100% "q" 'a' $& (1)`;
 
 const folders: string[] = [];
 
 /**
- * A folder with what the build needs and nothing to build.
- * @param copied files and folders of the project that it holds too
+ * Creates a folder with everything that the build needs, but nothing to build.
+ * @param copied further files and folders of the project that are copied into the folder
  */
 export const newFolder = (name: string, copied: readonly string[]): string => {
   const parent = mkdtempSync(join(tmpdir(), 'build-'));

@@ -14,7 +14,7 @@ export type Batch = Extract<
   readonly unknown[]
 >;
 
-/** One of each type; that they are of the generated type is compiled below. */
+/** One event of each type. `examples.ts` is compiled below, which checks the types of the events. */
 const EVENTS = EXAMPLES as unknown as Batch;
 
 /** The running service, as far as a client knows it. */
@@ -24,8 +24,7 @@ interface Service {
   caughtUp(): Promise<unknown>;
   close(): Promise<void>;
 }
-// A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a
-// client.
+// The compiler does not follow a computed name. Otherwise it would also compile the service, which takes a minute.
 const SCENE = '../reference/scene.js';
 
 let scene: Service;
@@ -50,11 +49,11 @@ describe('A client that is generated from the reference', () => {
     const run = promisify(execFile);
     await run(process.execPath, [join(CLIENT, 'write.mjs'), process.env['OPENAPI_DOCUMENT']!]);
     const compiler = join(import.meta.dirname, '../../../node_modules/typescript/bin/tsc');
-    const complaints = await run(process.execPath, [compiler, '-p', CLIENT]).then(
+    const compilerOutput = await run(process.execPath, [compiler, '-p', CLIENT]).then(
       () => '',
       ({ stdout }: { stdout: string }) => stdout,
     );
-    expect(complaints).toBe('');
+    expect(compilerOutput).toBe('');
   });
 
   it('sends each of the fourteen event types repeatedly without counting twice', async () => {

@@ -29,9 +29,9 @@ interface Sample {
   readonly file: string;
   readonly text: string;
   readonly program: string;
-  /** What it has kept in a folder. */
+  /** Returns what the sample has stored in a folder. */
   read(folder: string): Copy;
-  /** Puts another id in the place of the last one. */
+  /** Replaces the stored id of the last element. */
   misplace(folder: string, id: string): void;
 }
 
@@ -142,13 +142,13 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       await eventually('the copy is complete', isComplete);
     });
 
-    it('starts anew if the log is a different one', async () => {
+    it('starts over if the log is a different one', async () => {
       await kill();
       const { last } = sample.read(folder);
       expect(last).toMatch(/^[\w-]{8}\./);
       sample.misplace(folder, new FeedIds('another log').write([{ position: 1, event: '00000000', parked: 0 }])[0]!);
       start();
-      await eventually('the copy is that of the log there is', async () => sample.read(folder).last === last);
+      await eventually('the copy matches the current log', async () => sample.read(folder).last === last);
       expect(await isComplete()).toBe(true);
     });
   },

@@ -8,7 +8,7 @@ import { spectralComplaints } from '../../support/spectral.js';
 
 const reference = readReference();
 
-const complaints = async (document: object): Promise<unknown[]> => {
+const findingsOf = async (document: object): Promise<unknown[]> => {
   const source = JSON.stringify(document);
   const config = await createConfig({ extends: ['recommended'] });
   const found = await lintFromString({ source, absoluteRef: 'openapi.json', config });
@@ -23,10 +23,10 @@ const complaints = async (document: object): Promise<unknown[]> => {
 describe('The API reference', () => {
   it('is OpenAPI 3.1 without findings of three linters, each of which finds a planted fault', async () => {
     expect(reference.openapi).toMatch(/^3\.1\./);
-    expect(await complaints(reference)).toEqual([]);
+    expect(await findingsOf(reference)).toEqual([]);
     const [path, methods] = Object.entries(reference.paths)[0]!;
     const faulty = { ...reference, paths: { [path]: { get: { ...methods['get'], responses: { odd: {} }, tags: 1 } } } };
-    const found = await complaints(faulty);
+    const found = await findingsOf(faulty);
     expect(found).toContainEqual(expect.arrayContaining(['struct']));
     expect(found).toContainEqual([
       expect.objectContaining({ keyword: 'type', instancePath: expect.stringMatching(/tags$/) }),
@@ -39,7 +39,7 @@ describe('The reference of the events', () => {
   it('is AsyncAPI 3.0 without findings of its parser and of Spectral, which find a planted fault', async () => {
     const document = asyncApi() as { readonly asyncapi: string };
     expect(document.asyncapi).toBe('3.0.0');
-    // The generators of the project itself do not read 3.1.
+    // The AsyncAPI generators do not read version 3.1.
     const codes = (await new Parser().validate(JSON.stringify(document))).map(({ code }) => code);
     expect(codes).toEqual(['asyncapi-latest-version']);
     expect(await spectralComplaints('asyncapi', document)).toEqual([]);

@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.js';
 import { describeWith } from '../../support/tools.js';
 
 const FOLDER = join(import.meta.dirname, '../../../docs/examples');
-/** Beside the packages, as a receiver of one's own is. */
+/** The compiled receiver is next to the packages, like a user's own receiver. */
 const COMPILED = join(import.meta.dirname, `../../../node_modules/.receive-${process.pid}.mjs`);
 const [own, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)] as const;
 
@@ -64,7 +64,7 @@ describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of do
     expect(await post(body('t4'), signed(body('t4'), [other]))).toBe(401);
     const batch = Buffer.from(`[${body('t5').toString()},${body('t6').toString()}]`);
     expect(await post(batch, signed(batch, [other, own]))).toBe(204);
-    await eventually('it has printed', () => printed.includes('t6'));
+    await eventually('the receiver has printed', () => printed.includes('t6'));
     expect(printed).toBe('t1\nt5\nt6\n');
   });
 });

@@ -14,7 +14,10 @@ import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { describeWith } from '../../support/tools.js';
 
-/** Before a release (`reliability/clients`); each case starts a process of each sender or several. */
+/**
+ * All cases run only before a release (`reliability/clients`), because each case starts one or more processes of each
+ * sender.
+ */
 const EVERY_CASE = process.env['TEST_SENDERS'] === 'all';
 const FOLDER = 'docs/examples';
 const AT = '2026-03-01T12:00:00.000Z';
@@ -57,7 +60,7 @@ const eventsOf = (organization: string, count: number, from = 1): Record<string,
   }));
 const linesOf = (events: readonly unknown[]): string => events.map((event) => `${JSON.stringify(event)}\n`).join('');
 
-/** The reports of an organization in the log, each as often as it is there. */
+/** Returns the reports of an organization in the log, each as often as the log contains it. */
 const inTheLog = async (organization: string): Promise<string[]> => {
   const ids: string[] = [];
   let after = emptySince;
@@ -77,11 +80,11 @@ const reportIds = (count: number): string[] =>
 interface Seen {
   readonly at: number;
   readonly events: number;
-  /** Before compression. */
+  /** The size before compression. */
   readonly bytes: number;
 }
 
-/** What happens to a request on its way to the service; the number of requests begins with 1. */
+/** Handles a request on its way to the service. The requests are numbered from 1. */
 type Fault = (
   request: number,
   asked: IncomingMessage,
@@ -89,7 +92,7 @@ type Fault = (
   pass: () => Promise<Response>,
 ) => unknown;
 
-/** A server before the service, where a fault may happen. */
+/** A server in front of the service, which can inject faults. */
 class Between {
   readonly seen: Seen[] = [];
   private server: Server | undefined;
@@ -142,10 +145,10 @@ const SENDERS: readonly { name: string; isThere: boolean; command: () => [string
 
 describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
   let child: ChildProcess;
-  let between: Between | undefined;
+  let server: Between | undefined;
   let file: string;
   let organization: string;
-  /** Written by the last run so far. */
+  /** The output of the last run so far. */
   let err = '';
   const retries = (): number => err.split('trying again').length - 1;
 
@@ -155,14 +158,14 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
   });
   afterEach(async () => {
     child?.kill('SIGKILL');
-    await between?.stop();
-    between = undefined;
+    await server?.stop();
+    server = undefined;
   });
 
   const startBetween = async (fault: Fault): Promise<Between> => {
-    between = new Between(fault);
-    await between.start();
-    return between;
+    server = new Between(fault);
+    await server.start();
+    return server;
   };
   const run = async (url = app.url, withKey = key) => {
     const [program, script] = command();
@@ -220,9 +223,9 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
         if (seen.length === 3) {
           await pass();
           const before = retries();
-          await between!.stop();
-          await eventually('the sender has found nobody', () => retries() >= before + 2);
-          return between!.start();
+          await server!.stop();
+          await eventually('the sender has found no server', () => retries() >= before + 2);
+          return server!.start();
         }
         return forward(answer, pass);
       });
@@ -285,7 +288,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       const { url, seen } = await startBetween((_request, _asked, answer, pass) => forward(answer, pass));
       const [event] = eventsOf(organization, 1) as [Record<string, unknown>];
       const empty = Buffer.byteLength(JSON.stringify({ ...event, padding: '' }));
-      // Two fill a request to the byte; with one byte more they would not.
+      // Two such events fill a request to the byte. With one more byte they would exceed the limit.
       const half = (8 * 1024 * 1024 - 3) / 2;
       const sized = (bytes: number): string => linesOf([{ ...event, padding: 'x'.repeat(bytes - empty) }]);
       writeFileSync(file, sized(Math.floor(half)) + sized(Math.ceil(half)) + sized(half + 1.5) + sized(half + 1.5));
@@ -318,7 +321,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       expect(first).toMatchObject({ code: 1, total: counted(2) });
       expect(first.err).toBe(`Stopped: ${file}:3 is not complete; send again when it is\n`);
       expect(state()).toBe(2);
-      // A complete one counts without its line end, and once.
+      // A complete last line counts even without a line break, and only once.
       writeFileSync(file, text.slice(0, -1));
       expect(await run()).toEqual({ code: 0, err: '', total: counted(1) });
       writeFileSync(file, text);

@@ -139,7 +139,7 @@ describe('A row of the shipped data', () => {
   });
 });
 
-/** README and the answer in it, which counts the last three days of 2025. */
+/** The README, and the response that it shows, which counts the last three days of 2025. */
 const readReadme = (): { text: string; metrics: Record<string, number> } => {
   const text = readFileSync('README.md', 'utf8');
   const { metrics } = JSON.parse(/```json\n(.*?)```/s.exec(text)![1]!) as { metrics: Record<string, number> };
@@ -169,13 +169,13 @@ describe('The whole shipped data', () => {
   });
 
   it('skips only the rows that it names', () => {
-    const taken = new Set(all.events.map(({ id }) => id.split(':').slice(0, 2).join(':')));
-    const left = new Set(all.skipped.map(({ file, line }) => `${file}:${line}`));
+    const rowsWithEvents = new Set(all.events.map(({ id }) => id.split(':').slice(0, 2).join(':')));
+    const skippedRows = new Set(all.skipped.map(({ file, line }) => `${file}:${line}`));
     const everyRow = [
       ...Array.from({ length: 58_307 }, (_, index) => `phishing-sites.csv:${index + 2}`),
       ...Array.from({ length: 279 }, (_, index) => `phishing-addresses.csv:${index + 2}`),
     ];
-    expect(everyRow.filter((row) => taken.has(row) === left.has(row))).toEqual([]);
+    expect(everyRow.filter((row) => rowsWithEvents.has(row) === skippedRows.has(row))).toEqual([]);
     expect(all.skipped).toHaveLength(32);
   });
 

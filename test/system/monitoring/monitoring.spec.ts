@@ -49,7 +49,7 @@ describeWithPrometheus('The alert rules', () => {
 describeWithPrometheus('A Prometheus that scrapes the service', () => {
   const folder = mkdtempSync(join(tmpdir(), 'monitoring-'));
   let app: TestApp;
-  let partner: ListServer;
+  let listServer: ListServer;
   let prometheus: ChildProcess;
   let url: string;
 
@@ -67,9 +67,9 @@ describeWithPrometheus('A Prometheus that scrapes the service', () => {
   const lastScrape = async (): Promise<number> => Number((await valuesOf('timestamp(up)'))[0]?.value[1] ?? 0);
 
   beforeAll(async () => {
-    partner = new ListServer();
-    const partnerUrl = await partner.start();
-    partner.behave = sends('{"status":"UNKNOWN"}', { 'content-type': 'application/json' });
+    listServer = new ListServer();
+    const partnerUrl = await listServer.start();
+    listServer.behave = sends('{"status":"UNKNOWN"}', { 'content-type': 'application/json' });
     writeFileSync(join(folder, 'list.txt'), 'evil.example\n');
     const sources = [
       { id: 'own', kind: 'own' },
@@ -78,7 +78,7 @@ describeWithPrometheus('A Prometheus that scrapes the service', () => {
     ];
     writeFileSync(join(folder, 'sources.json'), JSON.stringify({ sources }));
     app = await startApp({ env: { DATA_DIR: folder, SOURCES_FILE: join(folder, 'sources.json') } });
-    // No projector runs here; the rows stand for one.
+    // No projector runs here, so these rows simulate its progress.
     await app.pool.query(
       `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', 0, $1)`,
       [Date.now()],
@@ -114,7 +114,7 @@ scrape_configs: [{ job_name: threat-protection, static_configs: [{ targets: ['${
       await once(prometheus, 'exit');
     }
     await app?.close();
-    await partner?.stop();
+    await listServer?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -150,7 +150,7 @@ scrape_configs: [{ job_name: threat-protection, static_configs: [{ targets: ['${
     };
     const missing = new Set(queries.map(([, expr]) => expr));
     await eventually(
-      'every query has an answer that is a number',
+      'every query returns a number',
       async () => {
         await traffic();
         const before = await lastScrape();

@@ -55,10 +55,10 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
     for (const { alert, block } of runbook) expect([alert, block]).toEqual([alert, expect.stringMatching(/\S/)]);
   });
 
-  it.each(runbook)('$alert: its commands run', async ({ block }) => {
+  it.each(runbook)('has working commands for $alert', async ({ block }) => {
     const commands = [
       `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`,
-      // Here nothing is run by systemd.
+      // On this machine, systemd runs no part of the service.
       ...['systemctl', 'journalctl'].map((name) => `${name}() { [[ "$*" == *threat-protection-* ]]; }`),
       block!,
     ];

@@ -23,9 +23,9 @@ const statusesOf = (answers: readonly ApiResponse[]): number[] => [...new Set(an
 
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgBouncer', () => {
   const folder = mkdtempSync(join(tmpdir(), 'behind-pgbouncer-'));
-  const told: string[] = [];
+  const webhookRequests: string[] = [];
   const receiver: Server = createServer((request, response) => {
-    told.push(request.url!);
+    webhookRequests.push(request.url!);
     request.resume().once('end', () => response.end());
   });
   const running: Program[] = [];
@@ -36,7 +36,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
   let key = '';
   let turn = 0;
 
-  /** Of the two APIs in turn. */
+  /** Calls the two APIs in turn. */
   const ask = (path: string, options?: CallOptions) => call(`${urls[(turn += 1) % 2]}/v2${path}`, { key, ...options });
   const operate = async (...words: string[]): Promise<string> => {
     const { code, out, err } = await operatorCall(env, ...words);
@@ -82,11 +82,11 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
       const ingest = (await operate('keys', 'issue', '--scope', 'ingest')).split('\n')[0]!;
       const { port } = receiver.address() as AddressInfo;
       await eventuallyPasses(async () => {
-        const made = await ask('/organization/webhooks', { json: { url: `http://127.0.0.1:${port}/told` } });
-        expect(made).toMatchObject({ status: 201 });
+        const webhook = await ask('/organization/webhooks', { json: { url: `http://127.0.0.1:${port}/told` } });
+        expect(webhook).toMatchObject({ status: 201 });
       });
       const events = Array.from({ length: THREATS }, (_, n) => cloudEvent(sentThreat(`threat-${n}`)));
-      // Each of its own request, and all at once: the two processes want more connections than there are.
+      // Sends different requests concurrently, so that the two processes want more connections than there are.
       const answers = await Promise.all(
         events.map((json) => ask('/events', { key: ingest, json, headers: CLOUD_EVENT })),
       );
@@ -116,7 +116,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
         const { body } = await ask('/organization/asset-groups');
         expect(body.groups).toHaveLength(names.length);
       });
-      await eventually('the webhook was told', () => told.length > 0);
+      await eventually('the webhook got the delivery', () => webhookRequests.length > 0);
 
       await operate('projections', 'rebuild');
       expect(await operate('projections', 'verify')).toBe('0 differences');
@@ -127,8 +127,8 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
   );
 
   it('logs no warning', () => {
-    const said = running.map((program) => program.output()).join('');
-    expect(said).toContain('Lease acquired; delivering webhooks');
-    expect(said).not.toMatch(/"level":"(?:error|warn)"/);
+    const output = running.map((program) => program.output()).join('');
+    expect(output).toContain('Lease acquired; delivering webhooks');
+    expect(output).not.toMatch(/"level":"(?:error|warn)"/);
   });
 });

@@ -23,21 +23,21 @@ import { type Program, startProgram } from '../../support/program.js';
 
 const TIMEOUT_MS = 180_000;
 /** A sixtieth of the sites, and every kind of asset; `row-events.spec.ts` reads all of them. */
-const isTaken = (row: string, index: number): boolean => index % 60 === 0 || row.includes('twitter.com');
+const isKept = (row: string, index: number): boolean => index % 60 === 0 || row.includes('twitter.com');
 
 let database: TestDatabase;
 let folder: string;
 let installed: string;
 const demos: Program[] = [];
 
-/** The built programs with a part of the shipped data: what is done with more of it is the same. */
+/** Installs the built programs with a part of the shipped data, which is enough: all rows are processed alike. */
 const installPart = (): void => {
   for (const part of ['src', 'projections']) cpSync(join('dist', part), join(installed, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(installed, 'node_modules'));
   writeFileSync(join(installed, 'package.json'), '{ "type": "module" }');
   const file = join(installed, 'src/demo/data/phishing-sites.csv');
   const [names, ...rows] = readFileSync(file, 'utf8').trimEnd().split('\n');
-  writeFileSync(file, [names, ...rows.filter(isTaken)].join('\n'));
+  writeFileSync(file, [names, ...rows.filter(isKept)].join('\n'));
 };
 
 /** Runs the demo until it says that it stays up. */
@@ -61,11 +61,11 @@ const runDemo = async (): Promise<Program> => {
 const demoKeys = async (): Promise<ApiKey[]> =>
   (await listApiKeys(await createPostgresLog(database.pool))).filter(({ name }) => name === 'demo');
 
-/** What the chart says of a name, as a number. */
-const shown = (stdout: string, name: string): number =>
+/** Returns the number that the chart shows next to a name. */
+const numberInChart = (stdout: string, name: string): number =>
   Number(new RegExp(`^ *${name} +([\\d,]+)`, 'm').exec(stdout)?.[1]?.replaceAll(',', ''));
 
-/** The calls that the demo prints, made without curl. */
+/** Parses the curl commands that the demo prints. */
 const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
   stdout
     .replaceAll(' \\\n ', '')
@@ -74,14 +74,17 @@ const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
     .map((line) => {
       const url = /'(http[^']+)'/.exec(line)![1]!;
       const body = / -d '([^']+)'/.exec(line)?.[1];
-      const given = [...line.matchAll(/ -H '(@?)([^']+)'/g)].map(([, isFile, text]) =>
+      const headerLines = [...line.matchAll(/ -H '(@?)([^']+)'/g)].map(([, isFile, text]) =>
         isFile === '@' ? readFileSync(text!, 'utf8').trimEnd() : text!,
       );
-      const headers = given.map((header) => header.split(': ') as [string, string]);
+      const headers = headerLines.map((header) => header.split(': ') as [string, string]);
       return { url, init: { method: body === undefined ? 'GET' : 'POST', headers, ...(body && { body }) } };
     });
 
-/** The figures that docs/guides/getting-started.md says how to check, counted from the file by other means. */
+/**
+ * Counts from the data file, independently of the demo, the figures that the guide getting-started.md explains how to
+ * check.
+ */
 const recount = (): Record<string, number> => {
   const rows = readFileSync(join(installed, 'src/demo/data/phishing-sites.csv'), 'utf8')
     .trim()
@@ -94,7 +97,7 @@ const recount = (): Record<string, number> => {
     .trim()
     .split(/\r?\n/)
     .slice(1);
-  const multiples = (of: number): number => listings.filter(({ line }) => line % of === 0).length;
+  const multiples = (divisor: number): number => listings.filter(({ line }) => line % divisor === 0).length;
   return {
     'New threats': [...last.values()].filter((change) => change === 'listed').length,
     Watchlisted: new Set(addresses.map((row) => row.split(',')[1])).size,
@@ -123,7 +126,7 @@ afterAll(async () => {
 
 describe('The demo', () => {
   let first: Program;
-  /** With thousands separated, as the demo writes it. */
+  /** Formats a number with thousands separators, as the demo prints it. */
   let events: string | undefined;
 
   it(
@@ -134,9 +137,11 @@ describe('The demo', () => {
       expect(events).toMatch(/^[\d,]+$/);
       for (const [name, figure] of Object.entries(recount())) {
         expect(figure).toBeGreaterThan(0);
-        expect([name, shown(first.out(), name)]).toEqual([name, figure]);
+        expect([name, numberInChart(first.out(), name)]).toEqual([name, figure]);
       }
-      expect(shown(first.out(), 'URL') + shown(first.out(), 'TWITTER')).toBe(shown(first.out(), 'New threats'));
+      expect(numberInChart(first.out(), 'URL') + numberInChart(first.out(), 'TWITTER')).toBe(
+        numberInChart(first.out(), 'New threats'),
+      );
     },
     TIMEOUT_MS,
   );
@@ -154,13 +159,13 @@ describe('The demo', () => {
 
   it('prints no key, and stores its keys in files that other users cannot read', () => {
     expect(`${first.out()}${first.err()}`).not.toMatch(/tp_[0-9A-Za-z]{36}/);
-    const kept = join(folder, 'data', 'demo');
-    expect(statSync(kept).mode & 0o777).toBe(0o700);
-    const files = readdirSync(kept);
+    const keyFolder = join(folder, 'data', 'demo');
+    expect(statSync(keyFolder).mode & 0o777).toBe(0o700);
+    const files = readdirSync(keyFolder);
     expect(files).toHaveLength(2);
     for (const file of files) {
-      expect(statSync(join(kept, file)).mode & 0o777).toBe(0o600);
-      expect(readFileSync(join(kept, file), 'utf8')).toMatch(/^X-API-KEY: tp_[0-9A-Za-z]{36}\n$/);
+      expect(statSync(join(keyFolder, file)).mode & 0o777).toBe(0o600);
+      expect(readFileSync(join(keyFolder, file), 'utf8')).toMatch(/^X-API-KEY: tp_[0-9A-Za-z]{36}\n$/);
     }
   });
 
@@ -178,14 +183,14 @@ describe('The demo', () => {
       expect(second.err()).toContain(`0 accepted, ${events} already stored, 0 rejected`);
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
-        expect([name, shown(second.out(), name)]).toEqual([name, figure]);
+        expect([name, numberInChart(second.out(), name)]).toEqual([name, figure]);
       expect(await second.stop('SIGKILL')).toBe('SIGKILL');
 
-      const kept = join(folder, 'data', 'demo');
-      expect(readdirSync(kept)).toHaveLength(2);
-      writeFileSync(join(kept, 'notes.header'), 'of the operator');
+      const keyFolder = join(folder, 'data', 'demo');
+      expect(readdirSync(keyFolder)).toHaveLength(2);
+      writeFileSync(join(keyFolder, 'notes.header'), 'of the operator');
       const log = await createPostgresLog(database.pool);
-      // Keys that an operator named `demo` too, with another lifetime or other scopes.
+      // Keys that an operator also named `demo`, with another lifetime or other scopes.
       const byHand = [
         { name: 'demo', scopes: ['ingest'], expiresAt: Date.now() + 20 * MS_PER_DAY },
         { name: 'demo', scopes: ['read'], organization: 'acme', expiresAt: Date.now() + 30 * MS_PER_DAY },
@@ -196,9 +201,9 @@ describe('The demo', () => {
       const env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data') };
       const { code, out } = await operatorCall(env, 'demo', '--clean', '--json');
       expect([code, JSON.parse(out)]).toEqual([0, { revokedKeys: 2, deletedFiles: 2 }]);
-      expect(readdirSync(kept)).toEqual(['notes.header']);
-      const good = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
-      expect(good.map(({ id }) => id)).toEqual(ids);
+      expect(readdirSync(keyFolder)).toEqual(['notes.header']);
+      const validKeys = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
+      expect(validKeys.map(({ id }) => id)).toEqual(ids);
       expect(await log.head()).toBe(before + 2n);
       expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
     },

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
 
-/** The blocks of shell on the page; the first starts the service, the second says where it is. */
+/** The shell blocks of the page. The first block starts the service, the second block sets its URL. */
 const [, , keys, brand, events, metrics] = [
   ...readFileSync('docs/guides/getting-started.md', 'utf8').matchAll(/```sh\n(.*?)```/gs),
 ].map(([, block]) => block!);
@@ -20,7 +20,7 @@ export const gettingStarted = (settings: () => NodeJS.ProcessEnv) =>
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-    /** Runs a block as a shell would in a folder of its own. */
+    /** Runs a block in a shell, in a separate folder. */
     const run = async (block: string): Promise<string> => {
       const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
       const env = { ...process.env, ...settings() };

@@ -25,36 +25,36 @@ const startService = async (): Promise<{ service: Program; url: string }> => {
 
 const get = (url: string, agent: Agent): Promise<string> =>
   new Promise((resolve) => {
-    const asked = request(url, { agent }, (response) => {
+    const clientRequest = request(url, { agent }, (response) => {
       response.resume().on('end', () => resolve(String(response.statusCode)));
     });
-    asked
+    clientRequest
       .on('error', (error: NodeJS.ErrnoException) =>
-        resolve(`${error.code} on ${asked.reusedSocket ? 'an open' : 'a new'} connection`),
+        resolve(`${error.code} on ${clientRequest.reusedSocket ? 'an open' : 'a new'} connection`),
       )
       .end();
   });
 
 describe('A process that is asked to stop', () => {
-  /** Fifty clients ask without a break while it stops. */
+  /** Fifty clients send requests without a break while the process stops. */
   const outcomesOfAStop = async (): Promise<Map<string, number>> => {
     const { service, url } = await startService();
     const agent = new Agent({ keepAlive: true, maxSockets: 50 });
     const outcomes = new Map<string, number>();
-    let over = false;
+    let isOver = false;
     const clients = Array.from({ length: 50 }, async () => {
-      while (!over) {
+      while (!isOver) {
         const outcome = await get(`${url}/health/live`, agent);
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        // Nothing listens any more: this client would go to another instance.
+        // Nothing listens any more. A real client would go to another instance.
         if (outcome.startsWith('ECONNREFUSED')) return;
-        // The pace of a client: nothing is waited for, and fifty without one would keep the service from the processor.
+        // The pause of a real client. Fifty clients without a pause would keep the service from the processor.
         await sleep(5);
       }
     });
-    await eventually('all of them have been answered', () => (outcomes.get('200') ?? 0) > 100);
+    await eventually('more than 100 requests have been answered', () => (outcomes.get('200') ?? 0) > 100);
     const code = await service.stop();
-    over = true;
+    isOver = true;
     await Promise.all(clients);
     agent.destroy();
     expect(code).toBe(0);
@@ -62,40 +62,43 @@ describe('A process that is asked to stop', () => {
   };
 
   it('resets no connection, answers every accepted request, and exits with 0', async () => {
-    // Who comes at the very moment of closing may be reset by the kernel instead of refused: a few, or dozens where the
-    // machine takes the processor away at that moment. Without the care it is dozens each time.
+    // The kernel may reset a connection that arrives at the very moment of closing instead of refusing it. Usually this
+    // affects a few connections, and dozens if the machine takes the processor away at that moment. Without the
+    // graceful shutdown, it affects dozens each time.
     const resets: number[] = [];
     do {
       const outcomes = await outcomesOfAStop();
       resets.push(outcomes.get(RESET_AT_THE_DOOR) ?? 0);
-      const others = [...outcomes.keys()].filter((outcome) => outcome !== REFUSED && outcome !== RESET_AT_THE_DOOR);
-      expect(others).toEqual(['200']);
+      const unexpectedOutcomes = [...outcomes.keys()].filter(
+        (outcome) => outcome !== REFUSED && outcome !== RESET_AT_THE_DOOR,
+      );
+      expect(unexpectedOutcomes).toEqual(['200']);
     } while (resets.at(-1)! >= 5 && resets.length < 6);
     expect(Math.min(...resets)).toBeLessThan(5);
   });
 
   it('is not ready while it still responds, and does not wait for connections that never sent anything', async () => {
     const { service, url } = await startService();
-    const silent = connect(Number(new URL(url).port), '127.0.0.1');
-    let heard = '';
-    silent.on('data', (chunk: Buffer) => (heard += chunk.toString()));
-    await once(silent, 'connect');
+    const silentConnection = connect(Number(new URL(url).port), '127.0.0.1');
+    let received = '';
+    silentConnection.on('data', (chunk: Buffer) => (received += chunk.toString()));
+    await once(silentConnection, 'connect');
     const ended = service.stop();
-    const seen = new Set<number>();
-    for (let left = 100; left > 0 && !seen.has(503); left--) {
+    const statuses = new Set<number>();
+    for (let attemptsLeft = 100; attemptsLeft > 0 && !statuses.has(503); attemptsLeft--) {
       const response = await fetch(`${url}/health/ready`).catch(() => undefined);
       if (response === undefined) break;
-      seen.add(response.status);
+      statuses.add(response.status);
       if (response.status === 503) {
         expect(response.headers.get('connection')).toBe('close');
         expect(await response.json()).toMatchObject({ status: 'stopping' });
       }
     }
-    expect(seen).toContain(503);
+    expect(statuses).toContain(503);
     expect(await ended).toBe(0);
-    // Where it is waited for, the time limit for headers is what ends it, with a 408.
-    expect(heard).toBe('');
-    silent.destroy();
+    // If the service waited for this connection, the timeout for headers would end it with a 408.
+    expect(received).toBe('');
+    silentConnection.destroy();
   });
 
   it('answers the next request of an idle keep-alive connection with Connection: close', async () => {
@@ -113,7 +116,7 @@ describe('A process that is asked to stop', () => {
   it('exits at once at the second signal', async () => {
     const { service } = await startService();
     service.process.kill('SIGTERM');
-    await eventually('it says that it stops', () => service.output().includes('SIGTERM: '));
+    await eventually('the process logs that it stops', () => service.output().includes('SIGTERM: '));
     expect(await service.stop()).toBe(1);
   });
 

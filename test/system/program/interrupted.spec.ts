@@ -24,7 +24,7 @@ describe('An operator’s call that starts the database itself', () => {
   it.each([
     ['SIGINT', ['keys', 'list']],
     ['SIGTERM', ['projections', 'verify']],
-  ] as const)('stops it again where %s ends the call %j, half-way through its start', async (signal, words) => {
+  ] as const)('stops the database again if %s ends the call %j while the database starts', async (signal, words) => {
     const program = call(...words);
     await eventually('the server runs', async () => (await server()) !== undefined);
     expect(await program.stop(signal)).toBe(1);
@@ -33,9 +33,9 @@ describe('An operator’s call that starts the database itself', () => {
 
   it('ends `events send` with a message while it waits for input', async () => {
     const program = call('events', 'send', '-');
-    await eventually('it says where it sends to', () => program.err().includes('Sending to'));
+    await eventually('the call logs where it sends the events', () => program.err().includes('Sending to'));
     await eventually('the server runs', async () => (await server()) !== undefined);
-    // The key for it has been issued: from here on it waits for lines.
+    // The key for the call has been issued, so from here on the call waits for lines.
     await eventuallyPasses(async () => {
       const keys = `select data->>'name' as name from log.events where type = 'ApiKeyIssued'`;
       expect(await queryOnce(await superuserOf(dataDir), keys)).toEqual([{ name: 'events send' }]);

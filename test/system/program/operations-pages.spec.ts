@@ -11,7 +11,7 @@ import { type Program, startProgram } from '../../support/program.js';
 import { queryOnce } from '../../support/query-once.js';
 import { describeWith } from '../../support/tools.js';
 
-/** The blocks of shell in a section of a page, to the last one. */
+/** Returns all shell blocks in a section of a page. */
 const blocksOf = (page: string, heading: string): string[] => {
   const text = readFileSync(`docs/operations/${page}.md`, 'utf8');
   const section = text.split(/^## /m).find((each) => each.startsWith(`${heading}\n`))!;
@@ -31,7 +31,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
   let service: Program;
   let env: NodeJS.ProcessEnv;
 
-  /** Runs blocks as one shell would, in a folder of their own. */
+  /** Runs blocks in one shell, in a separate folder. */
   const run = async (...blocks: string[]): Promise<string> => {
     const npx = `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`;
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [npx, ...blocks].join('\n')], {
@@ -40,7 +40,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     });
     return stdout;
   };
-  /** An operator's call in this process. */
+  /** Runs an operator's call in this process. */
   const operate = async (...words: string[]): Promise<string> => {
     const { code, out, err } = await operatorCall(env, ...words);
     expect({ code, err }).toMatchObject({ code: 0 });
@@ -51,11 +51,11 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'threat-protection-operations-'));
-    // Where we are root the server is another user, who has to pass.
+    // If the tests run as root, the server runs as another user, who must be able to enter the folder.
     chmodSync(folder, 0o711);
     cluster = await startCluster(programs!, folder);
     const url = new URL(cluster.url);
-    // Not a superuser: the page asks for none.
+    // Not a superuser, because the page does not require one.
     await queryOnce(cluster.url, 'create role threats login createdb');
     await queryOnce(cluster.url, 'create database threats owner threats');
     url.username = 'threats';
@@ -84,7 +84,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
 
-  it('back up while the service runs, and restore exactly the backed-up state', async () => {
+  it('describe a backup while the service runs, and a restore of exactly that state', async () => {
     await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
     await operate('keys', 'issue', '--scope', 'ingest');
@@ -98,7 +98,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     expect(await keys()).toBe(1);
   });
 
-  it('rebuild dropped read models of the restored database from its log', async () => {
+  it('describe how to rebuild dropped read models of the restored database from its log', async () => {
     await service.stop();
     await run(recount!);
     expect(await isBrandCounted()).toBe(false);
@@ -107,14 +107,14 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     await eventually('the brand is counted', isBrandCounted);
   });
 
-  it('prepare the tables before an upgrade, and recount after a rollback', async () => {
+  it('describe how to prepare the tables before an upgrade, and to recount after a rollback', async () => {
     expect(await run(upgrade!)).toMatch(/^The tables are at this version$[^]*^metrics +position \d+/m);
     expect(await run(afterRollback!)).toMatch(/^metrics rebuilt$[^]*^0 differences$/m);
     await service.stop();
   });
 
-  it('delete all data', async () => {
-    // What a rebuild that was killed leaves.
+  it('describe how to delete all data', async () => {
+    // A killed rebuild leaves such a schema behind.
     await queryOnce(env['DATABASE_URL']!, 'create schema read_next_metrics create table counts ()');
     await run('mkdir -p "$DATA_DIR/lists"', erase!);
     const schemas = "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema|public)'";

@@ -24,14 +24,14 @@ const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<CommandRe
   operatorCall({ DATABASE_URL: database.url, ...env }, ...words);
 const call = (...words: string[]): Promise<CommandResult> => callWith({}, ...words);
 
-/** The same in a process of its own. */
+/** Runs the call in a separate process. */
 const callProcess = async (...words: string[]): Promise<CommandResult> => {
   const program = startProgram('src/cli.js', words, { env: { DATABASE_URL: database.url } });
   const code = await program.ended();
   return { code: code as number, out: program.out(), err: program.err() };
 };
 
-/** A call that must succeed, and its one JSON value. */
+/** Makes a call that must succeed, and returns its JSON value. */
 const ask = async <Value>(...words: string[]): Promise<Value> => {
   const { code, out, err } = await call(...words, '--json');
   expect([words.join(' '), code, err]).toEqual([words.join(' '), 0, expect.any(String)]);
@@ -47,7 +47,7 @@ const ISO = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const readiness = async (): Promise<{ status: string }> =>
   (await (await fetch(`${url}/health/ready`)).json()) as { status: string };
 
-// The projector follows within milliseconds, on a busy machine later.
+// The projector catches up within milliseconds, on a busy machine later.
 const answers = (key: string, path: string, wanted: number): Promise<void> =>
   eventuallyPasses(async () => expect(await statusOf(key, path)).toBe(wanted));
 const healthSays = (wanted: string): Promise<void> =>
@@ -60,10 +60,10 @@ beforeAll(async () => {
     env: { DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0', OPS_PORT: '0', PROJECTOR_OPS_PORT: '0' },
   });
   url = await service.listening();
-  const said = (what: string): string =>
+  const urlIn = (what: string): string =>
     new RegExp(`${what} for operators on (http:[^"\\s]+)`).exec(service.output())?.[1] ?? '';
-  await eventually('both processes say where operators ask', () => {
-    [opsUrl, projectorUrl] = [said('Metrics and health details'), said('Health and metrics')];
+  await eventually('both processes have printed the URLs of their operators’ ports', () => {
+    [opsUrl, projectorUrl] = [urlIn('Metrics and health details'), urlIn('Health and metrics')];
     return opsUrl !== '' && projectorUrl !== '';
   });
 });
@@ -160,7 +160,7 @@ describe('The operator’s command, while the service runs', () => {
       reason: expect.stringMatching(/./),
       attempts: 1,
     });
-    // Each in a lane of its own, so one may be later.
+    // Each projection has its own lane, so one may be later than the other.
     await eventuallyPasses(async () => expect(await ask('parked', 'list')).toEqual(['metrics', 'records'].map(row)));
     const lines = (await call('parked', 'list')).out.trimEnd().split('\n');
     const begins = (projection: string): string => `${id} ${projection} ThreatStatusChanged in threat-acme:t1 since `;
@@ -182,7 +182,7 @@ describe('The operator’s command, while the service runs', () => {
 
 describe('The operator’s command', () => {
   it('prints its result on standard output and messages on standard error, and sets an exit code', async () => {
-    const [issued, wrong, failed] = await Promise.all([
+    const [issued, wrongUsage, failed] = await Promise.all([
       callProcess('keys', 'issue', '--scope', 'ingest'),
       callProcess('keys', 'issue'),
       callProcess('keys', 'revoke', 'key_none'),
@@ -192,12 +192,12 @@ describe('The operator’s command', () => {
       out: expect.stringMatching(/^tp_[0-9A-Za-z]{36}\n$/),
       err: expect.stringMatching(/^The key key_/),
     });
-    expect(wrong).toEqual({ code: 2, out: '', err: expect.stringMatching(/--scope/) });
+    expect(wrongUsage).toEqual({ code: 2, out: '', err: expect.stringMatching(/--scope/) });
     expect(failed).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
   });
 
   it('explains wrong usage on standard error, prints nothing else, and exits with 2', async () => {
-    const wrong = [
+    const wrongUsages = [
       [],
       ['keys', 'issue', '--scope', 'everything', '--organization', 'acme'],
       ['keys', 'issue', '--scope', 'read', '--organization', 'Acme'],
@@ -211,9 +211,9 @@ describe('The operator’s command', () => {
       ['parked', 'drop', 'some-id', '--reason', 'one', '--reason', 'another'],
       ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
     ];
-    const calls = await Promise.all(wrong.map((words) => call(...words)));
+    const calls = await Promise.all(wrongUsages.map((words) => call(...words)));
     calls.forEach(({ code, out, err }, i) =>
-      expect([wrong[i], code, out, err]).toEqual([wrong[i], 2, '', expect.stringMatching(/./)]),
+      expect([wrongUsages[i], code, out, err]).toEqual([wrongUsages[i], 2, '', expect.stringMatching(/./)]),
     );
   });
 
@@ -225,14 +225,18 @@ describe('The operator’s command', () => {
     expect((await call('log', 'copy', '--to', 'esdb://127.0.0.1:1?none=1')).err).toBe(
       '--to has the unknown option "none"\n',
     );
-    const none = await call('events', 'send', '/none/such.ndjson');
-    expect(none).toEqual({ code: 1, out: '', err: expect.stringMatching(/^\/none\/such.ndjson cannot be read: /) });
+    const missingFile = await call('events', 'send', '/none/such.ndjson');
+    expect(missingFile).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^\/none\/such.ndjson cannot be read: /),
+    });
   });
 
   it('exits with 1 if something failed', async () => {
     expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
-    const away = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
-    expect([away.code, away.out]).toEqual([1, '']);
+    const unavailable = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
+    expect([unavailable.code, unavailable.out]).toEqual([1, '']);
     const unset = await callWith({ PORT: 'often' }, 'keys', 'list');
     expect(unset).toEqual({ code: 1, out: '', err: expect.stringContaining('PORT is "often"') });
   });
@@ -261,12 +265,12 @@ gettingStarted(() => ({ DATABASE_URL: database.url, DATA_DIR: folder, URL: url }
 
 describe('The operator’s command, while the service does not run', () => {
   it('works after SIGTERM, and the operators’ port reports until the end that the service is stopping', async () => {
-    const held = connect(Number(new URL(url).port), '127.0.0.1', () =>
-      held.write('POST /v2/events HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n'),
+    const heldConnection = connect(Number(new URL(url).port), '127.0.0.1', () =>
+      heldConnection.write('POST /v2/events HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n'),
     );
-    held.on('error', () => {});
-    await once(held, 'connect');
-    // The service accepts connections in their order, so by the time of this answer it has that one.
+    heldConnection.on('error', () => {});
+    await once(heldConnection, 'connect');
+    // The service accepts connections in order, so it has accepted that connection once it answers this request.
     const [later] = (await once(get(`${url}/health/live`, { agent: false }), 'response')) as [IncomingMessage];
     later.resume();
     const ended = service.stop();
@@ -278,7 +282,7 @@ describe('The operator’s command, while the service does not run', () => {
     );
     const response = await fetch(`${opsUrl}/health/ready`);
     expect([response.status, ((await response.json()) as Health).status]).toEqual([503, 'stopping']);
-    held.destroy();
+    heldConnection.destroy();
     expect(await ended).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
     expect((await call('migrate')).code).toBe(0);

@@ -13,7 +13,7 @@ export interface Urls {
   readonly projectorUrl: string;
 }
 
-/** @param urls where a service listens that runs with `OPS_PORT=0` and `PROJECTOR_OPS_PORT=0` */
+/** @param urls the URLs of a service that runs with `OPS_PORT=0` and `PROJECTOR_OPS_PORT=0` */
 export const operatorsPort = (urls: () => Urls) =>
   describe('A port for operators', () => {
     let url: string;
@@ -21,7 +21,7 @@ export const operatorsPort = (urls: () => Urls) =>
     let projectorUrl: string;
     beforeAll(async () => {
       ({ url, opsUrl, projectorUrl } = urls());
-      await eventually('it is ready', async () => (await fetch(`${url}/health/ready`)).ok);
+      await eventually('the service is ready', async () => (await fetch(`${url}/health/ready`)).ok);
     });
 
     const ready = async (from: string): Promise<Health> =>
@@ -32,10 +32,10 @@ export const operatorsPort = (urls: () => Urls) =>
     });
 
     it('is the only port with the details of the health report; the states are public', async () => {
-      const [everybody, operators] = [await ready(url), await ready(opsUrl)];
-      expect(Object.keys(everybody.parts)).toEqual(Object.keys(operators.parts));
-      for (const part of Object.values(everybody.parts)) expect(Object.keys(part)).toEqual(['state']);
-      expect(operators.parts['log']).toMatchObject({ state: 'ok', detail: { head: expect.any(String) } });
+      const [publicHealth, operatorsHealth] = [await ready(url), await ready(opsUrl)];
+      expect(Object.keys(publicHealth.parts)).toEqual(Object.keys(operatorsHealth.parts));
+      for (const part of Object.values(publicHealth.parts)) expect(Object.keys(part)).toEqual(['state']);
+      expect(operatorsHealth.parts['log']).toMatchObject({ state: 'ok', detail: { head: expect.any(String) } });
       expect((await fetch(`${opsUrl}/health/live`)).status).toBe(200);
     });
 

@@ -25,7 +25,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   });
   afterAll(() => database.drop());
 
-  const behind = async <Result>(
+  const withPooler = async <Result>(
     settings: readonly string[],
     work: (url: string) => Promise<Result>,
   ): Promise<Result> => {
@@ -47,7 +47,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   it(
     'each program logs one line with what to do and exits with 78 if the pooler loses prepared statements',
     () =>
-      behind(LOSING_STATEMENTS, async (url) => {
+      withPooler(LOSING_STATEMENTS, async (url) => {
         const formats = { 'src/main.js': 'json', 'projections/main.js': 'pretty' } as const;
         for (const [program, LOG_FORMAT] of Object.entries(formats)) {
           const env = { DATABASE_URL: url, DATABASE_DIRECT_URL: database.url, PORT: '0', LOG_FORMAT };
@@ -68,7 +68,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   (KEEPS_STATEMENTS ? it : it.skip)(
     'requires DATABASE_DIRECT_URL in transaction mode, without a pooler and to the same database',
     () =>
-      behind(BY_TRANSACTION, async (url) => {
+      withPooler(BY_TRANSACTION, async (url) => {
         await expect(prepared(url)).rejects.toThrow(MISSING);
         await expect(prepared(url, url)).rejects.toThrow('DATABASE_DIRECT_URL leads to a pooler in transaction mode');
         const other = await createDatabase({ migrated: false });
@@ -89,26 +89,26 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
   );
 
   it('rejects a pooler in statement mode', () =>
-    behind(['pool_mode = statement', ...LOSING_STATEMENTS.slice(1)], (url) =>
+    withPooler(['pool_mode = statement', ...LOSING_STATEMENTS.slice(1)], (url) =>
       expect(prepared(url, database.url)).rejects.toThrow('set pool_mode = session'),
     ));
 
   it('reports what to do about a wrong password and a missing database', () =>
-    behind(['pool_mode = session'], async (url) => {
-      const wrong = new URL(url);
-      wrong.password = 'wrong';
-      await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
+    withPooler(['pool_mode = session'], async (url) => {
+      const wrongUrl = new URL(url);
+      wrongUrl.password = 'wrong';
+      await expect(prepareTables({ databaseUrl: wrongUrl.href, migrates: true }, () => {})).rejects.toThrow(
         'correct the user and password in DATABASE_URL',
       );
-      wrong.href = url;
-      wrong.pathname = '/nowhere';
-      await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
+      wrongUrl.href = url;
+      wrongUrl.pathname = '/nowhere';
+      await expect(prepareTables({ databaseUrl: wrongUrl.href, migrates: true }, () => {})).rejects.toThrow(
         'create the database, or correct its name in DATABASE_URL',
       );
     }));
 
   it('migrates the tables through a pooler in session mode', () =>
-    behind(['pool_mode = session'], (url) =>
+    withPooler(['pool_mode = session'], (url) =>
       prepareTables({ databaseUrl: url, migrates: true }, (line) => expect(line).toBeUndefined()),
     ));
 });

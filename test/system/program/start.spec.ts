@@ -11,7 +11,7 @@ import { TcpProxy } from '../../support/tcp-proxy.js';
 import { createDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
-/** Some start the whole service twice, on a machine that may be busy with other things. */
+/** Some tests start the whole service twice, on a machine that may be busy. */
 const TIMEOUT_MS = 180_000;
 
 const childrenOf = (pid: number): number[] =>
@@ -33,14 +33,14 @@ const read = (path: string): string => {
   }
 };
 
-/** The command lines of all processes of this machine now, which every user may read; none where there is no /proc. */
+/** Returns the command lines of all processes of this machine, which every user may read. Empty without /proc. */
 const commandLines = (): string[] =>
   (existsSync('/proc/self/cmdline') ? readdirSync('/proc') : [])
     .filter((name) => /^\d+$/.test(name))
     .map((pid) => read(`/proc/${pid}/cmdline`).replaceAll('\0', ' '))
     .filter((line) => line !== '');
 
-/** Looks for command lines again and again, because some processes are short. */
+/** Collects command lines repeatedly, because some processes end quickly. */
 const watchCommandLines = (): { readonly seen: ReadonlySet<string>; stop(): void } => {
   const seen = new Set<string>();
   const timer = setInterval(() => commandLines().forEach((line) => seen.add(line)), 10);
@@ -49,14 +49,14 @@ const watchCommandLines = (): { readonly seen: ReadonlySet<string>; stop(): void
 
 const KEY = 'tp_shownInNoCommandLine';
 
-/** A zombie has no command line. */
+/** A zombie process has no command line. */
 const lives = (pid: number): boolean => Boolean(commandLine(pid));
 
 describe('npm start', () => {
   let dataDir: string;
   let folder: string;
   let supervisor: Program;
-  /** Of every process while the first start and an operator's call ran. */
+  /** The command lines of every process during the first start and an operator's call. */
   let lines: ReadonlySet<string> = new Set();
 
   beforeAll(async () => {
@@ -98,9 +98,9 @@ describe('npm start', () => {
       for (const url of forOperators) expect((await fetch(`${url}/health/live`)).status).toBe(200);
       const database = (await serverOf(dataDir))!;
       const before = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
-      // The projector, the API and the deliveries of webhooks.
+      // The projector, the API and the delivery process.
       expect(before).toHaveLength(3);
-      // A flag that is not passed on costs 32 MB, and nothing else would tell.
+      // A flag that is not passed on costs 32 MB, and no other test would detect that.
       expect(before.map(commandOf).join()).toContain(`${apiFlags(undefined).join(' ')} ${resolve('dist/src/main.js')}`);
       for (const pid of before) process.kill(pid, 'SIGKILL');
       await eventually(
@@ -118,7 +118,7 @@ describe('npm start', () => {
       );
       const tooEarly: string[] = [];
       const watch = setInterval(() => {
-        // The later one is looked at first: if it has ended, the earlier one ended before.
+        // The later process is checked first: if it has ended, the earlier process must have ended before.
         for (const [index, pid] of inOrder.entries())
           if (index > 0 && !lives(pid) && lives(inOrder[index - 1]!)) tooEarly.push(`${index} ended first`);
       }, 5);
@@ -126,8 +126,8 @@ describe('npm start', () => {
       expect(await supervisor.ended()).toBe(0);
       clearInterval(watch);
       expect(tooEarly).toEqual([]);
-      // A process whose memory is freed counts as stopped, and takes the kernel a moment more.
-      await eventually('none of its processes is left', () => !after.some(lives));
+      // A process counts as stopped once its memory is freed, but the kernel removes it a moment later.
+      await eventually('no process of the service is left', () => !after.some(lives));
     },
     TIMEOUT_MS,
   );
@@ -149,7 +149,7 @@ describe('npm start', () => {
     async () => {
       start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
       await eventually('the API is ready', answers);
-      // On one machine it is the API's alone.
+      // On one machine, only the API has a port for operators.
       expect(supervisor.output().split('for operators on')).toHaveLength(2);
       const database = await serverOf(dataDir);
       const children = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
@@ -159,7 +159,7 @@ describe('npm start', () => {
       await eventually('the API is ready', answers);
       expect(await serverOf(dataDir)).toBe(database);
       supervisor.process.kill('SIGTERM');
-      await eventually('it says that it stops', () => supervisor.output().includes('SIGTERM: stopping'));
+      await eventually('the supervisor logs that it stops', () => supervisor.output().includes('SIGTERM: stopping'));
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(1);
       await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
@@ -208,13 +208,13 @@ describe('npm start', () => {
       url.host = proxy.address;
       start(0, { DATABASE_URL: url.href });
       const waits = (): number => supervisor.output().split('The database is unavailable').length - 1;
-      // Longer than five starts in a row would take.
-      await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
+      // Longer than five consecutive starts would take.
+      await eventually('the output has said ten times that the database is unavailable', () => waits() >= 10);
       await proxy.open();
       await eventually('the API is ready', answers);
       await eventually('the projector works', () => supervisor.output().includes('Lease acquired; projecting'));
       expect(supervisor.output()).not.toContain('restarts in');
-      // Without a master key there is nothing that a delivery process could sign.
+      // Without a master key, a delivery process could not sign anything.
       expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
       expect(supervisor.output()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
       supervisor.process.kill('SIGTERM');

@@ -73,7 +73,7 @@ describe('A collector', () => {
   it(
     'receives one trace from POST /v2/events to the rows, without keys, values or bodies',
     async () => {
-      // Sent often, so that the spec need not wait; else by defaults alone.
+      // Spans are exported often, so that the spec need not wait. All other settings have their defaults.
       const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
       const projector = start('projections/main.js', env);
       const api = start('src/main.js', env);
@@ -89,9 +89,9 @@ describe('A collector', () => {
         const answer = await fetch(`${url}${METRICS}?startDate=2001-02-03`, { headers: { 'x-api-key': read } });
         return ((await answer.json()) as { metrics?: { newThreats: number } }).metrics?.newThreats === 1;
       };
-      await eventually('the metrics count it', counted);
-      await eventually('both lanes have told of it', () => collector.named('process log').length >= 2);
-      // Nobody waits for spans but the end of a process.
+      await eventually('the metrics count the event', counted);
+      await eventually('the collector has a span of each lane', () => collector.named('process log').length >= 2);
+      // Only the end of a process waits until its spans are exported.
       expect(await Promise.all([api.stop(), projector.stop()])).toEqual([0, 0]);
 
       const request = collector.named(`POST ${EVENTS}`).find(({ traceId }) => traceId === CALLERS.traceId)!;
@@ -136,8 +136,8 @@ describe('A collector', () => {
         expect(statements).toEqual(expect.arrayContaining(['BEGIN', 'COMMIT']));
         for (const { start, end } of [batch, request, append, statement]) expect(end).toBeGreaterThanOrEqual(start);
       }
-      const asked = collector.named(`GET ${METRICS}`)[0]!;
-      expect(collector.spans.filter((span) => isWithin(span, asked)).map(({ name }) => name)).not.toEqual([]);
+      const metricsSpan = collector.named(`GET ${METRICS}`)[0]!;
+      expect(collector.spans.filter((span) => isWithin(span, metricsSpan)).map(({ name }) => name)).not.toEqual([]);
 
       expect(collector.paths).toEqual(new Set(['/v1/traces']));
       const text = Buffer.concat(collector.bodies).toString('latin1');
@@ -148,7 +148,7 @@ describe('A collector', () => {
   );
 });
 
-/** Writes down each module that a process imports. */
+/** Records each module that a process imports. */
 const RECORDER = `
 import { appendFileSync } from 'node:fs';
 import { createRequire, register } from 'node:module';
@@ -164,7 +164,7 @@ register('data:text/javascript,' + encodeURIComponent(\`
 `;
 
 describe('A process', () => {
-  /** The modules that it loads until it works. */
+  /** Returns the modules that a process loads until it works. */
   const importedBy = async (
     program: 'src/main.js' | 'projections/main.js',
     settings: NodeJS.ProcessEnv,
@@ -175,7 +175,7 @@ describe('A process', () => {
     const env = { NODE_OPTIONS: `--import=${pathToFileURL(recorder).href}`, IMPORTED: imported, ...settings };
     const started = start(program, env);
     if (program === 'src/main.js') await started.listening();
-    else await eventually('it projects', () => started.output().includes('Lease acquired'));
+    else await eventually('the projector works', () => started.output().includes('Lease acquired'));
     await started.stop();
     return readFileSync(imported, 'utf8').split('\n');
   };
@@ -184,11 +184,11 @@ describe('A process', () => {
   it(
     'loads OpenTelemetry only if a collector is configured and the SDK is not disabled',
     async () => {
-      const on = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/v1/traces` };
-      expect(ofOpenTelemetry(await importedBy('src/main.js', on))).not.toEqual([]);
+      const withCollector = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/v1/traces` };
+      expect(ofOpenTelemetry(await importedBy('src/main.js', withCollector))).not.toEqual([]);
       for (const [program, settings] of [
         ['src/main.js', {}],
-        ['projections/main.js', { ...on, OTEL_SDK_DISABLED: 'true' }],
+        ['projections/main.js', { ...withCollector, OTEL_SDK_DISABLED: 'true' }],
       ] as const) {
         const imported = await importedBy(program, settings);
         expect(imported.length).toBeGreaterThan(10);

@@ -32,7 +32,7 @@ export const numberOf = (path: string, name: string): number => {
     );
 };
 
-/** With separators: 20,000. */
+/** Formats a number with thousands separators: 20,000. */
 export const count = (value: number): string => value.toLocaleString('en-US');
 
 const inUnits = (value: number, units: readonly (readonly [size: number, name: string])[]): string => {

@@ -23,9 +23,9 @@ const REFUSED: Answered = {
   body: '{"code":"UNAUTHORIZED","message":"no"}',
 };
 
-/** What `startApp` holds every answer against; a guard that found nothing would be none. */
-describe('The check of answers against the reference', () => {
-  it('finds nothing in an answer that is as declared', () => {
+/** `startApp` compares every response with the reference. These tests check that the comparison finds faults. */
+describe('The comparison of responses with the reference', () => {
+  it('finds no fault in a response that matches its declaration', () => {
     expect(contract.faultOf(GROUP)).toBeUndefined();
     expect(contract.faultOf(REFUSED)).toBeUndefined();
     const list = { ...GROUP, method: 'GET', status: 200, headers: { ...GROUP.headers, location: undefined } };
@@ -50,7 +50,7 @@ describe('The check of answers against the reference', () => {
     expect(contract.faultOf({ ...GROUP, ...change })).toMatch(fault);
   });
 
-  it('looks into what an answer shares with others, and into lists', () => {
+  it('covers shared schemas and lists', () => {
     expect(contract.faultOf({ ...REFUSED, body: '{"code":"ODD","message":"no"}' })).toMatch(/\/code/);
     const { 'www-authenticate': _, ...headers } = REFUSED.headers;
     const list = {

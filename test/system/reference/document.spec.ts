@@ -9,7 +9,9 @@ import { createServer } from '../../../src/http/server.js';
 import { type Declared, type DeclaredOperation, readReference } from '../../support/contract.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** Routes that are no operation: the reference itself, and the handshake, which the CloudEvents specification has. */
+/**
+ * Routes without an operation: the reference itself, and the handshake, which the CloudEvents specification defines.
+ */
 const NO_OPERATION = /^(?:GET \/(?:docs|openapi\.json|asyncapi\.json|schemas)\b.*|OPTIONS \/v2\/events)$/;
 
 const reference = readReference();
@@ -45,14 +47,14 @@ afterAll(async () => {
 });
 
 describe('The API reference', () => {
-  it('holds every route as an operation, and no other', () => {
+  it('has an operation for every route, and no other operations', () => {
     const expected = routes
       .filter((route) => !NO_OPERATION.test(route))
       .map((route) => route.replace(/:(\w+)/g, '{$1}'));
     expect(operations.map(([name]) => name).sort()).toEqual(expected.sort());
   });
 
-  it('calls each operation by a verb and what it is done to, once', () => {
+  it('gives each operation a unique id that consists of a verb and an object', () => {
     const ids = operations.map(([, { operationId }]) => operationId!);
     expect(
       ids.filter(
@@ -66,7 +68,7 @@ describe('The API reference', () => {
     for (const id of ['getMetrics', 'checkAsset', 'createAssetGroup', 'sendEvents']) expect(ids).toContain(id);
   });
 
-  it('puts each operation into one group that is explained, with a sentence of its own', () => {
+  it('assigns each operation to one group, and describes groups and operations', () => {
     const groups = reference.tags.map(({ name }) => name);
     for (const { name, description } of reference.tags)
       expect([name, description]).toEqual([name, expect.stringMatching(/\w+ \w+/)]);
@@ -80,7 +82,7 @@ describe('The API reference', () => {
     );
   });
 
-  it('asks for a key on each route under /v2 and on no other, and says which errors it answers', () => {
+  it('requires a key on each route under /v2 and on no other route, and declares the errors of each route', () => {
     expect(reference.servers).toEqual([{ url: '/' }]);
     expect(reference.components.securitySchemes).toMatchObject({
       key: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
@@ -88,14 +90,14 @@ describe('The API reference', () => {
     for (const [name, { security, responses, requestBody }] of operations) {
       const isKeyed = name.includes(' /v2/');
       expect([name, security]).toEqual([name, isKeyed ? [{ key: [] }] : []]);
-      const due = isKeyed
+      const expected = isKeyed
         ? ['400', '401', '414', '429', '500', '503', ...(requestBody ? ['413', '415'] : [])]
         : ['400'];
-      expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(due)]);
+      expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(expected)]);
     }
   });
 
-  it('gives each error of the interface the flat body', () => {
+  it('declares the flat body for each error of the interface', () => {
     const declared = [...underV2.map(([, { responses }]) => responses), reference.components.responses];
     for (const responses of declared)
       for (const [status, response] of Object.entries(responses) as [string, Declared & { $ref?: string }][]) {
@@ -105,13 +107,13 @@ describe('The API reference', () => {
       }
   });
 
-  it('says that each process counts the requests of a key for itself', () => {
+  it('states that each process counts the requests of a key separately', () => {
     const { headers } = reference.components as unknown as { headers: Record<string, { description: string }> };
     expect(headers['RateLimit-Limit']!.description).toContain('in each process of the API');
     expect(headers['RateLimit-Remaining']!.description).toContain('in the process that sent this response');
   });
 
-  it('explains each code of an error, once', () => {
+  it('explains each error code once', () => {
     const { description } = (reference as unknown as { info: { description: string } }).info;
     for (const [status, code] of Object.entries(ERROR_CODES))
       expect(description.split('\n').filter((line) => line.startsWith(`| ${status} | \`${code}\` | `))).toHaveLength(1);
@@ -121,7 +123,7 @@ describe('The API reference', () => {
     for (const [name, { responses }] of underV2) {
       const [success] = Object.entries(responses).filter(([status]) => status < '300');
       const schemas = Object.values(success?.[1].content ?? {}).map(({ schema }) => schema);
-      // One of one kind, so that a generated client has one type for it.
+      // All responses of one kind share a schema, so that a generated client has one type for them.
       expect([name, schemas]).toEqual([
         name,
         [name.endsWith('.csv') ? { type: 'string' } : { $ref: expect.any(String) }],
@@ -131,7 +133,7 @@ describe('The API reference', () => {
     expect(reference.components.schemas['Metrics']?.required).toEqual(['metrics', 'blockedByType', 'blockedByDay']);
   });
 
-  it('says of each field what it is, and of each number whether it is a count', () => {
+  it('describes each field, and states for each number whether it is a count', () => {
     const faults: string[] = [];
     const walk = (at: string, schema: Record<string, unknown>): void => {
       if (schema['type'] === 'number' && schema['format'] === undefined) faults.push(`${at} is a number of no format`);
@@ -153,7 +155,7 @@ describe('The API reference', () => {
     expect(faults).toEqual([]);
   });
 
-  it('names each parameter once, with a word of what it is', () => {
+  it('declares each parameter once, with a description', () => {
     for (const [name, { parameters = [] }] of operations) {
       const names = parameters.map((parameter) => parameter.name.toLowerCase());
       expect([name, names]).toEqual([name, [...new Set(names)]]);
@@ -162,7 +164,7 @@ describe('The API reference', () => {
     }
   });
 
-  it('is served, and can be read by people without another server', async () => {
+  it('is served, and its page loads nothing from other servers', async () => {
     const get = (url: string) => app.inject({ url });
     expect((await get('/openapi.json')).json()).toMatchObject({
       openapi: reference.openapi,

@@ -1,6 +1,6 @@
 import { ERROR_ROWS } from '../../../src/http/reference/description.js';
 
-/** The page of errors: the table of the API reference. Markdown. */
+/** Returns the page of errors as Markdown: the table of the API reference. */
 export const errorsPage = (): string => `# Errors
 
 \`npm run record\` makes this page from \`src/http/reference/description.ts\`, which the API reference (\`GET /docs\`) shows too.

@@ -10,7 +10,7 @@ import { PROJECTIONS } from '../../../projections/registry.js';
 type Type = UpstreamEvent['type'];
 type Data = Readonly<Record<string, unknown>>;
 
-/** The name of a measure in the answers of metrics. */
+/** Returns the name of a measure in the responses of the metrics. */
 const numberOf = (measure: number): string => {
   const totals = toTotals(
     (other) => Number(other === measure),
@@ -19,7 +19,7 @@ const numberOf = (measure: number): string => {
   );
   return Object.entries(totals).find(([, n]) => n === 1)![0];
 };
-/** What answers of each projection show. The metrics are described number by number. */
+/** What the responses of each projection show. The metrics are described number by number. */
 const SHOWN: Readonly<Record<string, string>> = {
   'brands-and-flags': 'brands and feature flags, which determine whether metrics by brand are available',
   'asset-statuses': 'the asset check and its history',
@@ -41,7 +41,7 @@ const parsed = (type: Type, data: Data): UpstreamEvent => parseEvent(type, data)
 const names = (values: readonly string[]): string => values.map((value) => `\`${value}\``).join(', ');
 const DAY = 24 * 60 * 60 * 1000;
 
-/** An example with each instant on another day, so that a fact says which of them dates it. */
+/** Returns an example with each instant on a different day, so that the day of a fact shows which instant dates it. */
 const datedApart = ({ instants, example }: UpstreamDeclaration): Data => ({
   ...example,
   ...Object.fromEntries(
@@ -54,7 +54,7 @@ const statusesOf = ({ fields }: UpstreamDeclaration): readonly string[] => {
   return (all ?? examples ?? []) as readonly string[];
 };
 
-/** Which numbers the type moves, as the projection of its example with each status tells. */
+/** Returns the numbers that the type changes, according to the projection of its example with each status. */
 const countsOf = (declaration: UpstreamDeclaration): string[] => {
   const type = declaration.type as Type;
   const data = datedApart(declaration);
@@ -71,7 +71,7 @@ const countsOf = (declaration: UpstreamDeclaration): string[] => {
   );
 };
 
-/** Whether the example as a state wins over this deletion if it is a day later. */
+/** Returns whether the example wins over this deletion if the example is a day later. */
 const canReturn = (state: UpstreamDeclaration, deletion: UpstreamDeclaration): boolean => {
   const later = Object.fromEntries(state.instants.map((name) => [name, '2026-03-03T12:00:00Z']));
   const deleted = Object.fromEntries(deletion.instants.map((name) => [name, '2026-03-02T12:00:00Z']));
@@ -86,11 +86,11 @@ const canReturn = (state: UpstreamDeclaration, deletion: UpstreamDeclaration): b
 const kindOf = ({ type, example }: UpstreamDeclaration): RecordKind => recordOf(parsed(type as Type, example)).kind;
 const isDeletion = ({ fields }: UpstreamDeclaration): boolean => 'deletedAt' in fields;
 
-/** Which event takes back what this one says, or what this one takes back. */
+/** Returns the events that reverse this one, or that this one reverses. */
 const takingBack = (declaration: UpstreamDeclaration): string => {
-  const kin = UPSTREAM.filter((other: UpstreamDeclaration) => kindOf(other) === kindOf(declaration));
-  const states = kin.filter((each) => !isDeletion(each));
-  const deletion = kin.find(isDeletion);
+  const related = UPSTREAM.filter((other: UpstreamDeclaration) => kindOf(other) === kindOf(declaration));
+  const states = related.filter((each) => !isDeletion(each));
+  const deletion = related.find(isDeletion);
   const stateNames = states.map(({ type }) => `\`${type}\``).join(' or ');
   if (isDeletion(declaration))
     return canReturn(states[0]!, declaration)
@@ -102,7 +102,7 @@ const takingBack = (declaration: UpstreamDeclaration): string => {
   return `- **Reversed by:** \`${deletion.type}\`${forGood}. Replaced by ${later}.`;
 };
 
-/** The page says once what is sent as an instant. */
+/** The page explains once how an instant is sent. */
 const INSTANT_HINT = / RFC 3339 with an offset.*$/s;
 
 /** @throws Error for a projection that nobody has described */
@@ -141,7 +141,7 @@ const sectionOf = (declaration: UpstreamDeclaration): string => {
   ].join('\n\n');
 };
 
-/** The page of event types, made of their declarations and of the projections. Markdown. */
+/** Returns the page of event types as Markdown, generated from their declarations and the projections. */
 export const eventTypesPage = (): string =>
   `${[
     '# Event types',

@@ -29,14 +29,14 @@ const LAST = [
 const requests = new Map(exampleRequests().map((request) => [request.id, request]));
 const others = [...requests.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
 
-/** The names of all properties of a value; of the first item in a list. */
+/** Returns the names of all properties of a value. For a list, returns those of its first item. */
 const shapeOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return 'a value';
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]));
 };
 
-const shown = (type: string | undefined, body: unknown): unknown =>
+const shapeOfBody = (type: string | undefined, body: unknown): unknown =>
   type === 'text/csv' ? String(body).split('\r\n')[0] : shapeOf(body);
 
 let scene: Scene;
@@ -63,7 +63,7 @@ const statusOf = (content: string): JsonCloudEvent => {
   return { ...example, id: content, data: { ...example.data, changeId: 'change-1', asset: { type: 'URL', content } } };
 };
 
-/** What an example presupposes, by the operation that needs it. */
+/** The preparations that the example of an operation requires. */
 const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
   listRejectedEvents: async () => {
     const { body } = await send([...EXAMPLES, { ...EXAMPLES[0]!, id: 'wrong', data: {} }]);
@@ -97,7 +97,8 @@ const call = async ({ id, method, path, headers, body, type, response }: Example
   if (id === 'createWebhook') webhook = (answer.body as { id: string }).id;
   expect([id, answer.status, answer.body]).toEqual([id, id.startsWith('create') ? 201 : 200, answer.body]);
   // The metrics of the process are text, and have no example.
-  if (id !== 'getPrometheusMetrics') expect([id, shown(type, answer.body)]).toEqual([id, shown(type, response)]);
+  if (id !== 'getPrometheusMetrics')
+    expect([id, shapeOfBody(type, answer.body)]).toEqual([id, shapeOfBody(type, response)]);
 };
 
 describe('The examples of the reference', () => {

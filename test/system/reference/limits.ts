@@ -1,7 +1,7 @@
 import { bytes, count, duration, numberOf, readSource } from './constants.js';
 import { defaultOf } from './settings.js';
 
-/** Collects what a row is made of, and formats it. */
+/** Formats the values of a row, and collects the sources of these values. */
 class Sources {
   private readonly settings: string[] = [];
   private readonly constants = new Map<string, string[]>();
@@ -31,9 +31,9 @@ class Sources {
 
 interface Row {
   readonly what: string;
-  readonly limit: (of: Sources) => string;
+  readonly limit: (sources: Sources) => string;
   readonly beyond: string;
-  /** The file that answers 429. */
+  /** The file that returns the 429. */
   readonly rejects?: string;
 }
 
@@ -53,265 +53,267 @@ const EXPORT = 'src/records/export-records.ts';
 const SOURCES_FILE = 'src/asset-check/sources/sources-file.ts';
 const POOLS = 'src/read-models/pools.ts';
 
-const concurrency = (of: Sources, path: string, name: string): string =>
-  `${of.count(path, `${name}.maxRunning`)} at a time per organization; ${of.count(path, `${name}.maxWaiting`)} wait up to ${of.duration(path, `${name}.waitTimeoutMs`)}`;
+const concurrency = (sources: Sources, path: string, name: string): string =>
+  `${sources.count(path, `${name}.maxRunning`)} at a time per organization; ${sources.count(path, `${name}.maxWaiting`)} wait up to ${sources.duration(path, `${name}.waitTimeoutMs`)}`;
 
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
   Requests: [
     {
       what: 'Requests with a key',
-      limit: (of) => `${of.countSet('RATE_LIMIT_PER_MINUTE')} a minute per key`,
+      limit: (sources) => `${sources.countSet('RATE_LIMIT_PER_MINUTE')} a minute per key`,
       beyond: '429',
       rejects: 'src/http/access/check-access.ts',
     },
     {
       what: 'Requests without a valid key',
-      limit: (of) =>
-        `${of.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network if the address is IPv6`,
+      limit: (sources) =>
+        `${sources.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network if the address is IPv6`,
       beyond: '429',
       rejects: 'src/http/access/address-rate-limit.ts',
     },
     {
       what: 'Open connections',
-      limit: (of) => `${of.countSet('MAX_CONNECTIONS_PER_ADDRESS')} per address; no limit if \`TRUST_PROXY\` is set`,
+      limit: (sources) =>
+        `${sources.countSet('MAX_CONNECTIONS_PER_ADDRESS')} per address; no limit if \`TRUST_PROXY\` is set`,
       beyond: 'the connection is reset',
     },
     {
       what: 'Requests on one connection that wait for earlier requests',
-      limit: (of) => of.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED'),
+      limit: (sources) => sources.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED'),
       beyond: 'the connection is reset',
     },
     {
       what: 'Time to send the headers; time to send the whole request',
-      limit: (of) =>
-        `${of.duration('src/http/server.ts', 'headersTimeout')}; ${of.duration('src/http/server.ts', 'requestTimeout')}, or ${of.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies take more than half of the memory allowed for them`,
+      limit: (sources) =>
+        `${sources.duration('src/http/server.ts', 'headersTimeout')}; ${sources.duration('src/http/server.ts', 'requestTimeout')}, or ${sources.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies take more than half of the memory allowed for them`,
       beyond: '408',
     },
-    { what: 'URL', limit: (of) => of.bytes(BYTES, 'MAX_URI_LENGTH'), beyond: '414' },
+    { what: 'URL', limit: (sources) => sources.bytes(BYTES, 'MAX_URI_LENGTH'), beyond: '414' },
     {
       what: 'Body',
-      limit: (of) =>
-        `${of.bytes(BYTES, 'BODY_LIMIT')}; bulk check and group members ${of.bytes(BYTES, 'BULK.bodyLimit')}; events ${of.bytes(EVENTS, 'MAX_BODY')}; compressed or not`,
+      limit: (sources) =>
+        `${sources.bytes(BYTES, 'BODY_LIMIT')}; bulk check and group members ${sources.bytes(BYTES, 'BULK.bodyLimit')}; events ${sources.bytes(EVENTS, 'MAX_BODY')}; compressed or not`,
       beyond: '413',
     },
     {
       what: 'Bodies in memory',
-      limit: (of) =>
-        `${of.bytes(BYTES, 'BODIES.perOwner')} per organization; ${of.bytes(BYTES, 'BODIES.total')} in all, of which ${of.bytes(BYTES, 'BODIES.reservedForSmall')} are reserved for small bodies`,
+      limit: (sources) =>
+        `${sources.bytes(BYTES, 'BODIES.perOwner')} per organization; ${sources.bytes(BYTES, 'BODIES.total')} in all, of which ${sources.bytes(BYTES, 'BODIES.reservedForSmall')} are reserved for small bodies`,
       beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: BUDGET,
     },
     {
       what: 'Compressed bodies that are decompressed',
-      limit: (of) => concurrency(of, 'src/http/body/body-reader.ts', 'DECOMPRESSION'),
+      limit: (sources) => concurrency(sources, 'src/http/body/body-reader.ts', 'DECOMPRESSION'),
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Responses that clients have not read',
-      limit: (of) =>
-        `${of.bytes(BYTES, 'RESPONSES.perOwner')} per organization; ${of.bytes(BYTES, 'RESPONSES.total')} in all, of which ${of.bytes(BYTES, 'RESPONSES.reservedForSmall')} are reserved for small responses`,
+      limit: (sources) =>
+        `${sources.bytes(BYTES, 'RESPONSES.perOwner')} per organization; ${sources.bytes(BYTES, 'RESPONSES.total')} in all, of which ${sources.bytes(BYTES, 'RESPONSES.reservedForSmall')} are reserved for small responses`,
       beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: BUDGET,
     },
     {
       what: 'Rate at which a client must read a response',
-      limit: (of) =>
-        `at least ${of.bytes(SLOW, 'NORMAL_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'NORMAL_RATE.windowMs')}; ${of.bytes(SLOW, 'LOW_MEMORY_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'LOW_MEMORY_RATE.windowMs')} while unread responses take more than half of the memory allowed for them`,
+      limit: (sources) =>
+        `at least ${sources.bytes(SLOW, 'NORMAL_RATE.bytesPerSecond')} a second over ${sources.duration(SLOW, 'NORMAL_RATE.windowMs')}; ${sources.bytes(SLOW, 'LOW_MEMORY_RATE.bytesPerSecond')} a second over ${sources.duration(SLOW, 'LOW_MEMORY_RATE.windowMs')} while unread responses take more than half of the memory allowed for them`,
       beyond: 'the connection is reset',
     },
     {
       what: 'Time slice of an organization on the event loop',
-      limit: (of) =>
-        `${of.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${of.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the next time slice goes to the organization that used the least time`,
+      limit: (sources) =>
+        `${sources.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${sources.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the next time slice goes to the organization that used the least time`,
       beyond: 'the work waits',
     },
     {
       what: 'Requests that wait for the feed or for a token',
-      limit: (of) =>
-        `${of.count('src/flow/waiting-requests.ts', 'MAX_OF_ORGANIZATION')} per organization; ${of.count('src/flow/waiting-requests.ts', 'MAX_IN_ALL')} in all`,
+      limit: (sources) =>
+        `${sources.count('src/flow/waiting-requests.ts', 'MAX_OF_ORGANIZATION')} per organization; ${sources.count('src/flow/waiting-requests.ts', 'MAX_IN_ALL')} in all`,
       beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: 'src/flow/waiting-requests.ts',
     },
     {
       what: 'Other queries',
-      limit: (of) => concurrency(of, 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
+      limit: (sources) => concurrency(sources, 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Database connections of an API process',
-      limit: (of) =>
-        `metrics ${of.count(POOLS, 'METRICS.max')}; requests ${of.count(POOLS, 'createRequestPool.max')}; lists and feed ${of.count(POOLS, 'RECORDS.max')}; exports ${of.count(POOLS, 'EXPORTS.max')}; followers and health ${of.count(POOLS, 'createWatchPool.max')}; the event log has further connections of its own`,
+      limit: (sources) =>
+        `metrics ${sources.count(POOLS, 'METRICS.max')}; requests ${sources.count(POOLS, 'createRequestPool.max')}; lists and feed ${sources.count(POOLS, 'RECORDS.max')}; exports ${sources.count(POOLS, 'EXPORTS.max')}; followers and health ${sources.count(POOLS, 'createWatchPool.max')}; the event log has further connections of its own`,
       beyond: '503',
     },
   ],
   Events: [
-    { what: 'Events in a batch', limit: (of) => of.count(EVENTS, 'MAX_EVENTS'), beyond: '413' },
+    { what: 'Events in a batch', limit: (sources) => sources.count(EVENTS, 'MAX_EVENTS'), beyond: '413' },
     {
       what: 'One event',
-      limit: (of) =>
-        `${of.count('src/http/json/slices.ts', 'MAX_DEPTH')} levels; ${of.count('src/http/json/slices.ts', 'MAX_TOKENS')} parts; ${of.count('src/events/declaring/validation.ts', 'MAX_LIST')} brands or reviews`,
+      limit: (sources) =>
+        `${sources.count('src/http/json/slices.ts', 'MAX_DEPTH')} levels; ${sources.count('src/http/json/slices.ts', 'MAX_TOKENS')} parts; ${sources.count('src/events/declaring/validation.ts', 'MAX_LIST')} brands or reviews`,
       beyond: 'the event is rejected',
     },
     {
       what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks',
-      limit: (of) =>
-        `${of.countSet('INGEST_EVENTS_PER_DAY')} events; ${of.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
+      limit: (sources) =>
+        `${sources.countSet('INGEST_EVENTS_PER_DAY')} events; ${sources.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
       beyond: '429',
       rejects: 'src/quotas/daily-quota.ts',
     },
     {
       what: 'Facts of stored events that wait to be counted',
-      limit: (of) =>
-        `${of.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each organization may have its share, at least ${of.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
+      limit: (sources) =>
+        `${sources.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each organization may have its share, at least ${sources.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
       beyond: 'the request waits up to 2 s; then 429',
       rejects: 'src/ingestion/backpressure.ts',
     },
     {
       what: 'Events in a request to `POST /v2/events/status`',
-      limit: (of) => of.count('src/ingestion/status/status.dto.ts', 'MAX_EVENTS'),
+      limit: (sources) => sources.count('src/ingestion/status/status.dto.ts', 'MAX_EVENTS'),
       beyond: '400',
     },
     {
       what: 'Days for which usage is kept',
-      limit: (of) => of.count('src/read-models/event-usage.ts', 'KEPT_DAYS'),
+      limit: (sources) => sources.count('src/read-models/event-usage.ts', 'KEPT_DAYS'),
       beyond: 'older days are deleted',
     },
     {
       what: 'Duration of one database statement of the projector',
-      limit: (of) => of.duration('projections/project.ts', 'TIMEOUTS.statement_timeout'),
+      limit: (sources) => sources.duration('projections/project.ts', 'TIMEOUTS.statement_timeout'),
       beyond: 'the batch is split; a single event that fails is parked',
     },
   ],
   'Metrics and records': [
     {
       what: 'Metrics queries',
-      limit: (of) => concurrency(of, 'src/metrics/metrics-queries.ts', 'CONCURRENCY'),
+      limit: (sources) => concurrency(sources, 'src/metrics/metrics-queries.ts', 'CONCURRENCY'),
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Metrics in one response',
-      limit: (of) =>
-        `${of.count('src/metrics/totals/count-sql.ts', 'MAX_DAYS')} days; ${of.count('src/metrics/totals/count-sql.ts', 'MAX_TYPES')} asset types`,
+      limit: (sources) =>
+        `${sources.count('src/metrics/totals/count-sql.ts', 'MAX_DAYS')} days; ${sources.count('src/metrics/totals/count-sql.ts', 'MAX_TYPES')} asset types`,
       beyond: '422',
     },
     {
       what: 'Points of a timeline',
-      limit: (of) => of.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
+      limit: (sources) => sources.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
       beyond: '400',
     },
     {
       what: 'Lists of records',
-      limit: (of) => concurrency(of, RECORDS, 'concurrency'),
+      limit: (sources) => concurrency(sources, RECORDS, 'concurrency'),
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Requests to the feed',
-      limit: (of) => concurrency(of, RECORDS, 'feedConcurrency'),
+      limit: (sources) => concurrency(sources, RECORDS, 'feedConcurrency'),
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'A page of a list',
-      limit: (of) =>
-        `${of.bytes('src/records/page/statements.ts', 'MAX_PAGE_BYTES')}; ${of.count('src/records/page/statements.ts', 'MAX_EXAMINED')} keys examined`,
+      limit: (sources) =>
+        `${sources.bytes('src/records/page/statements.ts', 'MAX_PAGE_BYTES')}; ${sources.count('src/records/page/statements.ts', 'MAX_EXAMINED')} keys examined`,
       beyond: 'the page is shorter',
     },
     {
       what: 'Values of one filter of a list',
-      limit: (of) =>
-        `${of.count('src/records/selection.ts', 'MAX_VALUES')}; ${of.count('src/records/selection.ts', 'MAX_COMBINATIONS')} combinations of two filters`,
+      limit: (sources) =>
+        `${sources.count('src/records/selection.ts', 'MAX_VALUES')}; ${sources.count('src/records/selection.ts', 'MAX_COMBINATIONS')} combinations of two filters`,
       beyond: '400',
     },
     {
       what: 'CSV export of records',
-      limit: (of) =>
-        `${of.count(EXPORT, 'MAX_ROWS')} rows; 1 at a time per organization; ${of.count(EXPORT, 'MAX_CONCURRENT_EXPORTS')} in all`,
+      limit: (sources) =>
+        `${sources.count(EXPORT, 'MAX_ROWS')} rows; 1 at a time per organization; ${sources.count(EXPORT, 'MAX_CONCURRENT_EXPORTS')} in all`,
       beyond: '422 for too many rows; 429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: EXPORT,
     },
     {
       what: 'Time of a CSV export',
-      limit: (of) =>
-        `${of.duration(EXPORT, 'EXPORT_TIMEOUT_MS')}; ${of.duration(POOLS, 'EXPORT_READ_TIMEOUT_MS')} for the client to read the next part`,
+      limit: (sources) =>
+        `${sources.duration(EXPORT, 'EXPORT_TIMEOUT_MS')}; ${sources.duration(POOLS, 'EXPORT_READ_TIMEOUT_MS')} for the client to read the next part`,
       beyond: 'the connection is reset',
     },
     {
       what: 'A page of the feed',
-      limit: (of) =>
-        `${of.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${of.bytes('src/records/feed/statements.ts', 'MAX_RESPONSE_BYTES')}`,
+      limit: (sources) =>
+        `${sources.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${sources.bytes('src/records/feed/statements.ts', 'MAX_RESPONSE_BYTES')}`,
       beyond: '400 for a request of more elements; a shorter page if the size is reached',
     },
   ],
   'Asset check and groups': [
     {
       what: 'Contents of a bulk check',
-      limit: (of) =>
-        `${of.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${of.count('src/assets/content-issue.ts', 'MAX_LENGTH')} characters`,
+      limit: (sources) =>
+        `${sources.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${sources.count('src/assets/content-issue.ts', 'MAX_LENGTH')} characters`,
       beyond: '400',
     },
     {
       what: 'Bulk checks',
-      limit: (of) => concurrency(of, CHECK, 'BULK_CHECKS'),
+      limit: (sources) => concurrency(sources, CHECK, 'BULK_CHECKS'),
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Time for the lookups of a bulk check',
-      limit: (of) => of.duration('src/asset-check/asset-checker.ts', 'MAX_BUDGET_MS'),
+      limit: (sources) => sources.duration('src/asset-check/asset-checker.ts', 'MAX_BUDGET_MS'),
       beyond: 'the source reports `timeout`',
     },
     {
       what: 'Download of a list',
-      limit: (of) =>
-        `${of.count('src/asset-check/lists/fetch-list.ts', 'MAX_REDIRECTS')} redirects, to public addresses; \`maxBytes\` and \`timeoutMs\` of the sources file (\`${SOURCES_FILE}\`)`,
+      limit: (sources) =>
+        `${sources.count('src/asset-check/lists/fetch-list.ts', 'MAX_REDIRECTS')} redirects, to public addresses; \`maxBytes\` and \`timeoutMs\` of the sources file (\`${SOURCES_FILE}\`)`,
       beyond: 'the last valid copy stays in use',
     },
     {
       what: "Entries of an asset's history",
-      limit: (of) => `the newest ${of.count('src/asset-check/get-asset-history.ts', 'MAX_ENTRIES')}`,
+      limit: (sources) => `the newest ${sources.count('src/asset-check/get-asset-history.ts', 'MAX_ENTRIES')}`,
       beyond: 'omitted',
     },
     {
       what: 'Entries of a list, if the history of an asset shows `seenSince` for this list',
-      limit: (of) => of.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
+      limit: (sources) => sources.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
       beyond: 'omitted',
     },
     {
       what: 'Contents of one change to group members',
-      limit: (of) => of.count('src/asset-groups/members/membership.ts', 'MAX_CONTENTS'),
+      limit: (sources) => sources.count('src/asset-groups/members/membership.ts', 'MAX_CONTENTS'),
       beyond: '400',
     },
     {
       what: 'Contents of waiting changes to group members',
-      limit: (of) =>
-        `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'PROJECTION_TIMEOUT_MS')}`,
+      limit: (sources) =>
+        `${sources.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${sources.duration('src/asset-groups/members/membership-queue.ts', 'PROJECTION_TIMEOUT_MS')}`,
       beyond: '429',
       rejects: 'src/asset-groups/members/membership-queue.ts',
     },
     {
       what: 'Waiting changes to groups',
-      limit: (of) => `${of.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
+      limit: (sources) =>
+        `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
     },
     {
       what: "Events of an organization's groups that the read model lacks",
-      limit: (of) => of.count('src/asset-groups/groups/stream-tail.ts', 'MAX_TAIL'),
+      limit: (sources) => sources.count('src/asset-groups/groups/stream-tail.ts', 'MAX_TAIL'),
       beyond: '503',
     },
     {
       what: "A page of a group's assets",
-      limit: (of) => of.bytes('src/asset-groups/members/list-group-assets.ts', 'MAX_PAGE'),
+      limit: (sources) => sources.bytes('src/asset-groups/members/list-group-assets.ts', 'MAX_PAGE'),
       beyond: 'the page is shorter',
     },
     {
       what: 'Lists of groups that are sent in chunks',
-      limit: (of) =>
-        `from ${of.bytes(GROUPS, 'MAX_WHOLE')} on; ${concurrency(of, GROUPS, 'CONCURRENCY')}; sent within ${of.duration(GROUPS, 'MAX_SENDING_MS')}`,
+      limit: (sources) =>
+        `from ${sources.bytes(GROUPS, 'MAX_WHOLE')} on; ${concurrency(sources, GROUPS, 'CONCURRENCY')}; sent within ${sources.duration(GROUPS, 'MAX_SENDING_MS')}`,
       beyond: '429 if too many wait; 503 after the wait; connection reset if sending takes longer',
       rejects: CONCURRENCY,
     },
@@ -319,69 +321,70 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   Webhooks: [
     {
       what: 'Webhooks of an organization',
-      limit: (of) => `${of.count('src/webhooks/endpoints/webhook.ts', 'MAX_WEBHOOKS')}`,
+      limit: (sources) => `${sources.count('src/webhooks/endpoints/webhook.ts', 'MAX_WEBHOOKS')}`,
       beyond: '409',
     },
     {
       what: 'Waiting changes to webhooks',
-      limit: (of) => `${of.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
+      limit: (sources) =>
+        `${sources.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
     },
     {
       what: 'Tests of webhooks',
-      limit: (of) =>
-        `${concurrency(of, TEST, 'CONCURRENCY')}; the endpoint must respond within ${of.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
+      limit: (sources) =>
+        `${concurrency(sources, TEST, 'CONCURRENCY')}; the endpoint must respond within ${sources.duration(TEST, 'RESULT_TIMEOUT_MS')}`,
       beyond: '429 if too many wait; 503 after the wait',
       rejects: CONCURRENCY,
     },
     {
       what: 'Delivery requests in flight',
-      limit: (of) =>
-        `${of.count(SLOTS, 'MAX_IN_FLIGHT')}; ${of.count(SLOTS, 'MAX_PER_ORGANIZATION')} per organization; ${of.count(SLOTS, 'MAX_UNRESPONSIVE')} to endpoints that did not accept their last delivery within ${of.duration('src/webhooks/delivery/endpoint-delivery.ts', 'RESPONSIVE_WITHIN_MS')}`,
+      limit: (sources) =>
+        `${sources.count(SLOTS, 'MAX_IN_FLIGHT')}; ${sources.count(SLOTS, 'MAX_PER_ORGANIZATION')} per organization; ${sources.count(SLOTS, 'MAX_UNRESPONSIVE')} to endpoints that did not accept their last delivery within ${sources.duration('src/webhooks/delivery/endpoint-delivery.ts', 'RESPONSIVE_WITHIN_MS')}`,
       beyond: 'the delivery waits',
     },
     {
       what: 'Time and size of one delivery request',
-      limit: (of) =>
-        `${of.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${of.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${of.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${of.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
+      limit: (sources) =>
+        `${sources.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${sources.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${sources.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${sources.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
       beyond: 'the attempt fails',
     },
     {
       what: 'Records in one delivery',
-      limit: (of) =>
-        `${of.count('src/events/types/webhooks.ts', 'MAX_BATCH')} records or ${of.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
+      limit: (sources) =>
+        `${sources.count('src/events/types/webhooks.ts', 'MAX_BATCH')} records or ${sources.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
       beyond: 'the delivery has fewer records',
     },
     {
       what: 'Failures of a webhook',
-      limit: (of) =>
-        `${of.duration('src/webhooks/delivery/schedule.ts', 'DISABLE_AFTER_MS')} without a success; ${of.count('src/webhooks/delivery/schedule.ts', 'MAX_REJECTIONS')} rejections of a single record`,
+      limit: (sources) =>
+        `${sources.duration('src/webhooks/delivery/schedule.ts', 'DISABLE_AFTER_MS')} without a success; ${sources.count('src/webhooks/delivery/schedule.ts', 'MAX_REJECTIONS')} rejections of a single record`,
       beyond: 'the webhook is disabled; the record is set aside',
     },
     {
       what: 'Changes that `behind` covers',
-      limit: (of) => `${of.count('src/webhooks/endpoints/statements.ts', 'MAX_BEHIND')} changes`,
+      limit: (sources) => `${sources.count('src/webhooks/endpoints/statements.ts', 'MAX_BEHIND')} changes`,
       beyond: 'later changes are not counted',
     },
   ],
 };
 
-/** The files that the page names as answering 429. */
+/** The files that return a 429 according to the page. */
 export const REJECTING = new Set(
   Object.values(TABLES).flatMap((rows) => rows.flatMap(({ rejects }) => (rejects === undefined ? [] : [rejects]))),
 );
 
-/** @throws Error if the file of a 429 answers none */
+/** @throws Error if the file that the row names returns no 429 */
 const rowOf = ({ what, limit, beyond, rejects }: Row): string => {
   const sources = new Sources();
   const text = limit(sources);
   if (rejects !== undefined && !readSource(rejects).includes('new TooManyRequests('))
-    throw new Error(`${rejects} answers no 429`);
+    throw new Error(`${rejects} returns no 429`);
   return `| ${what} | ${text} | ${beyond} | ${sources.list()} |`;
 };
 
-/** The page of limits, made from the constants that hold them. Markdown. */
+/** Returns the page of limits as Markdown, generated from the constants that define the limits. */
 export const limitsPage = (): string => `# Limits
 
 \`npm run record\` makes this page from the constants and settings in the last column of each table.

@@ -16,14 +16,16 @@ describe('The generated pages of docs/reference', () => {
     ['event-types.md', eventTypesPage],
     ['limits.md', limitsPage],
     ['settings.md', settingsPage],
-  ])('%s is what the code says; `npm run record` writes it', async (name, pageOf) => {
+  ])('include an up-to-date %s, which `npm run record` writes', async (name, pageOf) => {
     const path = join(root, 'docs/reference', name);
     const page = await format(pageOf(), { parser: 'markdown', singleQuote: true, printWidth: 120 });
     if (IS_RECORDING) writeFileSync(path, page);
     expect(readFileSync(path, 'utf8')).toBe(page);
   });
+});
 
-  it('limits.md names every file that answers 429', () => {
+describe('limits.md', () => {
+  it('names every file that returns a 429', () => {
     const answering = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `src/${name.replaceAll('\\', '/')}`)

@@ -3,10 +3,10 @@ import { readSource } from './constants.js';
 
 const CONFIG = 'src/runtime/config.ts';
 const SOURCE = readSource(CONFIG);
-/** A collector switches on the settings of traces, which are not read otherwise. */
+/** The settings of traces are read only if a collector is configured. */
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
 
-/** The text between `/**` and the end of the comment that ends before this place. */
+/** Returns the text of the doc comment that ends before this index. */
 const commentBefore = (index: number): string => {
   const before = SOURCE.slice(0, index);
   const from = before.lastIndexOf('/**');
@@ -17,18 +17,21 @@ const commentBefore = (index: number): string => {
     .trim();
 };
 
-/** The comment of the property that holds the setting, or of the call that reads it. */
+/** Returns the comment of the property that holds the setting, or of the call that reads it. */
 const meaningOf = (name: string): string => {
   const [, constant] = new RegExp(String.raw`const (\w+) = \w+\(\s*'${name}'`).exec(SOURCE) ?? [];
   const property = SOURCE.search(new RegExp(String.raw`^ +(?:${constant ?? String.raw`\w+: [^\n]*\('${name}'`})`, 'm'));
   return commentBefore(property === -1 ? SOURCE.indexOf(`('${name}'`) : property);
 };
 
-/** The value that is used if the variable is absent. @throws Error if the call that reads it does not say so */
+/**
+ * Returns the value that is used if the variable is absent.
+ * @throws Error if the call that reads the variable does not contain the value
+ */
 export const defaultOf = (name: string): string | undefined =>
   new RegExp(String.raw`'${name}'(?:,\s*|\) \?\? )'([^']*)'`).exec(SOURCE)?.[1];
 
-/** What the start of a process with an impossible value says that the value may be. */
+/** Returns the allowed values, as the error message for an impossible value states them. */
 const allowedOf = (name: string): string => {
   try {
     readConfig({ ...COLLECTOR, [name]: '\u0000' });
@@ -44,11 +47,11 @@ const allowedOf = (name: string): string => {
 const rowOf = (name: string): string => {
   const meaning = meaningOf(name);
   if (meaning.length < 20) throw new Error(`Say in ${CONFIG} what ${name} means`);
-  const otherwise = defaultOf(name);
-  return `| \`${name}\` | ${otherwise === undefined ? '' : `\`${otherwise}\``} | ${allowedOf(name)} | ${meaning} |`;
+  const defaultValue = defaultOf(name);
+  return `| \`${name}\` | ${defaultValue === undefined ? '' : `\`${defaultValue}\``} | ${allowedOf(name)} | ${meaning} |`;
 };
 
-/** The page of settings, made from `src/runtime/config.ts`. Markdown. */
+/** Returns the page of settings as Markdown, generated from `src/runtime/config.ts`. */
 export const settingsPage = (): string => {
   const names = [...readConfig(COLLECTOR).names].sort();
   return `# Settings

@@ -27,8 +27,9 @@ afterEach(async () => {
   await rig.end();
 });
 
-const got = (count: number): Promise<void> => eventually(`${count} requests`, () => receiver.received.length >= count);
-const settled = (webhook: Webhook, position: bigint | number): Promise<void> =>
+const waitForRequests = (count: number): Promise<void> =>
+  eventually(`${count} requests`, () => receiver.received.length >= count);
+const waitForCursor = (webhook: Webhook, position: bigint | number): Promise<void> =>
   eventually(`${webhook.webhookId} at ${position}`, async () => {
     const [row] = await rig.rows<{ position: number }>(
       `select (progress ->> 'position')::int as position from service.webhook_progress where endpoint = $1`,
@@ -54,8 +55,8 @@ describe('An endpoint', () => {
     const webhook = await rig.endpoint(`${url}/hooks?token=1`);
     await rig.deliver();
     await rig.block(named(30));
-    await got(30);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(30);
+    await waitForCursor(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(named(30));
     const verifier = new Verifier(rig.secretOf(webhook));
     const other = await rig.endpoint(url, { state: 'DISABLED' });
@@ -93,8 +94,8 @@ describe('An endpoint', () => {
     await rig.log.appendAll([stored(gone)]);
     await rig.projecting.reached();
     await rig.deliver();
-    await got(1);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(1);
+    await waitForCursor(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(['w1', 'w2', 't7']);
     const [{ headers, body }] = receiver.received as [Receiver['received'][number]];
     expect(headers['content-type']).toBe('application/cloudevents-batch+json');
@@ -111,7 +112,7 @@ describe('An endpoint', () => {
     await rig.block(named(25));
     await rig.projecting.reached();
     await rig.deliver({ clock });
-    await settled(webhook, await rig.log.head());
+    await waitForCursor(webhook, await rig.log.head());
     const failed = receiver.received.slice(0, -3);
     // Every retry has the same body and the same id.
     expect(new Set(failed.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
@@ -127,15 +128,15 @@ describe('An endpoint', () => {
     receiver.react = answering(410);
     await rig.deliver({ clock: new FastClock() });
     await rig.block(named(3));
-    await eventually('it is disabled', async () => {
+    await eventually('the endpoint is disabled', async () => {
       await rig.projecting.reached();
       return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
     });
     expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'gone' });
     expect(receiver.received).toHaveLength(1);
     receiver.react = answering(200);
-    await rig.tell('WebhookEnabled', webhook);
-    await got(4);
+    await rig.appendWebhookEvent('WebhookEnabled', webhook);
+    await waitForRequests(4);
     expect(receiver.subjects.slice(1)).toEqual(named(3));
   });
 
@@ -145,7 +146,7 @@ describe('An endpoint', () => {
     await rig.block(named(1));
     await rig.projecting.reached();
     await rig.deliver({ clock: new FastClock() });
-    await eventually('it is disabled', async () => {
+    await eventually('the endpoint is disabled', async () => {
       await rig.projecting.reached();
       return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
     });
@@ -163,11 +164,11 @@ describe('An endpoint', () => {
     await rig.block(named(12));
     await rig.projecting.reached();
     await rig.deliver({ clock: new FastClock() });
-    await settled(webhook, await rig.log.head());
+    await waitForCursor(webhook, await rig.log.head());
     const alone = receiver.received.filter(({ body }) => subjectsIn(body).join() === 't5');
     expect(alone).toHaveLength(20);
-    const taken = receiver.received.filter(({ body }) => !subjectsIn(body).includes('t5'));
-    expect(taken.flatMap(({ body }) => subjectsIn(body))).toEqual(named(12).filter((id) => id !== 't5'));
+    const withoutRejected = receiver.received.filter(({ body }) => !subjectsIn(body).includes('t5'));
+    expect(withoutRejected.flatMap(({ body }) => subjectsIn(body))).toEqual(named(12).filter((id) => id !== 't5'));
     const aside = await rig.rows(
       `select attempt -> 'setAside' as record from service.webhook_attempts where attempt ->> 'setAside' is not null`,
     );
@@ -178,10 +179,10 @@ describe('An endpoint', () => {
     const webhook = await rig.endpoint(url);
     await rig.deliver();
     await rig.block(named(5));
-    await got(5);
-    const half = receiver.received.length;
-    await rig.tell('WebhookReplayed', { ...webhook, replay: 1, startAfter: -1 });
-    await got(half + 5);
+    await waitForRequests(5);
+    const countBefore = receiver.received.length;
+    await rig.appendWebhookEvent('WebhookReplayed', { ...webhook, replay: 1, startAfter: -1 });
+    await waitForRequests(countBefore + 5);
     expect(receiver.subjects).toEqual([...named(5), ...named(5)]);
     const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
     expect(ids.slice(0, 5)).toEqual(ids.slice(5));
@@ -191,10 +192,10 @@ describe('An endpoint', () => {
     const webhook = await rig.endpoint(url);
     await rig.deliver();
     await rig.block(named(2));
-    await got(2);
-    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await waitForRequests(2);
+    await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.block(named(2, 2));
-    await eventually('it is forgotten', async () => {
+    await eventually('the endpoint is forgotten', async () => {
       const rows = await rig.rows(
         'select from service.webhook_progress union all select from service.webhook_attempts',
       );
@@ -207,17 +208,17 @@ describe('An endpoint', () => {
     const webhook = await rig.endpoint(url);
     await rig.deliver();
     await rig.block(named(5));
-    await got(5);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(5);
+    await waitForCursor(webhook, await rig.log.head());
     for (const name of ['records', 'webhooks'])
       await rebuild(
         { pool: rig.database.pool, log: rig.log },
         PROJECTIONS.find((one) => one.name === name)!,
       );
     await rig.block(named(1, 5));
-    await got(6);
+    await waitForRequests(6);
     await rig.block(named(1, 6));
-    await settled(webhook, await rig.log.head());
+    await waitForCursor(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(named(7));
   });
 
@@ -229,14 +230,14 @@ describe('An endpoint', () => {
     ];
     const before = await rig.deliver();
     await rig.block(named(3));
-    await got(9);
-    await rig.tell('WebhookDeleted', { ...deleted, state: 'DELETED' });
-    await rig.tell('WebhookReplayed', { ...moved, url: `${url}/new`, replay: 1 });
-    await got(12);
+    await waitForRequests(9);
+    await rig.appendWebhookEvent('WebhookDeleted', { ...deleted, state: 'DELETED' });
+    await rig.appendWebhookEvent('WebhookReplayed', { ...moved, url: `${url}/new`, replay: 1 });
+    await waitForRequests(12);
     await rig.block(named(2, 3));
-    await got(16);
+    await waitForRequests(16);
     const end = await rig.log.head();
-    for (const one of [webhook, moved]) await settled(one, end);
+    for (const one of [webhook, moved]) await waitForCursor(one, end);
     const kept = () => rig.rows('select * from service.webhook_progress order by endpoint');
     await eventually('the deleted endpoint is forgotten', async () => (await kept()).length === 2);
     await before.stop();
@@ -254,9 +255,9 @@ describe('An endpoint', () => {
     expect(receiver.received).toHaveLength(sent);
     expect(await kept()).toEqual(cursors);
     await rig.block(named(1, 5));
-    await got(sent + 2);
+    await waitForRequests(sent + 2);
     const last = await rig.log.head();
-    for (const one of [webhook, moved]) await settled(one, last);
+    for (const one of [webhook, moved]) await waitForCursor(one, last);
     expect(receiver.received.slice(sent).map(({ path, body }) => [path, ...subjectsIn(body)])).toEqual(
       expect.arrayContaining([
         ['/', 't5'],
@@ -269,7 +270,7 @@ describe('An endpoint', () => {
   it('receives nothing while the read model of the endpoints is behind the end of the log', async () => {
     const webhook = await rig.endpoint(url);
     await rig.block(named(2));
-    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.projecting.stop();
     // The state that a rebuild leaves between two batches.
     await rig.rows(`update read.webhook_endpoints set state = 'ACTIVE'`);
@@ -287,9 +288,9 @@ describe('An endpoint', () => {
     const webhook = await rig.endpoint(url);
     const before = await rig.deliver();
     await rig.block(named(3));
-    await got(3);
+    await waitForRequests(3);
     const end = await rig.log.head();
-    await settled(webhook, end);
+    await waitForCursor(webhook, end);
     await before.stop();
     await rig.projecting.stop();
     // The cursor has passed a parked event, which the rebuild has not parked again yet.
@@ -306,8 +307,8 @@ describe('An endpoint', () => {
     const webhook = await rig.endpoint(url);
     const before = await rig.deliver();
     await rig.block(named(1));
-    await got(1);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(1);
+    await waitForCursor(webhook, await rig.log.head());
     await before.stop();
     await rig.rows(`
       update service.webhook_progress
@@ -318,7 +319,7 @@ describe('An endpoint', () => {
       return row?.progress.position === Number(await rig.log.head());
     });
     await rig.block(named(1, 1));
-    await got(2);
+    await waitForRequests(2);
     expect(receiver.subjects).toEqual(named(2));
   });
 
@@ -338,15 +339,15 @@ describe('An endpoint', () => {
       [row!.event_id, row!.position],
     );
     const turn = await rig.deliver();
-    await settled(webhook, await rig.log.head());
+    await waitForCursor(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(['t0', 't2']);
     await turn.stop();
     // A parked event of another organization does not affect these deliveries.
     await rig.rows(`delete from read.parked_events where organization = 'other'`);
     const again = await rig.deliver();
     await rig.block(['t3']);
-    await got(3);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(3);
+    await waitForCursor(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(['t0', 't2', 't3']);
     await again.stop();
     await rig.rows(`delete from read.parked_events where event_id = $1`, [row!.event_id]);
@@ -355,8 +356,8 @@ describe('An endpoint', () => {
       [JSON.stringify(row)],
     );
     await rig.deliver();
-    await got(6);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(6);
+    await waitForCursor(webhook, await rig.log.head());
     expect(receiver.subjects.slice(3)).toEqual(['t1', 't2', 't3']);
   });
 
@@ -369,8 +370,8 @@ describe('An endpoint', () => {
       const webhook = await rig.endpoint(url);
       const turn = await rig.deliver();
       await rig.block(named(3));
-      await got(3);
-      await settled(webhook, await rig.log.head());
+      await waitForRequests(3);
+      await waitForCursor(webhook, await rig.log.head());
       const [{ progress: kept }] = (await rig.rows('select progress from service.webhook_progress')) as [
         { progress: StoredProgress },
       ];
@@ -381,8 +382,8 @@ describe('An endpoint', () => {
         else answering(200)(...all);
       };
       await rig.block(named(2, 3));
-      await got(5);
-      if (!isInFlight) await settled(webhook, await rig.log.head());
+      await waitForRequests(5);
+      if (!isInFlight) await waitForCursor(webhook, await rig.log.head());
       await rig.projecting.stop();
       const progress = `update service.webhook_progress set progress = '${JSON.stringify(kept)}';`;
       await rig.database.pool.query(`
@@ -401,8 +402,8 @@ describe('An endpoint', () => {
         PROJECTIONS.filter(({ name }) => name === 'records'),
       );
       try {
-        await got(5 + due.length);
-        await settled(webhook, await rig.log.head());
+        await waitForRequests(5 + due.length);
+        await waitForCursor(webhook, await rig.log.head());
         expect(receiver.subjects.slice(5)).toEqual(due);
         expect(turn.warnings).toEqual([
           expect.stringMatching(`no longer has the event [0-9a-f]{8}… at position ${kept.position + 2},`),
@@ -448,9 +449,9 @@ describe('A webhook test', () => {
     receiver.react = (one, ...rest) => one.path === '/answers' && answering(204)(one, ...rest);
     await rig.block(['t']);
     await rig.deliver();
-    await got(8);
+    await waitForRequests(8);
     await rig.askForTest(webhook, Date.now());
-    await got(9);
+    await waitForRequests(9);
     expect(receiver.received.at(-1)!.path).toBe('/answers');
     expect(await rig.rows(`select from service.webhook_attempts where attempt ->> 'isTest' = 'false'`)).toEqual([]);
   });
@@ -464,21 +465,21 @@ describe('A webhook test', () => {
     const webhook = await rig.endpoint(url);
     await rig.block(['t']);
     await rig.deliver();
-    await got(1);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(1);
+    await waitForCursor(webhook, await rig.log.head());
     let answer: (() => void) | undefined;
     receiver.react = (...all) => (answer = () => answering(204)(...all));
     await rig.askForTest(webhook, Date.now());
-    await got(2);
-    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await waitForRequests(2);
+    await rig.appendWebhookEvent('WebhookDeleted', { ...webhook, state: 'DELETED' });
     const kept = () => rig.rows('select from service.webhook_progress union all select from service.webhook_attempts');
-    await eventually('it is forgotten', async () => (await kept()).length === 0);
+    await eventually('the endpoint is forgotten', async () => (await kept()).length === 0);
     answer!();
     await eventually('the attempt of the test is stored', async () => {
       const [row] = await rig.rows<{ last: number }>('select last_value::int as last from stored_attempts');
       return row!.last === 2;
     });
-    await eventually('that is forgotten too', async () => (await kept()).length === 0);
+    await eventually('the attempt is forgotten too', async () => (await kept()).length === 0);
     expect(receiver.received).toHaveLength(2);
   });
 });
@@ -488,8 +489,8 @@ describe('A process that has lost its lease', () => {
     const webhook = await rig.endpoint(url);
     const turn = await rig.deliver();
     await rig.block(named(1));
-    await got(1);
-    await settled(webhook, await rig.log.head());
+    await waitForRequests(1);
+    await waitForCursor(webhook, await rig.log.head());
     const before = await rig.rows('select * from service.webhook_progress');
     receiver.react = (received, response) => {
       void rig
@@ -500,14 +501,14 @@ describe('A process that has lost its lease', () => {
         .then(() => answering(200)(received, response, undefined!));
     };
     await rig.block(named(3, 1));
-    await got(2);
+    await waitForRequests(2);
     await turn.ended;
     expect(receiver.received).toHaveLength(2);
     expect(await rig.rows('select * from service.webhook_progress')).toEqual(before);
     await rig.rows('delete from read.projector_leases');
     receiver.react = answering(200);
     await rig.deliver();
-    await got(5);
+    await waitForRequests(5);
     // Only the request that was in flight is repeated.
     expect(receiver.subjects).toEqual(['t0', 't1', 't1', 't2', 't3']);
   });

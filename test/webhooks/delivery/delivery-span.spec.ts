@@ -34,7 +34,7 @@ describe('The span of a delivery', () => {
     await rig.block(['hidden-record']);
     await eventually('one request', () => receiver.received.length === 1);
     const { headers } = receiver.received[0]!;
-    await eventually('its span has arrived', () => collector.named('POST webhook').length === 1);
+    await eventually('the span of the delivery has arrived', () => collector.named('POST webhook').length === 1);
     const [span] = collector.named('POST webhook');
     expect(span).toMatchObject({
       name: 'POST webhook',

@@ -87,9 +87,9 @@ export class Rig {
     this.keys = new MasterKeys(this.keyFile);
   }
 
-  /** @param given a database with the tables of the read models; by default, a new database */
-  static async start(given?: TestDatabase): Promise<Rig> {
-    const database = given ?? (await createDatabase());
+  /** @param existing a database with the tables of the read models; by default, a new database */
+  static async start(existing?: TestDatabase): Promise<Rig> {
+    const database = existing ?? (await createDatabase());
     const log = await createPostgresLog(createPool(database.url, () => {}, { ...NO_LIMITS, max: 4 }));
     return new Rig(database, log, startProjecting(log, database.pool));
   }
@@ -148,11 +148,11 @@ export class Rig {
       updatedAt: Date.parse(AT),
       ...overrides,
     };
-    await this.tell('WebhookCreated', webhook);
+    await this.appendWebhookEvent('WebhookCreated', webhook);
     return webhook;
   }
 
-  async tell(type: WebhookEvent['type'], data: Webhook): Promise<void> {
+  async appendWebhookEvent(type: WebhookEvent['type'], data: Webhook): Promise<void> {
     await this.log.append(webhooksStream(data.organization), 'any', [newEvent({ type, data })]);
     await this.projecting.reached();
   }

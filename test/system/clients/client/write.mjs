@@ -1,8 +1,8 @@
 /**
- * Writes what a client team generates from the reference, beside this file: `paths.ts`, the types by
- * openapi-typescript, and `examples.ts`, the batch that the reference shows, as that type, and one that is not of it.
- * Neither is committed.
- * The argument names the document.
+ * Writes two files next to this file, as a client team generates them from the reference: `paths.ts`, the types by
+ * openapi-typescript, and `examples.ts`, the example batch with the type of a batch, and a wrong batch that the
+ * compiler must reject. Git ignores both files.
+ * The argument is the path of the document.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -127,7 +127,7 @@ describe('The log in EventStoreDB', () => {
       expect(await log.readAll(position, 100)).toEqual([]);
       await log.append('threat-a:2', 'any', [someEvent()]);
       expect((await log.readAll(position, 1)).map(({ stream }) => stream)).toEqual(['threat-a:2']);
-      await eventually('all of ours are followed', () => seen.length >= 3, TIMEOUT_MS);
+      await eventually('all events of this service are followed', () => seen.length >= 3, TIMEOUT_MS);
       await stop();
       expect(seen).toEqual([...ours, 'threat-a:2']);
     });
@@ -190,20 +190,20 @@ describe('The log in EventStoreDB', () => {
 
     it('answers other appends while one append is unanswered', async () => {
       double.unansweredAppends = 1;
-      const lost = log.append('threat-a:lost', 'any', [someEvent()]);
+      const unanswered = log.append('threat-a:lost', 'any', [someEvent()]);
       let isSettled = false;
-      void lost.then(() => (isSettled = true));
-      await eventually('the server has it', () => double.unansweredAppends === 0, TIMEOUT_MS);
+      void unanswered.then(() => (isSettled = true));
+      await eventually('the server has the append', () => double.unansweredAppends === 0, TIMEOUT_MS);
       await log.append('threat-a:1', 'any', [someEvent()]);
       expect(isSettled).toBe(false);
-      await lost;
+      await unanswered;
     });
 
-    it('rejects an append in time even if the connection is replaced meanwhile and the next one is silent too', async () => {
+    it('rejects an append in time even if the connection is replaced meanwhile and the new connection is silent too', async () => {
       double.freeze();
       const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
-      // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before
-      // their end.
+      // The elapsed part of the first append's two seconds cannot be observed. After this delay, the second append
+      // begins shortly before their end.
       await delay(1_900);
       const from = performance.now();
       expect(await failureOf(log.append('threat-a:2', 'any', [someEvent()]))).toBeInstanceOf(Unavailable);
@@ -279,7 +279,7 @@ describe('The log in EventStoreDB', () => {
       double.unansweredAppends = 64;
       const entries = Array.from({ length: 64 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
       const appended = log.appendAll(entries);
-      await eventually('they have been sent', () => double.unansweredAppends === 0, TIMEOUT_MS);
+      await eventually('the appends have been sent', () => double.unansweredAppends === 0, TIMEOUT_MS);
       double.leader = other.address;
       const from = performance.now();
       expect(await appended).toHaveLength(64);
@@ -293,7 +293,7 @@ describe('The log in EventStoreDB', () => {
   it('closes connections that it no longer uses', async () => {
     for (let n = 0; n < 6; n++) {
       await log.append('threat-a:1', 'any', [someEvent()]);
-      // The client connects again, though the stream for appends is well.
+      // The client reconnects, although the stream for appends works.
       double.unreadableEnds = 1;
       await log.head().catch(() => {});
     }
@@ -316,18 +316,22 @@ describe('The log in EventStoreDB', () => {
       await other.stop();
     });
 
-    it('leaves a frozen leader for the new one although all of its calls are pending', async () => {
+    it('leaves a frozen leader for the new leader although all of its calls are pending', async () => {
       const asOf: number[] = [];
       const abort = new AbortController();
       const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
-      await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, TIMEOUT_MS);
+      await eventually('the log is up to date', () => (asOf.at(-1) ?? 0) > 0, TIMEOUT_MS);
       double.freeze();
-      // Until the cluster has noticed it names the frozen one, and so the client connects to that again.
-      const told = other.calls.gossip;
-      await eventually('the client is told of the frozen one again', () => other.calls.gossip > told, TIMEOUT_MS);
+      // Until the cluster has noticed the failure, it names the frozen leader, so the client reconnects to that leader.
+      const gossipCalls = other.calls.gossip;
+      await eventually(
+        'the client has been directed to the frozen leader again',
+        () => other.calls.gossip > gossipCalls,
+        TIMEOUT_MS,
+      );
       other.leader = undefined;
       const elected = Date.now();
-      await eventually('it is fresh again', () => asOf.at(-1)! > elected, TIMEOUT_MS);
+      await eventually('the log is up to date again', () => asOf.at(-1)! > elected, TIMEOUT_MS);
       expect(Date.now() - elected).toBeLessThan(10_000);
       await clustered.append('threat-a:1', 'any', [someEvent()]);
       abort.abort();
@@ -340,7 +344,7 @@ describe('The log in EventStoreDB', () => {
       const followers = await createEventStoreDbLog(other.url, thisClock);
       const handed = new Set<string>();
       const answered = new Map<string, number>();
-      const late: string[] = [];
+      const missedEvents: string[] = [];
       let batches = 0;
       const abort = new AbortController();
       const followed = followers.subscribe(
@@ -348,7 +352,7 @@ describe('The log in EventStoreDB', () => {
         async ({ events, asOf }) => {
           batches += 1;
           for (const { id } of events) handed.add(id);
-          for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) late.push(id);
+          for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) missedEvents.push(id);
         },
         abort.signal,
       );
@@ -357,13 +361,13 @@ describe('The log in EventStoreDB', () => {
         await clustered.append('threat-a:1', 'any', [event]);
         answered.set(event.id, Date.now());
         if (n % 5 !== 4) continue;
-        // It goes back to the follower again and again.
+        // The client reconnects to the follower repeatedly.
         other.dropConnections();
         const before = batches;
-        await eventually('batches come all the same', () => batches >= before + 2, TIMEOUT_MS);
+        await eventually('batches still arrive', () => batches >= before + 2, TIMEOUT_MS);
       }
-      await eventually('everything is handed over', () => handed.size > answered.size, TIMEOUT_MS);
-      expect(late).toEqual([]);
+      await eventually('all events are delivered', () => handed.size > answered.size, TIMEOUT_MS);
+      expect(missedEvents).toEqual([]);
       abort.abort();
       await followed;
       await followers.close();
@@ -383,7 +387,7 @@ describe('The log in EventStoreDB', () => {
       const client = EventStoreDBClient.connectionString(double.url);
       const event = someEvent();
       const first = client.appendToStream('threat-a:1', [jsonEvent(event as never)]);
-      await eventually('the server has it', () => double.store.stream('threat-a:1') !== undefined, TIMEOUT_MS);
+      await eventually('the server has the append', () => double.store.stream('threat-a:1') !== undefined, TIMEOUT_MS);
       expect(await log.appendAll([{ stream: 'threat-a:1', event }])).toHaveLength(1);
       await first;
       expect(double.droppedRepetitions).toBeGreaterThan(0);
@@ -406,14 +410,14 @@ describe('The log in EventStoreDB', () => {
     const asOf: number[] = [];
     const abort = new AbortController();
     const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
-    await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, TIMEOUT_MS);
+    await eventually('the log is up to date', () => (asOf.at(-1) ?? 0) > 0, TIMEOUT_MS);
     await double.kill();
     const killedAt = Date.now();
     const count = asOf.length;
-    await eventually('batches come all the same', () => asOf.length >= count + 4, TIMEOUT_MS);
+    await eventually('batches still arrive', () => asOf.length >= count + 4, TIMEOUT_MS);
     expect(asOf.at(-1)).toBeLessThanOrEqual(killedAt);
     await double.restart();
-    await eventually('it knows the time again', () => asOf.at(-1)! > killedAt, TIMEOUT_MS);
+    await eventually('the log is up to date again', () => asOf.at(-1)! > killedAt, TIMEOUT_MS);
     abort.abort();
     await followed;
   });
@@ -448,8 +452,8 @@ describe('The log in EventStoreDB', () => {
       expect(await log.readAll(BEGINNING, 10)).toHaveLength(2);
       expect(await log.readAll(position, 10)).toEqual([]);
       const { batches, stop } = follow(BEGINNING);
-      const asked = Date.now();
-      await eventually('it is up to date', () => (batches.at(-1)?.asOf ?? 0) > asked, TIMEOUT_MS);
+      const askedAt = Date.now();
+      await eventually('the log is up to date', () => (batches.at(-1)?.asOf ?? 0) > askedAt, TIMEOUT_MS);
       await stop();
       expect(batches.flatMap(({ events }) => events)).toHaveLength(2);
       expect(double.sentForeign - before).toBeLessThan(100);
@@ -474,7 +478,11 @@ describe('The log in EventStoreDB', () => {
         for (let n = 0; n < 3; n++) {
           await log.append('threat-a:1', 'any', [someEvent()]);
           const answered = Date.now();
-          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answered, TIMEOUT_MS);
+          await eventually(
+            'the `asOf` of a batch is after the answer',
+            () => (batches.at(-1)?.asOf ?? 0) > answered,
+            TIMEOUT_MS,
+          );
           expect(batches.flatMap(({ events }) => events)).toHaveLength(n + 1);
         }
       } finally {
@@ -484,7 +492,7 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
-  it('rejects an earlier head if the store still holds the furthest event that the process has seen', async () => {
+  it('rejects an earlier head if the store still holds the latest event that the process has seen', async () => {
     const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
     double.emptyEnds = 1;
     expect(await failureOf(log.head())).toBeInstanceOf(Unavailable);
@@ -517,10 +525,10 @@ describe('Opening the log in EventStoreDB', () => {
   });
 
   describe('that requires user and password, over TLS', () => {
-    const known = { name: 'tp', password: 'geheim' };
+    const knownUser = { name: 'tp', password: 'geheim' };
     let double: EventStoreDouble;
     beforeAll(async () => {
-      double = await EventStoreDouble.start(undefined, undefined, known);
+      double = await EventStoreDouble.start(undefined, undefined, knownUser);
       const log = await createEventStoreDbLog(double.url, thisClock);
       await log.append('threat-a:1', 'no-stream', [someEvent()]);
       await log.close();
@@ -538,10 +546,10 @@ describe('Opening the log in EventStoreDB', () => {
     });
 
     for (const [what, user, mayReadAll, reason] of [
-      ['a wrong password', { ...known, password: 'falsch' }, true, 'Unauthenticated'],
-      ['an unknown user', { ...known, name: 'somebody' }, true, 'Unauthenticated'],
+      ['a wrong password', { ...knownUser, password: 'falsch' }, true, 'Unauthenticated'],
+      ['an unknown user', { ...knownUser, name: 'somebody' }, true, 'Unauthenticated'],
       ['no user', undefined, true, 'Access Denied'],
-      ['a user who may not read $all', known, false, 'Access Denied'],
+      ['a user who may not read $all', knownUser, false, 'Access Denied'],
     ] as const)
       it(`fails with ${what}, without the password in the message`, async () => {
         double.mayReadAll = mayReadAll;
@@ -584,13 +592,13 @@ describe('Opening the log in EventStoreDB', () => {
     const double = await EventStoreDouble.start();
     await double.kill();
     let refused = 0;
-    const nobody = createServer((socket) => {
+    const silentServer = createServer((socket) => {
       refused += 1;
       socket.destroy();
     }).listen(double.address.port, double.address.host);
     const opened = createEventStoreDbLog(double.url, thisClock);
-    await eventually('it has been asked in vain', () => refused > 1);
-    await new Promise((resolve) => nobody.close(resolve));
+    await eventually('the store has been called without success', () => refused > 1);
+    await new Promise((resolve) => silentServer.close(resolve));
     await double.restart();
     const log = await opened;
     expect(await log.id()).toMatch(/^[0-9a-f-]{36}$/);

@@ -10,7 +10,7 @@ import { FAULT_ROUNDS } from '../../../support/event-store.js';
 import { EventStoreDouble } from '../../../support/eventstore-double/server.js';
 import { Load, TIMEOUT_MS } from '../../../event-log/load.js';
 
-/** Two seconds are promised, by a process that runs. */
+/** A call ends within two seconds, or later if the process has to wait for the processor. */
 const MAX_CALL_MS = 3_500;
 
 describe('The log in an EventStoreDB with faults', () => {
@@ -55,7 +55,7 @@ describe('The log in an EventStoreDB with faults', () => {
     await survives(async () => {
       const failures = load.failures;
       double.freeze();
-      await eventually('an append is given up', () => load.failures > failures, TIMEOUT_MS);
+      await eventually('an append has failed', () => load.failures > failures, TIMEOUT_MS);
       double.unfreeze();
     });
     expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
@@ -69,7 +69,7 @@ describe('The log in an EventStoreDB with faults', () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.callConsumersTooSlow();
-      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, TIMEOUT_MS);
+      await eventually('the log is followed again', () => double.calls.subscribe > subscriptions, TIMEOUT_MS);
     });
   });
 
@@ -77,14 +77,14 @@ describe('The log in an EventStoreDB with faults', () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.endSubscriptions();
-      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, TIMEOUT_MS);
+      await eventually('the log is followed again', () => double.calls.subscribe > subscriptions, TIMEOUT_MS);
     });
   });
 
   it('survives a subscription that stays open and delivers nothing more', async () => {
     await load.goOn();
     double.forgetSubscriptions();
-    await eventually('it is followed anew', () => double.calls.subscribe >= 2, TIMEOUT_MS);
+    await eventually('the log is followed again', () => double.calls.subscribe >= 2, TIMEOUT_MS);
     await load.stop();
     await load.recount();
   });
@@ -97,8 +97,8 @@ describe('The log in an EventStoreDB with faults', () => {
         [leading, following] = [following, leading];
         leading.leader = undefined;
         following.leader = leading.address;
-        const taken = leading.calls.append;
-        await eventually('the new leader takes appends', () => leading.calls.append > taken, TIMEOUT_MS);
+        const appendsBefore = leading.calls.append;
+        await eventually('the new leader accepts appends', () => leading.calls.append > appendsBefore, TIMEOUT_MS);
       });
     } finally {
       await other.stop();
@@ -120,7 +120,7 @@ describe('The client without the adapter', () => {
     client.appendToStream(stream, [jsonEvent({ id: randomUUID(), type: 'T', data: {} })], {
       expectedRevision: NO_STREAM,
     });
-  /** The client's subscription, as one would use it who trusts it. */
+  /** Follows the log with the client's subscription, without the precautions of the adapter. */
   const follow = () => {
     const seen: string[] = [];
     const subscription = client.subscribeToAll({ filter: streamNameFilter({ prefixes: ['threat-'] }) });
@@ -156,9 +156,9 @@ describe('The client without the adapter', () => {
           () => true,
           () => false,
         );
-      await eventually('an append is taken again', appendAgain, TIMEOUT_MS);
+      await eventually('an append succeeds again', appendAgain, TIMEOUT_MS);
       const anew = follow();
-      await eventually('a new subscription sees it', () => anew.seen.includes(last), TIMEOUT_MS);
+      await eventually('a new subscription receives the event', () => anew.seen.includes(last), TIMEOUT_MS);
       expect(seen).toEqual(['threat-a:before']);
     });
 

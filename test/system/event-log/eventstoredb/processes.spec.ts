@@ -23,7 +23,7 @@ describe('The built service with its log in EventStoreDB', () => {
   afterEach(() => context.end());
 
   for (const { name, open: openStore } of eventStores) {
-    // A real server under load may have forgotten an id by the time it is sent again: it stores the event twice.
+    // A real server under load may have forgotten an id before the retry. It then stores the event twice.
     const mayDouble = name === 'EventStoreDB';
     it(`${name}: counts each event once after the projector was killed`, async () => {
       const store = await openStore();

@@ -14,21 +14,23 @@ import { Load, TIMEOUT_MS } from '../../../event-log/load.js';
 
 const { TEST_EVENTSTORE_URL: url, TEST_EVENTSTORE_PID: pid, TEST_EVENTSTORE_START: start } = process.env;
 /**
- * Each call has 2 s; on a busy machine its end is noticed late. Without that limit one sent during a silence never
- * ends.
+ * Each call has a timeout of 2 s, which a busy machine notices late. Without the timeout, a call that is sent while the
+ * server is silent never ends.
  */
 const MAX_CALL_MS = 20_000;
 
-/** A server that is a process of its own, and may be killed. */
+/** A server in a separate process, which may be killed. */
 interface Victim {
   readonly url: string;
   readonly pid: number;
-  /** The command that starts it again. */
+  /** The command that restarts the server. */
   readonly start: string;
   release(): Promise<void>;
 }
 
-/** Who listens on a port, as Linux tells it: a restarted server has another process id. */
+/**
+ * Returns the id of the process that listens on a port, according to Linux. A restarted server has another process id.
+ */
 const listenerOn = (port: number): number | undefined => {
   const address = port.toString(16).toUpperCase().padStart(4, '0');
   const inodes = ['/proc/net/tcp', '/proc/net/tcp6']
@@ -40,7 +42,7 @@ const listenerOn = (port: number): number | undefined => {
     try {
       return inodes.includes(readlinkSync(fd));
     } catch {
-      // It was closed meanwhile.
+      // The file descriptor was closed meanwhile.
       return false;
     }
   };
@@ -48,7 +50,7 @@ const listenerOn = (port: number): number | undefined => {
     try {
       return readdirSync(`/proc/${process}/fd`).some((fd) => isTheirs(`/proc/${process}/fd/${fd}`));
     } catch {
-      // It ended meanwhile, or is someone else's.
+      // The process ended meanwhile, or belongs to another user.
       return false;
     }
   };
@@ -58,7 +60,7 @@ const listenerOn = (port: number): number | undefined => {
 
 const portOf = (address: string): number => Number(/:(\d+)/.exec(address.replace(/^.*:\/\/(.*@)?/, ''))?.[1] ?? 2113);
 
-/** The double, with what it holds in a file. */
+/** Starts the double, which keeps its events in a file. */
 const double = async (): Promise<Victim> => {
   const folder = await mkdtemp(join(tmpdir(), 'eventstore-double-'));
   const main = join(import.meta.dirname, '../../../../dist/test/support/eventstore-double/main.js');
@@ -78,15 +80,15 @@ const double = async (): Promise<Victim> => {
   };
 };
 
-/** The one the run is given: its address, its process, and the command that starts it again. */
-const given = async (): Promise<Victim> => {
+/** Returns the server that the environment names: its address, its process, and the command that restarts it. */
+const configured = async (): Promise<Victim> => {
   const release = await holdServer('alone');
   return { url: ownStreams(url!), pid: Number(pid), start: start!, release };
 };
 
 const victims = [
-  ...(process.platform === 'linux' ? [{ name: 'a double of EventStoreDB in a process of its own', open: double }] : []),
-  ...(url && pid && start ? [{ name: 'a real EventStoreDB', open: given }] : []),
+  ...(process.platform === 'linux' ? [{ name: 'a double of EventStoreDB in a separate process', open: double }] : []),
+  ...(url && pid && start ? [{ name: 'a real EventStoreDB', open: configured }] : []),
 ];
 
 for (const { name, open } of victims)
@@ -101,19 +103,19 @@ for (const { name, open } of victims)
       log = await createEventStoreDbLog(victim.url);
     }, 600_000);
     afterAll(async () => {
-      // Whatever is still under way fails with the server.
+      // Calls that are still in flight fail with the server.
       await victim?.release();
       await log?.close();
     });
 
-    /** Breaks it until an append is given up, and mends it. */
+    /** Breaks the server until an append fails, and repairs the server. */
     const survives = async (breakIt: () => Promise<void>, mendIt: () => Promise<void>): Promise<void> => {
       load = await new Load(log).start();
       for (let n = 0; n < FAULT_ROUNDS; n++) {
         await load.goOn();
         const { failures } = load;
         await breakIt();
-        await eventually('an append is given up', () => load.failures > failures, TIMEOUT_MS).finally(mendIt);
+        await eventually('an append has failed', () => load.failures > failures, TIMEOUT_MS).finally(mendIt);
       }
       await load.goOn();
       await load.stop();
@@ -129,7 +131,7 @@ for (const { name, open } of victims)
           await eventually('the port is free', () => listenerOn(port) === undefined, TIMEOUT_MS);
         },
         async () => {
-          // A server ends at once over an EVENTSTORE_ variable that it does not know, as ours is.
+          // A server ends at once if it finds an unknown EVENTSTORE_ variable, such as EVENTSTORE_URL.
           const { EVENTSTORE_URL: _, ...env } = process.env;
           spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore', env }).unref();
           await eventually('the server listens again', () => (running = listenerOn(port) ?? 0) > 0, TIMEOUT_MS);
@@ -142,7 +144,7 @@ for (const { name, open } of victims)
         async () => void process.kill(running, 'SIGSTOP'),
         async () => {
           const { failures } = load;
-          await eventually('another append is given up', () => load.failures > failures, TIMEOUT_MS);
+          await eventually('another append has failed', () => load.failures > failures, TIMEOUT_MS);
           process.kill(running, 'SIGCONT');
         },
       );

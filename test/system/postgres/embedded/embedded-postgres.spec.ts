@@ -151,7 +151,7 @@ describe('The embedded PostgreSQL', () => {
   it('is accessible only to its operating system user, and only with the password', async () => {
     for (const path of ['.', 'postgres']) chmodSync(join(dataDir, path), 0o777);
     const database = await open(dataDir);
-    // The server's group may pass where we are root and the server is not.
+    // If the tests run as root, the server runs as another user, whose group may enter the folders.
     for (const path of ['.', 'postgres']) expect(statSync(join(dataDir, path)).mode & 0o767).toBe(0o700);
     const url = new URL(database.url);
     expect(statSync(url.searchParams.get('host')!).mode & 0o777).toBe(0o700);

@@ -9,7 +9,7 @@ import { packageRoot } from '../../../../src/postgres/embedded/binaries.js';
 import type { Owner } from '../../../../src/postgres/embedded/os-user.js';
 import { findPostmaster } from '../../../../src/postgres/embedded/postmaster.js';
 
-/** What the built launcher consists of. */
+/** The files and folders of the built launcher. */
 const BUILT = [
   'src/postgres/statement.js',
   'src/postgres/embedded',
@@ -30,15 +30,15 @@ await database.release();
 export interface User {
   readonly url: string;
   readonly process: ChildProcess;
-  /** Ends in good order. */
+  /** Ends the process gracefully. */
   leave(): Promise<void>;
-  /** Ends by an uncaught error. */
+  /** Ends the process by an uncaught error. */
   fail(): Promise<void>;
-  /** kill -9 */
+  /** Kills the process with SIGKILL. */
   kill(): Promise<void>;
 }
 
-/** The built launcher in a folder of its own, as `npm ci` would leave it there. */
+/** The built launcher in a separate folder, as `npm ci` would install it. */
 export interface Installation {
   readonly folder: string;
   readonly package: string;
@@ -54,7 +54,7 @@ export const temporaryFolder = async (mode = 0o755): Promise<string> => {
 export const removeFolder = (folder: string): Promise<void> =>
   rm(folder, { recursive: true, force: true, maxRetries: 20 });
 
-/** @param copied whether the binaries are the folder's own, so that a spec may spoil them */
+/** @param copied whether the folder gets its own copy of the binaries, so that a spec may damage them */
 export const install = (folder: string, { copied = false } = {}): Installation => {
   if (!existsSync('dist/src/postgres/embedded')) throw new Error('Run "npm run build" first');
   const original = packageRoot();
@@ -72,8 +72,8 @@ export const install = (folder: string, { copied = false } = {}): Installation =
     use: async (dataDir, as) => {
       const child = spawn(process.execPath, [join(folder, 'user.js'), dataDir], { ...as, cwd: '/' });
       const ended = once(child, 'exit');
-      let said = '';
-      child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      let output = '';
+      child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
       for await (const url of createInterface(child.stdout))
         return {
           url,
@@ -91,7 +91,7 @@ export const install = (folder: string, { copied = false } = {}): Installation =
             await ended;
           },
         };
-      throw new Error(said);
+      throw new Error(output);
     },
   };
 };
@@ -102,6 +102,6 @@ export const clusterOf = (dataDir: string): string => {
   return resolve(home, cluster);
 };
 
-/** The pid of the server that runs there. */
+/** Returns the pid of the server that runs on a data directory. */
 export const serverOf = async (dataDir: string): Promise<number | undefined> =>
   (await findPostmaster(clusterOf(dataDir)))?.pid;

@@ -19,14 +19,14 @@ import { removeFolder, temporaryFolder } from './installation.js';
 
 const PASSWORD = 'onlyForThisSpec';
 
-/** What the compose file's PostgreSQL runs once, for its service. */
+/** The statements that the compose file's PostgreSQL runs once to create the role of the service. */
 const COMPOSE_ROLE = /<<'SQL'\n([^]*)\nSQL/
   .exec(readFileSync('docker/service-role.sh', 'utf8'))![1]!
   .replace(":'password'", `'${PASSWORD}'`)
   .split(';')
   .filter((statement) => statement.trim() !== '');
 
-/** A role that may not even make a schema: an administrator made its two. */
+/** A role that may not create schemas. An administrator has created its three schemas. */
 const THREE_SCHEMAS = [
   `create role narrow login password '${PASSWORD}'`,
   'create database narrow',
@@ -50,7 +50,10 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-/** @returns the URL of that role's database of the same name */
+/**
+ * Runs the statements as the superuser.
+ * @returns the URL of the role's database, which has the name of the role
+ */
 const administer = async (role: string, statements: readonly string[]): Promise<string> => {
   let url = superuser;
   for (const statement of statements) {
@@ -63,9 +66,9 @@ const administer = async (role: string, statements: readonly string[]): Promise<
 
 const AT = '2026-03-01T10:00:00.000Z';
 
-/** The API and a projector on that database, which count a threat; then `work`. */
+/** Starts the API and a projector, waits until they have counted a threat, and then calls `work`. */
 const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool) => Promise<void>): Promise<void> => {
-  // As every process does it at its start, before anything asks.
+  // Every process prepares the tables at its start.
   await prepareTables({ databaseUrl, migrates: true }, () => {});
   const app = await startApp({ databaseUrl });
   const pool = createPool(databaseUrl, () => {}, NO_LIMITS);
@@ -97,7 +100,7 @@ describe('The service works', () => {
   });
 
   // Last, because the superuser has no password afterwards.
-  it('as the role of the compose file, which is not a superuser: recounts too', async () => {
+  it('as the role of the compose file, which is not a superuser, and may run a recount', async () => {
     const url = await administer('threats', COMPOSE_ROLE);
     await countAThreat(url, async ({ log }, pool) => {
       const { rows } = await pool.query<object>(

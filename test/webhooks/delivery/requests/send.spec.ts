@@ -186,9 +186,9 @@ describe('A delivery', () => {
   });
 
   it('fails if the lookup and the connection together take more than 5 s', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const silentServer = createServer().listen(0, '127.0.0.1');
+    await once(silentServer, 'listening');
+    const { port } = silentServer.address() as AddressInfo;
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
     let answerLookUp!: (addresses: string[]) => void;
     const lookUp = () => new Promise<string[]>((resolve) => (answerLookUp = resolve));
@@ -196,7 +196,7 @@ describe('A delivery', () => {
     let answer: unknown;
     const sent = send(connection, `https://silent.example:${port}/`).then((given) => (answer = given));
     jest.advanceTimersByTime(4_500);
-    const connected = once(silent, 'connection');
+    const connected = once(silentServer, 'connection');
     answerLookUp(['127.0.0.1']);
     const [socket] = (await connected) as [Socket];
     await jest.advanceTimersByTimeAsync(499);
@@ -205,7 +205,7 @@ describe('A delivery', () => {
     await sent;
     expect(answer).toEqual({ error: 'no connection was established within 5 s' });
     socket.destroy();
-    silent.close();
+    silentServer.close();
   });
 
   it('reveals nothing about a host except that its address is not public', async () => {
@@ -227,12 +227,12 @@ describe('A delivery', () => {
 
 describe('A delivery through WEBHOOK_PROXY', () => {
   let proxy: Server;
-  const asked: string[] = [];
+  const proxyRequests: string[] = [];
   beforeAll(async () => {
     proxy = createServer((socket) => {
       socket.on('error', () => {});
       socket.once('data', (head) => {
-        asked.push(head.toString().split('\r\n')[0]!);
+        proxyRequests.push(head.toString().split('\r\n')[0]!);
         socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
       });
     }).listen(0, '127.0.0.1');
@@ -248,7 +248,7 @@ describe('A delivery through WEBHOOK_PROXY', () => {
     const egress = new Egress(destinations, `http://user:secret@127.0.0.1:${port}`);
     const connection = new Connection(egress);
     const answer = await send(connection, 'https://hooks.example/path?query');
-    expect(asked).toEqual(['CONNECT hooks.example:443 HTTP/1.1']);
+    expect(proxyRequests).toEqual(['CONNECT hooks.example:443 HTTP/1.1']);
     expect(answer.error).toBeDefined();
     expect(JSON.stringify(answer)).not.toContain('secret');
     await egress.end();
