@@ -71,8 +71,15 @@ const withoutConnection = (): number =>
 /** An organization may run one of these requests at a time, and two of every other request. */
 const ONE_AT_A_TIME = [
   ...COMMANDS,
-  ...['getReportTable', 'getThreatTable', 'getTakedownTable', 'getVerdictTable'],
-  ...['getMetrics', 'getTimeline', 'getTimelineTable', 'compareMetrics', 'getTakedownStatistics'],
+  'getReportTable',
+  'getThreatTable',
+  'getTakedownTable',
+  'getVerdictTable',
+  'getMetrics',
+  'getTimeline',
+  'getTimelineTable',
+  'compareMetrics',
+  'getTakedownStatistics',
 ];
 
 const newOrganization = async () => {
