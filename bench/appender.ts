@@ -10,7 +10,10 @@ import { serveParent } from './process.js';
 import { withPrefix } from '../test/support/event-store.js';
 import { retryTimeouts } from './retry-timeouts.js';
 
-/** Asks for `batches` concurrent batches of `batchSize` appends for `ms` ms. The response is the batches per second. */
+/**
+ * Asks the process to append for `ms` ms. `batches` batches run concurrently, each with `batchSize` appends. The
+ * response is the number of batches per second.
+ */
 export interface AppendOptions {
   readonly batchSize: number;
   readonly batches: number;

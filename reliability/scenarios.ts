@@ -6,7 +6,11 @@ import { disorder, duplicates } from './faults/redelivered-events.js';
 import { eventStoreUnavailable } from './faults/event-store-unavailable.js';
 import { fullDisk } from './faults/full-disk.js';
 import { groupsOnEventStore, groupsOnPostgres } from './faults/groups-killed.js';
-import { killedService, killedServiceAndDatabase, leftDatabase } from './faults/killed-under-load.js';
+import {
+  killedService,
+  killedServiceAndDatabase,
+  killedServiceWithRunningDatabase,
+} from './faults/killed-under-load.js';
 import { liveRebuild } from './faults/live-rebuild.js';
 import { heavyNeighbour } from './faults/heavy-neighbour.js';
 import { copyOnEventStore, copyOnPostgres } from './faults/feed-copies.js';
@@ -63,7 +67,7 @@ import type { Scenario } from './scenario.js';
 const FAULTS: readonly Scenario[] = [
   killedService,
   killedServiceAndDatabase,
-  leftDatabase,
+  killedServiceWithRunningDatabase,
   killedPostgres,
   silentPostgres,
   duplicates,

@@ -29,7 +29,7 @@ interface Scale extends RecoveryScale {
 }
 
 /** A database whose outages the scenario controls. */
-interface Losable {
+interface ControlledDatabase {
   readonly env: Environment;
   readonly lose: () => Promise<void>;
   readonly bringBack: () => Promise<void>;
@@ -38,30 +38,30 @@ interface Losable {
 /** How long to wait for the first 503 of an outage. */
 const REFUSED_WITHIN_MS = 30_000;
 
-const killable = async (context: RunContext): Promise<Losable> => {
+const killable = async (context: RunContext): Promise<ControlledDatabase> => {
   const postgres = await PostgresServer.create(context);
   const env = { DATABASE_URL: await postgres.start() };
   return { env, lose: () => postgres.kill(), bringBack: async () => void (await postgres.start()) };
 };
 
-const silenceable = async (context: RunContext): Promise<Losable> => {
+const silenceable = async (context: RunContext): Promise<ControlledDatabase> => {
   const database = await context.database({ migrated: false });
   const { proxy, url } = await startProxy(database.url);
   context.onEnd(() => proxy.close());
   return { env: { DATABASE_URL: url }, lose: async () => proxy.freeze(), bringBack: async () => proxy.unfreeze() };
 };
 
-interface Asked {
+interface ProbeTarget {
   readonly url: () => string;
   readonly keys?: Keys | undefined;
   readonly everyMs: number;
   readonly processes: readonly Process[];
 }
 
-interface Away {
+interface OutageResults {
   readonly findings: string[];
   /** The requests during the outages. */
-  readonly asked: readonly ProbeResult[];
+  readonly duringOutages: readonly ProbeResult[];
   /** The longest recovery in ms. */
   readonly recovery: number;
 }
@@ -70,9 +70,9 @@ interface Away {
 const repeatOutages = async (
   context: RunContext,
   { rounds, outageMs, maxResponseMs, maxLivenessMs, maxRecoveryMs, stableMs }: Scale,
-  { lose, bringBack }: Losable,
-  { url, keys, everyMs, processes }: Asked,
-): Promise<Away> => {
+  { lose, bringBack }: ControlledDatabase,
+  { url, keys, everyMs, processes }: ProbeTarget,
+): Promise<OutageResults> => {
   const findings: string[] = [];
   const duringOutages: ProbeResult[] = [];
   let recovery = 0;
@@ -101,21 +101,21 @@ const repeatOutages = async (
     duringOutages.push(...duringOutage);
     recovery = Math.max(recovery, recoveredAfterMs);
   }
-  return { findings, asked: duringOutages, recovery };
+  return { findings, duringOutages, recovery };
 };
 
-const without = async (
+const runWithoutGuard = async (
   context: RunContext,
   scale: Scale,
-  losable: Losable,
+  database: ControlledDatabase,
   more: Environment = {},
 ): Promise<Outcome> => {
-  const api = await startNaiveApi(context, { ...losable.env, ...more });
+  const api = await startNaiveApi(context, { ...database.env, ...more });
   const probes = { url: () => api.url!, everyMs: 40, processes: [api] };
   return {
     workload: '1 round',
     observed: '-',
-    findings: (await repeatOutages(context, scale, losable, probes)).findings,
+    findings: (await repeatOutages(context, scale, database, probes)).findings,
   };
 };
 
@@ -141,14 +141,14 @@ export const killedPostgres: Scenario<Scale> = {
     stableMs: 1_500,
   },
   run: async (context, scale) => {
-    const losable = await killable(context);
-    const opened = await startService(context, losable.env);
+    const database = await killable(context);
+    const opened = await startService(context, database.env);
     const { service, keys } = opened;
     const history = new History(context);
     const sender = new Sender(() => service.url, keys.ingest, history, 2);
     const stop = sender.keepDelivering(inBatches(fullLoad(context.random), 50));
     const probes = { url: () => service.url, keys, everyMs: 40, processes: service.processes };
-    const { findings, asked: duringOutages, recovery } = await repeatOutages(context, scale, losable, probes);
+    const { findings, duringOutages, recovery } = await repeatOutages(context, scale, database, probes);
     await stop();
     if (findings.length === 0)
       findings.push(...history.wrong, ...(await checkAll(context, opened, history.acknowledged)));
@@ -159,7 +159,7 @@ export const killedPostgres: Scenario<Scale> = {
     };
   },
   guard: 'a listener for broken connections, and a 503 if one breaks',
-  withoutGuard: async (context, scale) => without(context, scale, await killable(context)),
+  withoutGuard: async (context, scale) => runWithoutGuard(context, scale, await killable(context)),
 };
 
 export const silentPostgres: Scenario<Scale> = {
@@ -174,10 +174,10 @@ export const silentPostgres: Scenario<Scale> = {
     stableMs: Infinity,
   },
   run: async (context, scale) => {
-    const losable = await silenceable(context);
-    const { service, keys, env } = await startService(context, losable.env);
+    const database = await silenceable(context);
+    const { service, keys, env } = await startService(context, database.env);
     const probes = { url: () => service.url, keys, everyMs: 100, processes: service.processes };
-    const { findings, asked: duringOutages, recovery } = await repeatOutages(context, scale, losable, probes);
+    const { findings, duringOutages, recovery } = await repeatOutages(context, scale, database, probes);
     if (findings.length === 0) {
       await waitUntilCounted(service.url);
       findings.push(...(await checkVerify(context, env)));
@@ -199,5 +199,6 @@ export const silentPostgres: Scenario<Scale> = {
   },
   guard: 'timeouts of the service for database calls',
   controlScale: { rounds: 1 },
-  withoutGuard: async (context, scale) => without(context, scale, await silenceable(context), { LISTENS: 'yes' }),
+  withoutGuard: async (context, scale) =>
+    runWithoutGuard(context, scale, await silenceable(context), { LISTENS: 'yes' }),
 };

@@ -46,7 +46,7 @@ const WRITERS = 2;
 const CALM_MS = 1_000;
 /** How soon `X-As-Of` must advance after a disruption. A node is trusted once it has been the leader for 5 s. */
 const FRESH_WITHIN_MS = 40_000;
-const OTHER = 'acme';
+const WEBHOOK_ORGANIZATION = 'acme';
 
 const disturb = async (context: RunContext, { rounds, disruptions }: Scale, preload?: string): Promise<Outcome> => {
   const store = await EventStoreServer.start(context);
@@ -60,7 +60,7 @@ const disturb = async (context: RunContext, { rounds, disruptions }: Scale, prel
     organizations: [...ORGANIZATIONS, WATCHED],
     preload,
   });
-  const key = keys.read[OTHER]!;
+  const key = keys.read[WEBHOOK_ORGANIZATION]!;
   const json = { url: 'http://127.0.0.1:9999/hooks' };
   const webhook = await sendRequest(`${service.url}/v2/organization/webhooks`, { key, json });
   if (webhook.status !== 201)
@@ -85,9 +85,9 @@ const disturb = async (context: RunContext, { rounds, disruptions }: Scale, prel
     await eventually('more is acknowledged', () => readers.filed.acknowledged > acknowledged);
     await sleep(CALM_MS * (0.5 + context.random.next()));
     await DISRUPTIONS[disruption](store);
-    const back = await readers.filed.databaseTime();
+    const backAt = await readers.filed.databaseTime();
     const since = performance.now();
-    const isFresh = async (): Promise<boolean> => ((await readers.metricsAsOf()) ?? 0) > back;
+    const isFresh = async (): Promise<boolean> => ((await readers.metricsAsOf()) ?? 0) > backAt;
     try {
       await eventually('X-As-Of advances', isFresh, FRESH_WITHIN_MS);
     } catch {
@@ -107,9 +107,9 @@ const disturb = async (context: RunContext, { rounds, disruptions }: Scale, prel
   const acknowledged = [...history.acknowledged, ...filed.all.flatMap(({ events }) => events)];
   const stored = await wholeLog(log);
   // An event whose append had an unknown outcome may be stored twice, but the recounts show that it counts once.
-  const ofLog = checkLog(stored, acknowledged).filter((finding) => !finding.endsWith('more than once'));
+  const logFindings = checkLog(stored, acknowledged).filter((finding) => !finding.endsWith('more than once'));
   const doubled = stored.length - new Set(stored.map(({ id }) => id)).size;
-  findings.push(...ofLog);
+  findings.push(...logFindings);
   if (preload === undefined) {
     await waitUntilCounted(service.url, 120_000);
     findings.push(

@@ -17,7 +17,7 @@ import { Service } from '../rig/service.js';
 
 interface Scale {
   readonly events: number;
-  /** Alternately kills the projector and rebuilds the records. */
+  /** The number of rounds. The rounds alternately kill the projector and rebuild the records. */
   readonly rounds: number;
   /** How long a reader may take to catch up, in ms. */
   readonly catchUpMs: number;
@@ -107,7 +107,7 @@ const keepCopies = async (
   if (preload === undefined) findings.push(...(await checkVerify(context, env)));
   const kills = readers.reduce((sum, reader) => sum + reader.kills, 0);
   return {
-    workload: `${history.acknowledged.length} events, many repeated and out of order; ${rounds} kills of the projector or rebuilds`,
+    workload: `${history.acknowledged.length} events, many repeated and out of order; ${rounds} rounds, alternately a kill of the projector and a rebuild`,
     observed: `${readers.length} readers killed ${kills} times; copy, list and replay agree on all ${expected.length} records`,
     findings,
   };
@@ -133,7 +133,7 @@ const CONTROL_SCALE = { events: 1_500, rounds: 0 };
 
 export const copyOnPostgres: Scenario<Scale> = {
   name: 'F34',
-  what: 'copies are kept by the feed while readers and projector are killed and the records rebuilt; log in PostgreSQL',
+  what: 'feed readers keep copies of the records while readers and projector are killed and the records are rebuilt; log in PostgreSQL',
   full: { events: 150_000, rounds: 40, catchUpMs: 30_000 },
   run: (context, scale) => keepCopies(context, 'PostgreSQL', scale),
   guard: 'the feed is ordered by position',

@@ -29,29 +29,29 @@ interface Setup {
   /** Kills something else together with the service. */
   readonly alsoKill?: (() => Promise<void>) | undefined;
   /** An additional check after each start. */
-  readonly look?: (() => Promise<readonly string[]>) | undefined;
+  readonly checkAfterStart?: (() => Promise<readonly string[]>) | undefined;
 }
 
 /** Kills the service repeatedly while events arrive, and then checks the log and the read models. */
 const repeatKills = async (
   context: RunContext,
   { rounds, events, readyMs = Infinity, batch }: Scale,
-  { env, databaseUrl, alsoKill, look }: Setup,
+  { env, databaseUrl, alsoKill, checkAfterStart }: Setup,
   isFakeEndpoint = false,
 ): Promise<Outcome> => {
   const { random } = context;
   const findings: string[] = [];
   const starts: number[] = [];
-  const begun = async (work: () => Promise<Service>): Promise<Service> => {
+  const measureStart = async (work: () => Promise<Service>): Promise<Service> => {
     const begin = Date.now();
     const started = await work();
     const tookMs = Date.now() - begin;
     starts.push(tookMs);
     if (tookMs > readyMs) findings.push(`Start ${starts.length} took ${tookMs} ms`);
-    findings.push(...((await look?.()) ?? []));
+    findings.push(...((await checkAfterStart?.()) ?? []));
     return started;
   };
-  const start = (): Promise<Service> => begun(() => Service.start(context, { env, supervised: true }));
+  const start = (): Promise<Service> => measureStart(() => Service.start(context, { env, supervised: true }));
   let service = await start();
   const log = await openLog(context, { DATABASE_URL: await databaseUrl() });
   const keys = await issueKeys(log);
@@ -68,7 +68,7 @@ const repeatKills = async (
       service.killChildren();
       // The old processes must be gone before the readiness check.
       await sleep(50);
-      service = await begun(async () => {
+      service = await measureStart(async () => {
         await service.ready();
         return service;
       });
@@ -114,7 +114,7 @@ const onEmbedded = async (context: RunContext, { killsServer }: { killsServer: b
     env: { DATA_DIR: dataDir },
     databaseUrl: async () => (await embeddedServer(dataDir))!.url,
     alsoKill: killsServer ? killServer : undefined,
-    look: killsServer ? undefined : await adoption(dataDir),
+    checkAfterStart: killsServer ? undefined : await createReuseCheck(dataDir),
   };
 };
 
@@ -155,7 +155,7 @@ const serversOn = (cluster: string): number =>
       }).length;
 
 /** Returns a function that checks whether the service still uses the first server. */
-const adoption = async (dataDir: string): Promise<() => Promise<readonly string[]>> => {
+const createReuseCheck = async (dataDir: string): Promise<() => Promise<readonly string[]>> => {
   const { cluster } = await findClusterLayout(dataDir);
   let first: number | undefined;
   return async () => {
@@ -168,7 +168,7 @@ const adoption = async (dataDir: string): Promise<() => Promise<readonly string[
   };
 };
 
-export const leftDatabase: Scenario<Scale> = {
+export const killedServiceWithRunningDatabase: Scenario<Scale> = {
   name: 'F3',
   what: 'kill -9 of the service while its embedded database keeps running',
   full: { rounds: 15, events: 30_000, readyMs: READY_MS, batch: 200 },
@@ -177,11 +177,11 @@ export const leftDatabase: Scenario<Scale> = {
   withoutGuard: async (context) => {
     const dataDir = await context.folder();
     const postgres = await PostgresServer.create(context, dataDir);
-    const look = await adoption(dataDir);
+    const checkReuse = await createReuseCheck(dataDir);
     const findings: string[] = [];
     for (let start = 1; start <= 2; start += 1) {
       await postgres.start();
-      findings.push(...(await look()));
+      findings.push(...(await checkReuse()));
       await postgres.kill();
     }
     return { workload: '1 round', observed: '-', findings };

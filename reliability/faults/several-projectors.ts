@@ -21,7 +21,7 @@ import type { RunContext } from '../rig/run-context.js';
 import { type Interceptor, interceptQueries } from '../rig/query-interceptor.js';
 
 const PROJECTORS = 3;
-const KILLED = 0.1;
+const KILL_PROBABILITY = 0.1;
 const BATCH = 50;
 
 /** A projection that, unlike those of the service, is not idempotent: it is wrong if an event is applied twice. */
@@ -40,7 +40,7 @@ const tally: Projection = {
 const killing = (context: RunContext, pool: Pool, killer: Pool, onKill: () => void): Pool =>
   interceptQueries(pool, (connection) => {
     const { processID } = connection as PoolClient & { processID: number };
-    let statementsLeft = context.random.chance(KILLED) ? context.random.int(8) : -1;
+    let statementsLeft = context.random.chance(KILL_PROBABILITY) ? context.random.int(8) : -1;
     return async (statement, send) => {
       if (statementsLeft-- === 0) {
         onKill();
@@ -80,7 +80,7 @@ const caughtUp = async (pool: Pool, log: EventLog, timeoutMs: number): Promise<b
   return false;
 };
 
-const projectAtOnce = async (context: RunContext, events: number, hasFence: boolean): Promise<Outcome> => {
+const projectConcurrently = async (context: RunContext, events: number, hasFence: boolean): Promise<Outcome> => {
   const { random } = context;
   const database = await context.database();
   await database.pool.query('create table read.tally (n bigint); insert into read.tally values (0)');
@@ -159,8 +159,8 @@ export const severalProjectors: Scenario<{ readonly events: number }> = {
   name: 'F12',
   what: 'three projectors run concurrently, and 10 % of their transactions are killed',
   full: { events: 100_000 },
-  run: (context, { events }) => projectAtOnce(context, events, true),
+  run: (context, { events }) => projectConcurrently(context, events, true),
   guard: 'checkpoints are moved by compare-and-set in the transaction of the rows',
   controlScale: { events: 1_000 },
-  withoutGuard: (context, { events }) => projectAtOnce(context, events, false),
+  withoutGuard: (context, { events }) => projectConcurrently(context, events, false),
 };

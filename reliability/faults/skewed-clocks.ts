@@ -6,7 +6,7 @@ import { requireProgram } from '../rig/require-program.js';
 import { endedProcesses } from '../rig/outage.js';
 import { preloadOf, Process } from '../rig/processes.js';
 import type { RunContext } from '../rig/run-context.js';
-import { type Finding, type Row, ROWS, SKEWABLE, Skewed, type Skewable } from '../rig/skewed.js';
+import { type Finding, type Aspect, ASPECTS, SKEWABLE, Skewed, type Skewable } from '../rig/skewed.js';
 
 const MIGRATOR = 'migrator';
 const ALL = [...SKEWABLE, MIGRATOR] as const;
@@ -34,9 +34,9 @@ interface Period {
 const describeOffset = (seconds: number): string => `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
 
 /** Returns the findings of one aspect, grouped by period. */
-const findingsOfAspect = (aspect: Row, findings: readonly Finding[], periods: readonly Period[]): string[] => {
+const findingsOfAspect = (aspect: Aspect, findings: readonly Finding[], periods: readonly Period[]): string[] => {
   const found = new Map<string, { count: number; first: string }>();
-  for (const { at, what } of findings.filter((one) => one.row === aspect)) {
+  for (const { at, what } of findings.filter((one) => one.aspect === aspect)) {
     const name = periods.findLast(({ from }) => from <= at)?.name ?? 'before the first period';
     const { count, first } = found.get(name) ?? { count: 0, first: what };
     found.set(name, { count: count + 1, first });
@@ -130,14 +130,14 @@ const skewClocks = async (
   );
   if (disruptions.length > 0) await run.skew(disruptions);
   if (processes.includes(MIGRATOR)) for (const seconds of offsets) await run.migrate(seconds);
-  const findings = ROWS.flatMap((row) => findingsOfAspect(row, run.findings, run.periods));
-  const failedAspects = ROWS.filter((row) => run.findings.some((one) => one.row === row));
+  const findings = ASPECTS.flatMap((aspect) => findingsOfAspect(aspect, run.findings, run.periods));
+  const failedAspects = ASPECTS.filter((aspect) => run.findings.some((one) => one.aspect === aspect));
   return {
     workload: `${processes.join(', ')}, each ${offsets.map(describeOffset).join(', ')}, and set back, for ${lastsMs / 1000} s each`,
     observed:
       `${run.reads} reads, ${run.readsRejected} of them rejected by a busy process, ` +
       `and ${run.tokenReads} reads with tokens, ${run.tokenReadsRejected} of them rejected; ` +
-      ROWS.map((row) => `${row}: ${failedAspects.includes(row) ? 'not always' : 'always'}`).join(', '),
+      ASPECTS.map((aspect) => `${aspect}: ${failedAspects.includes(aspect) ? 'not always' : 'always'}`).join(', '),
     findings: [...findings, ...run.otherFindings],
   };
 };

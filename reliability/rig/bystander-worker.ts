@@ -10,12 +10,12 @@ import { cloudEvent, sentReport } from '../../test/support/upstream.js';
 
 interface Input {
   readonly url: string;
-  readonly ingest: string;
+  readonly upstreamKey: string;
   readonly organizations: readonly string[];
   readonly keys: readonly string[];
 }
 
-const { url, ingest, organizations, keys } = workerData as Input;
+const { url, upstreamKey, organizations, keys } = workerData as Input;
 const run = Date.now();
 const report = (organization: string, n: number): object => {
   const reportId = `${organization}-${run}-${n}`;
@@ -41,7 +41,7 @@ const prober = new Prober(
     {
       what: 'events',
       url: () => `${url}/v2/events`,
-      key: ingest,
+      key: upstreamKey,
       each: (n) => ({ events: [report(organizations[2]!, n)] }),
       everyMs: 100,
     },
@@ -62,7 +62,7 @@ const watchCounts = async (): Promise<void> => {
     (await sendRequest(`${url}/v2/organization/metrics`, { key: keys[1], agent })).body.metrics?.reports ?? 0;
   const first = await reports();
   for (let n = 1; !isOver; n += 1) {
-    await sendRequest(`${url}/v2/events`, { key: ingest, events: [report(organization, n)], agent });
+    await sendRequest(`${url}/v2/events`, { key: upstreamKey, events: [report(organization, n)], agent });
     const at = Date.now();
     let isCounted = false;
     while (!isCounted && Date.now() - at < MAX_UNCOUNTED_MS) {

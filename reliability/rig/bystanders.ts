@@ -44,9 +44,9 @@ export const STRICT: Limits = {
  * than the attacker. @returns a function that stops the thread and returns the results
  */
 const watch = (target: Target): (() => Promise<readonly ProbeResult[]>) => {
-  const { url, ingest, keys } = target;
+  const { url, upstreamKey, keys } = target;
   const worker = new Worker(new URL(builtUrl('reliability/rig/bystander-worker')), {
-    workerData: { url, ingest, keys: QUIET.map((organization) => keys[organization]), organizations: QUIET },
+    workerData: { url, upstreamKey, keys: QUIET.map((organization) => keys[organization]), organizations: QUIET },
   });
   return async () => {
     const results = once(worker, 'message');

@@ -26,7 +26,7 @@ export class Canaries {
       .map((found) => `${organization} saw ${found} in the response to ${where}`);
   }
 
-  /** Returns findings about the whole run: canaries in the logs, or responses that contained no canary at all. */
+  /** Returns findings about the whole run: the logs contain canaries, or no organization saw its own canary. */
   checkAfterwards(target: Target): string[] {
     const logged = [...new Set(target.output().match(this.pattern) ?? [])];
     return [

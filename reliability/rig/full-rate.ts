@@ -13,7 +13,7 @@ export const CONNECTIONS = 4;
  */
 export const sendAtFullRate = async (
   context: RunContext,
-  { url, senders }: Target,
+  { url, ingestKeys }: Target,
   { organization, seconds }: { readonly organization: string; readonly seconds: number },
   batchOf: (connection: number, n: number) => readonly object[],
 ): Promise<{ readonly accepted: number; readonly statuses: Statuses }> => {
@@ -23,7 +23,7 @@ export const sendAtFullRate = async (
   let accepted = 0;
   const send = async (connection: number): Promise<void> => {
     for (let n = 0; Date.now() < until;) {
-      const request = { key: senders[organization]!, events: batchOf(connection, n), agent, timeoutMs: 60_000 };
+      const request = { key: ingestKeys[organization]!, events: batchOf(connection, n), agent, timeoutMs: 60_000 };
       const { status, headers, body } = await sendRequest(`${url}/v2/events`, request);
       statuses.add(status, headers);
       accepted += body.accepted ?? 0;

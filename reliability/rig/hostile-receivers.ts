@@ -54,7 +54,7 @@ const server = createServer((request, response) => {
   BEHAVIOURS[behaviour]!(request, response);
 }).listen(0, '127.0.0.1', () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  parentPort!.postMessage({ url, ways: Object.keys(BEHAVIOURS) });
+  parentPort!.postMessage({ url, behaviours: Object.keys(BEHAVIOURS) });
 });
 parentPort!.once('message', async () => {
   // Waits until there was a request for each behaviour.

@@ -53,20 +53,20 @@ export const startAttackTarget = async (
     ...more,
   };
   const { service, log, keys: known } = await startService(context, env, { organizations: ORGANIZATIONS, preload });
-  const { ingest, read: keys } = known;
-  const senders: Record<string, string> = {};
+  const { ingest: upstreamKey, read: keys } = known;
+  const ingestKeys: Record<string, string> = {};
   for (const organization of ORGANIZATIONS)
-    senders[organization] = (await issueApiKey(log, { scopes: ['ingest'], organization })).key;
-  await waitUntilKeysKnown(service.url, { ingest: senders['quiet-3']!, read: keys });
+    ingestKeys[organization] = (await issueApiKey(log, { scopes: ['ingest'], organization })).key;
+  await waitUntilKeysKnown(service.url, { ingest: ingestKeys['quiet-3']!, read: keys });
   return {
     service,
     log,
     env,
     api: service.api,
     url: service.url,
-    ingest,
+    upstreamKey,
     keys,
-    senders,
+    ingestKeys,
     output: () => service.processes.flatMap(({ lines }) => lines).join('\n'),
     measureResources: () => measureResources(service.api, reportFolder),
     issue: async (scopes, organization) => {
@@ -95,9 +95,9 @@ export const startNaiveService = async (context: RunContext, env: Environment = 
   return {
     api,
     url: api.url!,
-    ingest: 'upstream',
+    upstreamKey: 'upstream',
     keys,
-    senders: keys,
+    ingestKeys: keys,
     output: () => api.lines.join('\n'),
     measureResources: () => measureResources(api, reportFolder),
   };

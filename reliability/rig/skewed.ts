@@ -17,9 +17,9 @@ import { webhookSettings } from './webhook.js';
 export const SKEWABLE = ['api', 'projector', 'deliveries'] as const;
 export type Skewable = (typeof SKEWABLE)[number];
 
-/** The aspects that are checked separately. Each is a row of the results. */
-export const ROWS = ['X-As-Of', 'tokens', '429', 'liveness', 'usage and quota', 'webhook tests', 'retries'] as const;
-export type Row = (typeof ROWS)[number];
+/** The aspects that are checked separately. */
+export const ASPECTS = ['X-As-Of', 'tokens', '429', 'liveness', 'usage and quota', 'webhook tests', 'retries'] as const;
+export type Aspect = (typeof ASPECTS)[number];
 
 const PROGRAMS = { api: 'src/main', projector: 'projections/main', deliveries: 'src/deliver' } as const;
 /** The organizations that send events, each through a different API process. */
@@ -44,7 +44,7 @@ const RETRY_AT_MOST_MS = 12_000;
 const MIN_BACKLOG_FOR_429 = 400;
 
 export interface Finding {
-  readonly row: Row;
+  readonly aspect: Aspect;
   /** In ms since 1970. */
   readonly at: number;
   readonly what: string;
@@ -89,7 +89,7 @@ export class Skewed {
   private failNext = false;
   private failed: Delivery | undefined;
   private meteredKey = '';
-  private metered = 0;
+  private meteredEventCount = 0;
   private webhookId = '';
   private watched!: Reports;
 
@@ -122,12 +122,12 @@ export class Skewed {
       projector: await FakeClock.create(folder, 'projector'),
       deliveries: await FakeClock.create(folder, 'deliveries'),
     };
-    const right = Process.start(context, 'src/main', env);
-    const skewed = new Skewed(context, keys, env, clocks, preload, right);
+    const unskewed = Process.start(context, 'src/main', env);
+    const skewed = new Skewed(context, keys, env, clocks, preload, unskewed);
     skewed.meteredKey = key;
     for (const name of SKEWABLE) await skewed.replace(name);
-    await eventually('the second API listens', () => right.url !== undefined);
-    for (const url of [skewed.url, right.url!]) await waitUntilKeysKnown(url, keys);
+    await eventually('the second API listens', () => unskewed.url !== undefined);
+    for (const url of [skewed.url, unskewed.url!]) await waitUntilKeysKnown(url, keys);
     await skewed.begin();
     return skewed;
   }
@@ -215,11 +215,13 @@ export class Skewed {
 
   /** Sends an event of the metered organization, and checks the usage that both API processes return. */
   async checkQuota(): Promise<void> {
-    const events = [cloudEvent(sentReport(`m-${this.metered}`, { organization: METERED }, `m-${this.metered}`))];
+    const events = [
+      cloudEvent(sentReport(`m-${this.meteredEventCount}`, { organization: METERED }, `m-${this.meteredEventCount}`)),
+    ];
     const sent = await sendRequest(`${this.url}/v2/events`, { key: this.meteredKey, events }).catch(() => undefined);
     if (sent?.status !== 200)
       return this.addNow('usage and quota', `an event got ${sent?.status} ${JSON.stringify(sent?.body)}`);
-    this.metered += 1;
+    this.meteredEventCount += 1;
     let reported = '';
     const isRight = async (url: string): Promise<boolean> => {
       const { body } = await sendRequest(`${url}/v2/events/usage`, { key: this.meteredKey }).catch(() => ({
@@ -227,7 +229,7 @@ export class Skewed {
       }));
       const used = (body.usage ?? []).reduce((sum: number, { events: n }: { events: number }) => sum + n, 0);
       reported = `${used} used, ${body.quota?.events?.left} left`;
-      return used === this.metered && body.quota?.events?.left === QUOTA - this.metered;
+      return used === this.meteredEventCount && body.quota?.events?.left === QUOTA - this.meteredEventCount;
     };
     for (const url of [this.url, this.unskewedUrl]) {
       const until = performance.now() + 4_000;
@@ -235,7 +237,7 @@ export class Skewed {
       if (!(await isRight(url))) {
         this.addNow(
           'usage and quota',
-          `after ${this.metered} events with a quota of ${QUOTA} the API reports ${reported}`,
+          `after ${this.meteredEventCount} events with a quota of ${QUOTA} the API reports ${reported}`,
         );
         break;
       }
@@ -286,12 +288,12 @@ export class Skewed {
     return count;
   }
 
-  private addNow(row: Row, what: string): void {
-    this.add(row, Date.now(), what);
+  private addNow(aspect: Aspect, what: string): void {
+    this.add(aspect, Date.now(), what);
   }
 
-  private add(row: Row, at: number, what: string): void {
-    this.findings.push({ row, at, what });
+  private add(aspect: Aspect, at: number, what: string): void {
+    this.findings.push({ aspect, at, what });
   }
 
   private async begin(): Promise<void> {

@@ -16,12 +16,12 @@ export interface ResourceUse {
 export interface Target {
   readonly api: Process;
   readonly url: string;
-  /** The upstream key. */
-  readonly ingest: string;
+  /** A key with the scope ingest for the events of all organizations. */
+  readonly upstreamKey: string;
   /** Keys with the scopes read and write, by organization. */
   readonly keys: Readonly<Record<string, string>>;
   /** Keys with the scope ingest, by organization. */
-  readonly senders: Readonly<Record<string, string>>;
+  readonly ingestKeys: Readonly<Record<string, string>>;
   /** The output of all processes. */
   output(): string;
   measureResources(): Promise<ResourceUse>;

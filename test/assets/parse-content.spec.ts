@@ -557,7 +557,7 @@ describe('assetKey', () => {
     expect(changed).toEqual([]);
   });
 
-  it('returns the same key for the content of a key', () => {
+  it('returns the same key for an asset with the type and the content of a key', () => {
     const keys = [
       ...(JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][]).map(
         ([, , key]) => key!,

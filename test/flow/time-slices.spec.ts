@@ -31,7 +31,7 @@ describe('Time slices', () => {
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 
-  it('let short work wait for one slice of another owner, however much work that owner has', async () => {
+  it('make short work wait for only one slice of another owner, however much work that owner has', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     const turn = new Promise<void>((resolve) => {

@@ -45,7 +45,7 @@ describe('The tables of an earlier version', () => {
     expect(await shape()).toEqual(expected);
   });
 
-  it('keep webhooks, and their listed records are projected again from the log', async () => {
+  it('keep webhooks, but the listed records and their checkpoint are deleted, so that the records are projected again', async () => {
     await query(`${AS_BEFORE};${WEBHOOK}
       insert into read.listed_records (organization, kind, id, version, event_id, position, stored_at)
         values ('acme', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1);

@@ -12,7 +12,7 @@ import { VALUES } from '../../reliability/growth/values.js';
 const RAW = await rawStatements();
 
 /** Statements that cannot be prepared or whose tables are known only at run time. A spec runs each of them. */
-const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly string[] }>> = {
+const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; readonly sql: readonly string[] }>> = {
   // The shadow tables of a projection.
   'projections/engine/apply-log.ts': {
     by: 'test/projections/engine/rebuild.spec.ts',
@@ -31,7 +31,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
       'insert into read.parked_events select * from "…".parked_events',
     ],
   },
-  // The statements that this function creates are prepared in this spec.
+  // This spec prepares the statements that `storeNewest` creates.
   'projections/store-newest.ts': {
     by: 'test/read-models/raw-statements.spec.ts',
     sql: [
@@ -57,8 +57,8 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     sql: ['delete from "…" where false'],
   },
 };
-/** Every spec with a database runs these statements, which migrate and create roles. */
-const SCHEMAS =
+/** The files whose statements migrate a database or create roles. Every spec with a database runs these statements. */
+const SCHEMA_FILES =
   /^src\/(?:read-models\/migrations\/[\w/-]+|event-log\/postgres\/schema|postgres\/(?:embedded\/database-role|migrator))\.ts$/;
 
 /** A value of each type. `day` is also the name of an interval. */
@@ -73,12 +73,12 @@ const SAMPLES: Readonly<Record<string, string>> = {
   interval: '1 day',
 };
 
-const BEGINS =
+const STATEMENT_START =
   /^\s*(?:(?:select|insert\s+into|delete\s+from|merge\s+into|truncate)\s|update\s+\S+\s+(?:\w+\s+)?set\s|with\s+\w+\s+as\s|(?:create|alter|drop)\s+(?:schema|table|index|function|role|view)\s)/i;
 const NAMES_A_TABLE = /\b(?:from|join|using|into|update|table)\s+(?:only\s+)?"?(?:read|service|log)"?\./i;
 
 /** Only sources that match are parsed. */
-const MAY_HOLD_SQL = new RegExp(`['"\`]${BEGINS.source.slice(1)}|${NAMES_A_TABLE.source}|\\bsql\\b`, 'i');
+const MAY_HOLD_SQL = new RegExp(`['"\`]${STATEMENT_START.source.slice(1)}|${NAMES_A_TABLE.source}|\\bsql\\b`, 'i');
 
 /** The SQL statements and parts of statements in a source, with an ellipsis for each value. */
 const sqlIn = (path: string, source: string): string[] => {
@@ -95,7 +95,7 @@ const sqlIn = (path: string, source: string): string[] => {
       ts.isTaggedTemplateExpression(node.parent ?? node) &&
       (node.parent as ts.TaggedTemplateExpression).template === node &&
       (node.parent as ts.TaggedTemplateExpression).tag.getText() === 'sql';
-    if (text !== undefined && (isTagged || BEGINS.test(text) || NAMES_A_TABLE.test(text))) found.push(text);
+    if (text !== undefined && (isTagged || STATEMENT_START.test(text) || NAMES_A_TABLE.test(text))) found.push(text);
     node.forEachChild(visit);
   };
   visit(ts.createSourceFile(path, source, ts.ScriptTarget.ES2023, true));
@@ -113,11 +113,11 @@ const isPartOf = (part: string, text: string): boolean => {
 
 /** The SQL of a source that is neither part of a prepared statement in the same folder nor run by a spec. */
 const uncheckedIn = (path: string, source: string): string[] => {
-  if (SCHEMAS.test(path)) return [];
+  if (SCHEMA_FILES.test(path)) return [];
   const statements = RAW.filter((one) => dirname(one.path) === dirname(path)).map(({ statement }) => statement.text);
-  const run = RUN[path]?.sql ?? [];
+  const runByASpec = STATEMENTS_RUN_BY_A_SPEC[path]?.sql ?? [];
   return sqlIn(path, source)
-    .filter((sql) => !run.includes(sql) && !statements.some((text) => isPartOf(sql, text)))
+    .filter((sql) => !runByASpec.includes(sql) && !statements.some((text) => isPartOf(sql, text)))
     .map((sql) => `${path}: ${sql.trim().replace(/\s+/g, ' ').slice(0, 60)}`);
 };
 
@@ -176,15 +176,17 @@ describe('A statement in SQL', () => {
     expect(names.sort()).toEqual(Object.keys(VALUES).sort());
   });
 
-  it('is the only way besides Kysely to read rows', () => {
+  it('is never run with a typed `query<Row>` call, because rows are read with Kysely or with declared statements', () => {
     const typed = [...sourcesIn('src'), ...sourcesIn('projections')].filter((path) => /\.query</.test(read(path)));
     expect(typed).toEqual([]);
   });
 
   it('is in a statements file, or is run by a spec', () => {
-    expect(Object.values(RUN).filter(({ by }) => !existsSync(join(root, by)))).toEqual([]);
+    expect(Object.values(STATEMENTS_RUN_BY_A_SPEC).filter(({ by }) => !existsSync(join(root, by)))).toEqual([]);
     expect(
-      Object.entries(RUN).flatMap(([path, { sql }]) => sql.filter((one) => !sqlIn(path, read(path)).includes(one))),
+      Object.entries(STATEMENTS_RUN_BY_A_SPEC).flatMap(([path, { sql }]) =>
+        sql.filter((one) => !sqlIn(path, read(path)).includes(one)),
+      ),
     ).toEqual([]);
   });
 

@@ -74,16 +74,19 @@ export const sendUntilAnswered = async (
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
 };
 
-/** Opens a connection that sends `head`, and then `drop` every `everyMs`. */
+/**
+ * Opens a connection, sends `head`, and then sends `piece` every `everyMs` ms. `closed` resolves to the data received
+ * until the connection ended.
+ */
 export const drip = (
   url: string,
-  { head, drop, everyMs }: { head: string; drop: string; everyMs: number },
-): { readonly socket: Socket; readonly cut: Promise<string> } => {
-  const { socket, closed } = converse(url, head);
-  const timer = setInterval(() => !socket.connecting && socket.writable && socket.write(drop), everyMs);
-  const cut = closed.then(({ answer }) => {
+  { head, piece, everyMs }: { head: string; piece: string; everyMs: number },
+): { readonly socket: Socket; readonly closed: Promise<string> } => {
+  const { socket, closed: ended } = converse(url, head);
+  const timer = setInterval(() => !socket.connecting && socket.writable && socket.write(piece), everyMs);
+  const closed = ended.then(({ answer }) => {
     clearInterval(timer);
     return answer;
   });
-  return { socket, cut };
+  return { socket, closed };
 };

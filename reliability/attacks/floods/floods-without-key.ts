@@ -53,7 +53,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   if (requests - refused > 2 * LIMIT)
     findings.push(`${requests - refused} of ${requests} requests without a valid key were not rejected`);
   return {
-    workload: `${requests} requests from one address, ${addresses} from as many, ${scrapes} scrapes`,
+    workload: `${requests} requests from one address, ${addresses} from random addresses, ${scrapes} scrapes`,
     observed: `${refused} rejected with 429; ${outcome.observed}`,
     findings: [...findings, ...statuses.check(401, 429), ...outcome.findings],
   };

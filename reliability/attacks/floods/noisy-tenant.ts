@@ -39,7 +39,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     ...Array.from({ length: 500 }, (_, n) => threat(run, -1 - n, `TYPE_${n}`, now)),
     ...Array.from({ length: 500 }, (_, n) => threat(run, -501 - n, 'URL', -DAY_MS * (n + 1))),
   ];
-  const { accepted } = await sendAll(target, target.senders[ORGANIZATION], forbiddenEvents, BATCH);
+  const { accepted } = await sendAll(target, target.ingestKeys[ORGANIZATION], forbiddenEvents, BATCH);
   if (accepted > 0)
     findings.push(
       `${accepted} of ${forbiddenEvents.length} events with unknown types or days in the far past were accepted`,
@@ -50,7 +50,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
     ...Array.from({ length: types }, (_, n) => threat(run, n, `TYPE_${n}`, now - n * 1_000)),
     ...Array.from({ length: days }, (_, n) => threat(run, types + n, 'URL', (n * DAY_MS) % now)),
   ];
-  await sendAll(target, target.ingest, upstreamEvents, BATCH);
+  await sendAll(target, target.upstreamKey, upstreamEvents, BATCH);
   const statuses = new Statuses();
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const outcome = await withBystanders(context, target, async () => {

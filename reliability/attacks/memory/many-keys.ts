@@ -90,7 +90,7 @@ export const manyKeys: Scenario<Scale> = {
   // Simulates a budget per key: each key belongs to another organization.
   withoutGuard: async (context, scale) => {
     const target = await startAttackTarget(context);
-    const keys = TENANTS.slice(0, KEYS).map((organization) => target.senders[organization]!);
+    const keys = TENANTS.slice(0, KEYS).map((organization) => target.ingestKeys[organization]!);
     return attack(context, target, keys, scale);
   },
 };

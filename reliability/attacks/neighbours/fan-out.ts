@@ -32,7 +32,7 @@ const attack = async (context: RunContext, target: RunningService, { seconds }: 
     // A million facts in two bodies.
     const millionFacts = [...reports(`${run}-x`, 0, 1_000), ...reports(`${run}-x`, 1, 1_000)];
     const tooManyBrands = [...millionFacts, ...reports(`${run}-y`, 0, MAX_BRANDS + 1, 1)];
-    tooMany = (await sendAll(target, target.senders[ORGANIZATION], tooManyBrands, BATCH)).accepted;
+    tooMany = (await sendAll(target, target.ingestKeys[ORGANIZATION], tooManyBrands, BATCH)).accepted;
     sent = await sendAtFullRate(context, target, { organization: ORGANIZATION, seconds }, (connection, n) =>
       reports(run, connection + n * CONNECTIONS, MAX_BRANDS),
     );

@@ -67,7 +67,7 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
   const { observed, findings } = await withBystanders(context, target, () =>
     runConcurrently(atOnce, all.length * rounds, async (n) => {
       const { path, type, body } = all[n % all.length]!;
-      const key = path === BULK ? target.keys[TENANTS[12]!] : target.senders[TENANTS[12]!];
+      const key = path === BULK ? target.keys[TENANTS[12]!] : target.ingestKeys[TENANTS[12]!];
       const { status, headers } = await sendRequest(target.url + path, { key, type, body, timeoutMs: 60_000 }).catch(
         () => ({
           status: 0,

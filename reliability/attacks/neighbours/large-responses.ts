@@ -44,7 +44,7 @@ const grouped = (groupId: number, n: number): object =>
 /** Fills a group with a key of the organization. */
 const fillGroup = (target: Target, groupId: number, contents: number): Promise<unknown> => {
   const members = Array.from({ length: contents }, (_, n) => grouped(groupId, n));
-  return sendAll(target, target.senders[ORGANIZATION], members, BATCH);
+  return sendAll(target, target.ingestKeys[ORGANIZATION], members, BATCH);
 };
 
 const listGroups = async ({ url, keys }: RunningService): Promise<readonly { id: number; assetCount: number }[]> =>

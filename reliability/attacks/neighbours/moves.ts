@@ -29,7 +29,7 @@ const moves = (run: string, round: number, first: number, size: number): object[
 
 const attack = async (context: RunContext, target: RunningService, { members, seconds }: Scale): Promise<Outcome> => {
   const run = `moves-${Date.now()}`;
-  await sendAll(target, target.senders[ORGANIZATION], moves(run, 0, 0, members), BATCH);
+  await sendAll(target, target.ingestKeys[ORGANIZATION], moves(run, 0, 0, members), BATCH);
   await waitUntilCounted(target.url, 60_000);
   /** The number of batches until each member of a connection has been moved once. */
   const ofRound = Math.ceil(members / BATCH / CONNECTIONS);

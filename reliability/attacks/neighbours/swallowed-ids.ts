@@ -28,9 +28,9 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
   const before = await counts();
   // Uses every id that upstream will use later, for records of the attacking organization.
   const stolen = numbers.flatMap((n) => [threat(THIEF, n), { ...threat(THIEF, n), id: `${run}-c-${n}` }]);
-  await sendAll(target, target.senders[THIEF], stolen.map(cloudEvent));
+  await sendAll(target, target.ingestKeys[THIEF], stolen.map(cloudEvent));
   const expected = numbers.flatMap((n) => [threat(VICTIM, n), blocked(n)]);
-  const { accepted } = await sendAll(target, target.ingest, expected.map(cloudEvent));
+  const { accepted } = await sendAll(target, target.upstreamKey, expected.map(cloudEvent));
   if (accepted !== 2 * events)
     findings.push(`${2 * events - accepted} of ${2 * events} events of others were treated as duplicates`);
   // An id that equals the source and id of another event when concatenated.
@@ -38,7 +38,7 @@ const attack = async (target: Target, { events, timeoutMs }: Scale): Promise<Out
     ...cloudEvent(threat(THIEF, 0)),
     id: `a${cut}b`,
   }));
-  const answer = await sendAll(target, target.senders[THIEF], [
+  const answer = await sendAll(target, target.ingestKeys[THIEF], [
     ...withControlCharacters,
     ...withControlCharacters.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);

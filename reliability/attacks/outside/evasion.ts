@@ -139,7 +139,7 @@ const attack = async (
   const check = (contents: readonly string[]) => verdictsOf(target, TENANTS[13]!, contents);
   const blocked = (content: string): object =>
     cloudEvent(sentStatus(`evaded-${content}`, { asset: { type: 'URL', content } }));
-  await sendAll(target, target.ingest, [HOST, ADDRESS].map(blocked));
+  await sendAll(target, target.upstreamKey, [HOST, ADDRESS].map(blocked));
   await eventually('the sites are blocked', async () =>
     (await check([`http://${HOST}/`, `http://${ADDRESS}/`])).every(({ status }) => status === 'BLOCKED'),
   );

@@ -44,7 +44,7 @@ const attack = async (target: Target, { names, timeoutMs }: Scale): Promise<Outc
   const profiles = [...new Map(links.map(({ type, name }) => [`${type} ${name}`, { type, content: name }])).values()];
   const run = `s30-${Date.now()}`;
   const events = profiles.map((asset, n) => cloudEvent(sentStatus(`${run}-${n}`, { asset })));
-  const { accepted } = await sendAll(target, target.ingest, events);
+  const { accepted } = await sendAll(target, target.upstreamKey, events);
   const last = links.at(-1)!;
   await eventually(
     'the profiles are blocked',

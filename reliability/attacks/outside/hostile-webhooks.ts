@@ -133,14 +133,14 @@ const attack = async (
     workerData: { elsewhere: `${others.url}/elsewhere` },
   });
   context.onEnd(() => hostile.terminate());
-  const [{ url, ways: misbehaviours }] = (await once(hostile, 'message')) as [{ url: string; ways: string[] }];
+  const [{ url, behaviours }] = (await once(hostile, 'message')) as [{ url: string; behaviours: string[] }];
   const peakOf = watchPeak(() => descriptorsOf(deliveries));
   const organizations = Array.from({ length: attackers }, (_, n) => `attacker${n}`);
   const records = Array.from({ length: RECORDS }, (_, n) => `r${n}`);
   for (const [n, organization] of organizations.entries()) {
     await rig.block(records, organization);
     const endpoints = Array.from({ length: ENDPOINTS }, (_, k) =>
-      rig.endpoint(`${url}/${misbehaviours[(n + k) % misbehaviours.length]}`, { organization }),
+      rig.endpoint(`${url}/${behaviours[(n + k) % behaviours.length]}`, { organization }),
     );
     await Promise.all(endpoints);
   }
@@ -156,7 +156,7 @@ const attack = async (
   }
   const [attackP99, quietP99] = [percentile(during, 0.99), percentile(quiet, 0.99)];
   const growth = { memory: after.memory - before.memory, rss: after.rss - before.rss };
-  const unusedMisbehaviours = misbehaviours.filter((way) => requestsByMisbehaviour[way] === undefined);
+  const unusedMisbehaviours = behaviours.filter((way) => requestsByMisbehaviour[way] === undefined);
   const findings = [
     ...(attackP99 > Math.max(floorMs, factor * quietP99)
       ? [`The p99 of the others is ${Math.round(attackP99)} ms; before the attack it was ${Math.round(quietP99)} ms`]
@@ -179,7 +179,7 @@ const attack = async (
     ...(deliveries.isRunning ? [] : [`The delivery process has ended with ${deliveries.exitCode}`]),
   ];
   return {
-    workload: `${attackers * ENDPOINTS} endpoints of ${attackers} organizations that misbehave in ${misbehaviours.length} ways for ${attackMs / 1000} s`,
+    workload: `${attackers * ENDPOINTS} endpoints of ${attackers} organizations that misbehave in ${behaviours.length} ways for ${attackMs / 1000} s`,
     observed:
       `p99 of ${OTHERS} others from acknowledgement to delivery ${Math.round(attackP99)} ms (before: ${Math.round(quietP99)}), ` +
       `p50 ${Math.round(percentile(during, 0.5))} (${Math.round(percentile(quiet, 0.5))}); ` +

@@ -105,7 +105,7 @@ const submit = async (target: Target, port: number, { rounds }: Scale): Promise<
       source: encodeURI(content),
       dataschema: content,
     }));
-    await sendRequest(`${target.url}/v2/events`, { key: target.ingest, events });
+    await sendRequest(`${target.url}/v2/events`, { key: target.upstreamKey, events });
     await sendRequest(`${target.url}/v2/asset/check/bulk`, { key, json: { contents } });
     for (const content of contents) await sendRequest(`${target.url}/v2/asset/check`, { key, json: { content } });
   }

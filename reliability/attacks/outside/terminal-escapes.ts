@@ -64,8 +64,8 @@ const plant = async (target: RunningService, texts: readonly string[]): Promise<
       ),
     ),
   );
-  await sendAll(target, target.ingest, brands);
-  // A direct append to the log can park any text.
+  await sendAll(target, target.upstreamKey, brands);
+  // A direct append to the log bypasses the validation, so that events with any text are parked.
   for (const text of texts)
     await target.log.append(`report-${ORGANIZATION}:${randomUUID()}`, 'any', [
       {
@@ -77,8 +77,15 @@ const plant = async (target: RunningService, texts: readonly string[]): Promise<
     ]);
 };
 
-const attack = async (context: RunContext, target: RunningService, { texts: many, calls }: Scale): Promise<Outcome> => {
-  const texts = Array.from({ length: many }, (_, n) => ESCAPES[n % ESCAPES.length]! + (n < ESCAPES.length ? '' : n));
+const attack = async (
+  context: RunContext,
+  target: RunningService,
+  { texts: textCount, calls }: Scale,
+): Promise<Outcome> => {
+  const texts = Array.from(
+    { length: textCount },
+    (_, n) => ESCAPES[n % ESCAPES.length]! + (n < ESCAPES.length ? '' : n),
+  );
   await plant(target, texts);
   await eventually('the unreadable events are parked', async () => {
     const { body } = await sendRequest(`${target.url}/health/ready`);
@@ -94,7 +101,7 @@ const attack = async (context: RunContext, target: RunningService, { texts: many
     if (mustShow && !/x[^x\n]*x/.test(output))
       findings.push(`${words.slice(0, 2).join(' ')} does not print the stored names`);
   };
-  const { code: issued } = await call(context, target.env, [
+  const { code: issueExitCode } = await call(context, target.env, [
     'keys',
     'issue',
     '--organization',
@@ -104,7 +111,8 @@ const attack = async (context: RunContext, target: RunningService, { texts: many
     '--name',
     `x${texts[0]}x`,
   ]);
-  if (issued !== 0 && issued !== 1 && issued !== 2) findings.push(`keys issue ended with ${issued}`);
+  if (issueExitCode !== 0 && issueExitCode !== 1 && issueExitCode !== 2)
+    findings.push(`keys issue ended with ${issueExitCode}`);
   for (const words of CALLS.slice(0, calls)) await run(words, words[0] === 'brands' && words.length === 2);
   const file = join(await context.folder(), 'hostile.jsonl');
   const lines = texts.map((text, n) =>
@@ -118,7 +126,7 @@ const attack = async (context: RunContext, target: RunningService, { texts: many
     }),
   );
   await writeFile(file, [...lines, texts.join('')].join('\n'));
-  const { output } = await call(context, { ...target.env, THREAT_PROTECTION_API_KEY: target.ingest }, [
+  const { output } = await call(context, { ...target.env, THREAT_PROTECTION_API_KEY: target.upstreamKey }, [
     'events',
     'send',
     file,
@@ -129,7 +137,7 @@ const attack = async (context: RunContext, target: RunningService, { texts: many
   const logged = dangerous(target.output());
   if (logged > 0) findings.push(`The services' logs hold ${logged} unescaped control characters`);
   return {
-    workload: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
+    workload: `${textCount} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
     observed: `no unescaped control character in ${printedCharacters + output.length} printed characters`,
     findings,
   };

@@ -97,7 +97,7 @@ const attack = async (context: RunContext, { secrets: count }: Scale, plants = f
   }
   const planted = plants ? formsOf(secrets[0]!).at(-1)!.toString() : 'r1';
   const report = sentReport(planted, { organization: ORGANIZATION }, planted);
-  const { accepted } = await sendAll(target, target.ingest, [cloudEvent(report)]);
+  const { accepted } = await sendAll(target, target.upstreamKey, [cloudEvent(report)]);
   if (accepted !== 1) throw new Error('The report was not accepted');
   await eventually('the record is delivered', () => receiver.received.length >= count);
   const findings: string[] = [];

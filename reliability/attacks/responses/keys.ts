@@ -104,7 +104,7 @@ const attack = async (
   target: RunningService,
   { keys: many, guesses, revokedMs }: Scale,
 ): Promise<Outcome> => {
-  const issued = [...Object.values(target.keys), ...Object.values(target.senders), target.ingest];
+  const issued = [...Object.values(target.keys), ...Object.values(target.ingestKeys), target.upstreamKey];
   for (let n = 0; n < many; n += 1) issued.push((await target.issue(['read'], TENANTS[n % TENANTS.length]!)).key);
   const findings = issued.every((key) => KEY.test(key)) ? [] : ['A key is not of the form that scanners look for'];
   // Keys have 178 random bits. Distinct beginnings show that keys are not derived from the clock.
@@ -136,7 +136,7 @@ export const keys: Scenario<Scale> = {
   withoutGuard: async (context) => {
     const target = await startAttackTarget(context);
     const { key } = await target.issue(['read'], 'acme');
-    await sendAll(target, target.ingest, [cloudEvent(sentReport('r', {}, key))]);
+    await sendAll(target, target.upstreamKey, [cloudEvent(sentReport('r', {}, key))]);
     const findings = findPlaintext(target, await dump(target.env['DATABASE_URL']!), [key]);
     return { workload: 'one key', observed: '-', findings };
   },

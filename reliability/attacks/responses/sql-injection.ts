@@ -96,7 +96,7 @@ const attack = async (target: Target, { payloads: many }: Scale): Promise<Outcom
       headers: { 'idempotency-key': payload.replace(/[^\x20-\x7e]/g, '') },
       json: { name: `idempotent ${n}` },
     });
-    await call('a field of an event', '/v2/events', { key: target.ingest, events: fieldsOf(payload, n) });
+    await call('a field of an event', '/v2/events', { key: target.upstreamKey, events: fieldsOf(payload, n) });
   });
   const { body } = await sendRequest(target.url + groups, { key });
   const listed = new Set<string>(body.groups.map(({ name }: { name: string }) => name));

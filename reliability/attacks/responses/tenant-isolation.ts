@@ -164,12 +164,12 @@ const difference = (one: string, other: string): string => {
 };
 
 const send = (target: Target, events: readonly Sent[]): Promise<unknown> =>
-  sendAll(target, target.ingest, events.map(cloudEvent));
+  sendAll(target, target.upstreamKey, events.map(cloudEvent));
 
 const VERDICTS = ['verdicts', 'verdicts?limit=7', 'verdicts.csv', 'feed?types=verdict', 'feed?types=verdict&limit=3'];
 
 const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome> => {
-  const { url, keys, senders } = target;
+  const { url, keys, ingestKeys } = target;
   const random = new Random(1);
   const findings: string[] = [];
   /** Retries requests that a busy service rejects. */
@@ -188,7 +188,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
       json: { name: canary(organization) },
     });
     await send(target, belongings(random, organization, index));
-    await sendAll(target, senders[organization], [rejectedOf(organization)]);
+    await sendAll(target, ingestKeys[organization], [rejectedOf(organization)]);
   }
   const listed = (organization: string, path: string) =>
     eventually('the sent records are listed', async () => (await get(organization, path)).status === 200);
@@ -209,7 +209,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
     const other = TENANTS[index]!;
     const headers = headersFor(random, other);
     const send = ({ path, ...asked }: Asked): Promise<HttpResponse> =>
-      sendUntilServed(path, { ...asked, headers, key: (path.startsWith('/v2/events') ? senders : keys)[requester] });
+      sendUntilServed(path, { ...asked, headers, key: (path.startsWith('/v2/events') ? ingestKeys : keys)[requester] });
     const requestsByName = namedRequests(canary(other), idOf(index, 0));
     const requestIndex = random.int(requestsByName.length);
     const isNamed = random.chance(0.5);
@@ -241,7 +241,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
   }
   const status = async (organization: string): Promise<string> =>
     JSON.stringify(
-      (await sendUntilServed('/v2/events/status', { key: senders[TENANTS[1]!], json: statusOf(organization) })).body,
+      (await sendUntilServed('/v2/events/status', { key: ingestKeys[TENANTS[1]!], json: statusOf(organization) })).body,
     );
   if ((await status(TENANTS[2]!)) !== (await status('tenant-nobody')))
     findings.push('The status of another organization’s event differs from that of an event that does not exist');

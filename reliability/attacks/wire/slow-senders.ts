@@ -30,14 +30,14 @@ const attack = async (context: RunContext, target: Target, scale: Scale): Promis
       ...Array.from({ length: headers }, (_, i) =>
         drip(target.url, {
           head: `GET /health/live HTTP/1.1\r\nHost: a\r\nX-${i}: `,
-          drop: 'a',
+          piece: 'a',
           everyMs: BYTE_EVERY_MS,
         }),
       ),
-      ...Array.from({ length: bodies }, () => drip(target.url, { head: post, drop: ' ', everyMs: BYTE_EVERY_MS })),
+      ...Array.from({ length: bodies }, () => drip(target.url, { head: post, piece: ' ', everyMs: BYTE_EVERY_MS })),
     ];
-    for (const { cut } of slow)
-      void cut.then((answer) => {
+    for (const { closed } of slow)
+      void closed.then((answer) => {
         unfinished -= 1;
         answers.push(answer);
       });

@@ -74,7 +74,7 @@ describe('Requests without a valid key', () => {
     expect(await count(2, from('2001:db8:0:2::1'))).toEqual({ 401: 2 });
   });
 
-  it('are counted without the port if proxies forward ports, including the port of a trusted proxy', async () => {
+  it('are counted regardless of the ports in X-Forwarded-For, including the port of a trusted proxy', async () => {
     let port = 1_000;
     const countWithPorts = (times: number, entries: (port: number) => string): Promise<Record<number, number>> =>
       count(times, () => fetch(proxied.url + METRICS, { headers: { 'x-forwarded-for': entries((port += 1)) } }));

@@ -57,14 +57,14 @@ const counted = (): Promise<number> => firstNumber(`select coalesce(sum(n), 0) a
 const position = (): Promise<number> =>
   firstNumber(`select position as n from read.checkpoints where projection = 'metrics'`);
 
-/** Short, but long enough for the database to respond between retries. */
+/** The backoff is short, but long enough for the database to respond between retries. */
 const options = () => ({ backoff: new Backoff(1, 20), watchedBy: database.pool });
 const project = async (pool: Pool): Promise<void> => {
   troubles.push(...(await projectToHead(log, pool, [metrics], options())));
 };
 
 /** A pool on which every statement that writes the facts of this record fails. */
-const harming = (
+const poolWithFailingFacts = (
   record: string,
   harm: (connection: PoolClient, send: Parameters<Interceptor>[1]) => Promise<unknown>,
 ): Pool =>
@@ -105,7 +105,7 @@ describe('A poison event, which fails with a transient error at every attempt', 
     'is parked if it %s; all other events are applied and the checkpoint advances',
     async (_, harm, reason, size, poisonIndex) => {
       await append(reports(size));
-      await project(harming(`r-${poisonIndex}`, harm));
+      await project(poolWithFailingFacts(`r-${poisonIndex}`, harm));
       expect(await position()).toBe(Number(await log.head()));
       expect(await counted()).toBe(size - 1);
       expect(await listParked(database.pool)).toMatchObject([
@@ -131,7 +131,7 @@ describe('A poison event, which fails with a transient error at every attempt', 
 
   it('is also parked by a rebuild and by a verification, which do not fail', async () => {
     await append(reports(9));
-    const pool = harming('r-4', sleepForEver);
+    const pool = poolWithFailingFacts('r-4', sleepForEver);
     await project(pool);
     await rebuild({ pool, log }, metrics);
     expect(await counted()).toBe(8);
@@ -177,7 +177,7 @@ describe('An outage parks no event', () => {
     expect(await counted()).toBe(2);
   });
 
-  it('if the database is unavailable, and again as soon as it has recovered', async () => {
+  it('while the database is unavailable, and the event is applied after the recovery', async () => {
     await append(reports(1));
     const { proxy, url } = await startProxy(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });

@@ -48,7 +48,7 @@ describe('A read with replicas', () => {
   let primary: Server;
   let replica: Server;
   let replicas: Replicas;
-  /** The primary was at position 90,000 READ_MAX_LAG_SECONDS ago, and is at 100,000 now. */
+  /** READ_MAX_LAG_SECONDS ago, the primary was at position 90,000. The primary is now at position 100,000. */
   const open = async (state: State): Promise<void> => {
     clock = new TestClock();
     [primary, replica] = [new Server([90_000]), new Server(state)];
@@ -63,7 +63,7 @@ describe('A read with replicas', () => {
   const read = (minPosition?: number): Promise<string> =>
     replicas.read('metrics', primary.pool, nameOfServer, minPosition);
 
-  it('uses a replica that has reached the position of the primary READ_MAX_LAG_SECONDS ago, and no older replica', async () => {
+  it('uses a replica that has reached the position that the primary had READ_MAX_LAG_SECONDS ago, and no older replica', async () => {
     await open([90_000, 5]);
     expect(await read()).toBe('replica');
     replica.state = [89_999];
@@ -190,15 +190,15 @@ describe('The API with DATABASE_READ_URL', () => {
     }
     return logged;
   };
-  const areAsOf = async (instant: number): Promise<boolean> =>
+  const allRoutesReport = async (instant: number): Promise<boolean> =>
     (await asOf()).every((said) => said === new Date(instant).toISOString());
 
   beforeAll(async () => {
     replica = await createDatabase();
     await setCheckpoint(replica.pool, current - 5_000, 3);
-    const before = await startProxy(replica.url);
-    ({ proxy } = before);
-    app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG_SECONDS: '1' } });
+    const replicaProxy = await startProxy(replica.url);
+    ({ proxy } = replicaProxy);
+    app = await startApp({ env: { DATABASE_READ_URL: replicaProxy.url, READ_MAX_LAG_SECONDS: '1' } });
     await setCheckpoint(app.pool, current, 3);
     key = await app.issueKey({ organization: 'acme' });
   });
@@ -212,7 +212,7 @@ describe('The API with DATABASE_READ_URL', () => {
     const primaryQuery = jest.spyOn(app.app.get(MetricsPool), 'query');
     await eventually('the replica answers', async () => {
       primaryQuery.mockClear();
-      return areAsOf(current - 5_000);
+      return allRoutesReport(current - 5_000);
     });
     expect(primaryQuery).toHaveBeenCalledTimes(0);
   });
@@ -237,22 +237,22 @@ describe('The API with DATABASE_READ_URL', () => {
 
   it('reads from the primary while the replica is too far behind, and from the replica once it has caught up', async () => {
     await setCheckpoint(app.pool, current, 5);
-    await eventually('the primary answers', () => areAsOf(current));
+    await eventually('the primary answers', () => allRoutesReport(current));
     await setCheckpoint(replica.pool, current - 1, 5);
-    await eventually('the replica answers', () => areAsOf(current - 1));
+    await eventually('the replica answers', () => allRoutesReport(current - 1));
   });
 
   it('reads from the primary, without an error, while the replica does not respond', async () => {
     proxy.freeze();
-    expect(await areAsOf(current)).toBe(true);
+    expect(await allRoutesReport(current)).toBe(true);
     proxy.unfreeze();
-    await eventually('the replica answers', () => areAsOf(current - 1));
+    await eventually('the replica answers', () => allRoutesReport(current - 1));
   });
 
   it('reads from the primary, without an error, if the replica is gone', async () => {
     const name = new URL(replica.url).pathname.slice(1);
     await app.pool.query(`alter database ${name} allow_connections false`);
     await app.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-    expect(await areAsOf(current)).toBe(true);
+    expect(await allRoutesReport(current)).toBe(true);
   });
 });

@@ -138,7 +138,7 @@ export const filters = () =>
       expect([await bars(page, 'types'), await bars(page, 'takedowns')]).toEqual([[], []]);
     });
 
-    it('explains which takedowns its two numbers of completed takedowns count', async () => {
+    it('explains which takedowns each of the two numbers of completed takedowns includes', async () => {
       const opened = await dashboard.openFigures('?range=7d');
       const { page } = opened;
       const note = page.locator('[data-metric=takedownsCompleted] .note');

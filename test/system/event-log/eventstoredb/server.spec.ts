@@ -38,7 +38,7 @@ const listenerOn = (port: number): number | undefined => {
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local, , state]) => state === '0A' && local?.endsWith(`:${address}`))
     .map((fields) => `socket:[${fields[9]}]`);
-  const isTheirs = (fd: string): boolean => {
+  const isListeningSocket = (fd: string): boolean => {
     try {
       return inodes.includes(readlinkSync(fd));
     } catch {
@@ -48,7 +48,7 @@ const listenerOn = (port: number): number | undefined => {
   };
   const holds = (process: string): boolean => {
     try {
-      return readdirSync(`/proc/${process}/fd`).some((fd) => isTheirs(`/proc/${process}/fd/${fd}`));
+      return readdirSync(`/proc/${process}/fd`).some((fd) => isListeningSocket(`/proc/${process}/fd/${fd}`));
     } catch {
       // The process ended meanwhile, or belongs to another user.
       return false;
@@ -61,7 +61,7 @@ const listenerOn = (port: number): number | undefined => {
 const portOf = (address: string): number => Number(/:(\d+)/.exec(address.replace(/^.*:\/\/(.*@)?/, ''))?.[1] ?? 2113);
 
 /** Starts the double, which keeps its events in a file. */
-const double = async (): Promise<Victim> => {
+const startDouble = async (): Promise<Victim> => {
   const folder = await mkdtemp(join(tmpdir(), 'eventstore-double-'));
   const main = join(import.meta.dirname, '../../../../dist/test/support/eventstore-double/main.js');
   const command = [process.execPath, main, '--data', join(folder, 'log'), '--seconds', '600'];
@@ -87,7 +87,9 @@ const configured = async (): Promise<Victim> => {
 };
 
 const victims = [
-  ...(process.platform === 'linux' ? [{ name: 'a double of EventStoreDB in a separate process', open: double }] : []),
+  ...(process.platform === 'linux'
+    ? [{ name: 'a double of EventStoreDB in a separate process', open: startDouble }]
+    : []),
   ...(url && pid && start ? [{ name: 'a real EventStoreDB', open: configured }] : []),
 ];
 
@@ -103,7 +105,7 @@ for (const { name, open } of victims)
       log = await createEventStoreDbLog(victim.url);
     }, 600_000);
     afterAll(async () => {
-      // Calls that are still in flight fail with the server.
+      // Calls that are still in flight fail when the double ends.
       await victim?.release();
       await log?.close();
     });
