@@ -64,7 +64,10 @@ describe('log copy', () => {
       ...Array.from({ length: 3 }, () => 'copying'),
       ...Array.from({ length: 2 }, () => 'verifying'),
     ]);
-    expect(progress.filter(({ phase }) => phase === 'copying').at(-1)).toMatchObject({ events: EVENTS + 1, fraction: 1 });
+    expect(progress.filter(({ phase }) => phase === 'copying').at(-1)).toMatchObject({
+      events: EVENTS + 1,
+      fraction: 1,
+    });
     expect(progress.at(-1)).toMatchObject({ events: EVENTS + 1, fraction: 1 });
   });
 
