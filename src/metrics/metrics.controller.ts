@@ -19,7 +19,7 @@ import { GetTakedownStatistics } from './takedowns/get-takedown-statistics.js';
 import { GetTimeline } from './timeline/get-timeline.js';
 import { Metrics, MetricsRequest } from './totals/metrics.dto.js';
 import { readRange } from '../http/range.js';
-import { type AsOf, JSON_TYPE, sendSnapshot, textOf } from '../http/responses/send-snapshot.js';
+import { type AsOf, JSON_TYPE, sendSnapshot, sharedText } from '../http/responses/send-snapshot.js';
 import { TakedownStatistics } from './takedowns/takedown-statistics.dto.js';
 import { timelineCsv } from './timeline/timeline-csv.js';
 import { timelineJson } from './timeline/timeline-json.js';
@@ -162,7 +162,7 @@ export class MetricsController {
   ): Promise<string | undefined> {
     const snapshot = await this.queries.execute(query);
     const { asOf, position } = snapshot;
-    const content = await textOf(snapshot, type, make);
+    const content = await sharedText(snapshot, type, make);
     // Requests that share the result resume together, and writing each of their responses takes time.
     await this.slices.waitForTurn(query.organization);
     return sendSnapshot({ type, ...content, asOf, position }, this.tokens, reply);

@@ -8,6 +8,7 @@ import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
 import { CSV } from '../http/responses/csv.js';
+import { entityTag } from '../http/responses/entity-tag.js';
 import { JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
 import { MinPosition } from '../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
@@ -59,12 +60,8 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       const items = `[${result.rows.map(({ item }) => item).join(',')}]`;
       const next = result.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(result.nextCursor)}`;
       // The cursor contains the time of the request, so it is not part of the page's content.
-      const content = `${items}${next === '' ? '' : ','}`;
-      return sendSnapshot(
-        { type: JSON_TYPE, text: `{"items":${items}${next}}`, content, ...moment },
-        this.tokens,
-        reply,
-      );
+      const tag = entityTag(`${items}${next === '' ? '' : ','}`);
+      return sendSnapshot({ type: JSON_TYPE, text: `{"items":${items}${next}}`, tag, ...moment }, this.tokens, reply);
     }
 
     // The CSV export is a separate operation, because generated clients support only one response type per operation.
@@ -90,7 +87,7 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
     ): Promise<string | undefined> {
       const query = new GetRecord(organization, kind, id, minPosition);
       const { result, ...moment } = await this.queries.execute(query);
-      return sendSnapshot({ type: JSON_TYPE, text: result, ...moment }, this.tokens, reply);
+      return sendSnapshot({ type: JSON_TYPE, text: result, tag: entityTag(result), ...moment }, this.tokens, reply);
     }
 
     private async sendTable(selection: RequestedSelection, reply: FastifyReply): Promise<Readable> {

@@ -14,7 +14,7 @@ export interface AsOf<Result> {
    * Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores these instants.
    */
   readonly requestInstants?: readonly number[];
-  /** The texts that `textOf` has made of the result, by media type. */
+  /** The texts that `sharedText` has made of the result, by media type. */
   texts?: Record<string, Promise<TaggedText>>;
 }
 
@@ -35,17 +35,13 @@ export const momentOf = (row: {
   readonly position: number | null;
 }): Pick<AsOf<never>, 'asOf' | 'position'> => ({ asOf: row.asOf ?? 0, position: row.position ?? -1 });
 
-/** Computes the entity tag of a content without the instants that only reflect the time of the request. */
-const tagOf = (content: string, requestInstants: readonly number[] = []): string =>
-  entityTag(requestInstants.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
-
 /**
  * Returns a result as text, with its entity tag. Requests that share the result also share its text, because making
  * several large texts in one turn of the event loop would delay the requests of other organizations.
  * @param type the media type of the text
  * @param make makes the text; called once per result and media type
  */
-export const textOf = <Result>(
+export const sharedText = <Result>(
   snapshot: AsOf<Result>,
   type: string,
   make: (result: Result) => string | Promise<string>,
@@ -53,23 +49,19 @@ export const textOf = <Result>(
   const texts = (snapshot.texts ??= {});
   return (texts[type] ??= (async () => {
     const text = await make(snapshot.result);
-    return { text, tag: tagOf(text, snapshot.requestInstants) };
+    const content = snapshot.requestInstants?.reduce((rest, at) => rest.replaceAll(formatInstant(at), ''), text);
+    return { text, tag: entityTag(content ?? text) };
   })());
 };
 
 /** A result as the text of a response. */
-interface SnapshotText extends Omit<AsOf<never>, 'result' | 'texts'> {
+interface SnapshotText extends TaggedText, Pick<AsOf<never>, 'asOf' | 'position'> {
   readonly type: string;
-  readonly text: string;
-  /** The content that the entity tag is computed from. Default: the text. */
-  readonly content?: string;
-  /** The entity tag, if it has been computed already. */
-  readonly tag?: string;
 }
 
 /** Sends a result with its `X-As-Of`, `Consistency-Token` and `ETag`, or a 304 if the client has the same content. */
 export const sendSnapshot = async (
-  { type, text, asOf, position, requestInstants, content = text, tag = tagOf(content, requestInstants) }: SnapshotText,
+  { type, text, tag, asOf, position }: SnapshotText,
   tokens: ConsistencyTokens,
   reply: FastifyReply,
 ): Promise<string | undefined> => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { formatInstant } from '../../../src/events/instant.js';
 import { entityTag } from '../../../src/http/responses/entity-tag.js';
-import { textOf } from '../../../src/http/responses/send-snapshot.js';
+import { sharedText } from '../../../src/http/responses/send-snapshot.js';
 
 describe('The text of a result', () => {
   it('is created once per media type, even for concurrent requests', async () => {
@@ -12,15 +12,15 @@ describe('The text of a result', () => {
       await new Promise(setImmediate);
       return `n=${n}`;
     };
-    const texts = await Promise.all([textOf(snapshot, 'a', make), textOf(snapshot, 'a', make)]);
+    const texts = await Promise.all([sharedText(snapshot, 'a', make), sharedText(snapshot, 'a', make)]);
     expect(texts).toEqual([0, 1].map(() => ({ text: 'n=1', tag: entityTag('n=1') })));
     expect(created).toBe(1);
-    expect((await textOf(snapshot, 'b', () => 'other')).text).toBe('other');
+    expect((await sharedText(snapshot, 'b', () => 'other')).text).toBe('other');
   });
 
   it('has an entity tag that does not depend on the current time', async () => {
     const at = (now: number) => ({ result: formatInstant(now), asOf: 0, position: 0, requestInstants: [now] });
-    const [first, second] = [1, 2].map((now) => textOf(at(now), 'a', (text) => `${text} and more`));
+    const [first, second] = [1, 2].map((now) => sharedText(at(now), 'a', (text) => `${text} and more`));
     expect((await first)!.tag).toBe((await second)!.tag);
   });
 });
