@@ -86,6 +86,16 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
         expect(webhook).toMatchObject({ status: 201 });
       });
       const events = Array.from({ length: THREATS }, (_, n) => cloudEvent(sentThreat(`threat-${n}`)));
+      // Each process polls for new keys, so the two processes accept a new key at different times.
+      for (const url of urls)
+        await eventually('the ingest key is accepted', async () => {
+          const dryRun = await call(`${url}/v2/events?dryRun=true`, {
+            key: ingest,
+            json: events[0],
+            headers: CLOUD_EVENT,
+          });
+          return dryRun.status === 200;
+        });
       // Sends different requests concurrently, so that the two processes want more connections than there are.
       const answers = await Promise.all(
         events.map((json) => ask('/events', { key: ingest, json, headers: CLOUD_EVENT })),
