@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { KEY_VERSION } from '../../src/assets/asset-key.js';
+import { KEY_VERSION } from '../../src/assets/keys.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';

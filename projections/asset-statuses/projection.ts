@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
-import { assetHash, assetKey, KEY_VERSION } from '../../src/assets/asset-key.js';
+import { assetHash, assetKey } from '../../src/assets/asset-key.js';
+import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { EventOf } from '../../src/events/event.js';
 import { ENTRY_TYPES, recordOf } from '../../src/events/record.js';
 import { nameArray } from '../../src/postgres/columns.js';

@@ -1,5 +1,5 @@
 import { COUNTED_TYPES } from '../../src/events/record.js';
-import { KEY_VERSION } from '../../src/assets/asset-key.js';
+import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { PoolClient } from 'pg';
 import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { parseContent, type ParsedContent } from '../assets/parse-content.js';
+import { parseContent } from '../assets/parse-content.js';
+import type { ParsedContent } from '../assets/parsed-content.js';
 import type { AssetCheckResponse, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
 import type { NoVerdictCode } from './source-result.js';
@@ -8,12 +9,19 @@ import { MAX_CONCURRENT_REQUESTS } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
-import { decide, decidingIndex, type AttributedResult } from './verdict.js';
+import { decide, decideContent, type AttributedResult } from './verdict.js';
 
 /** Maximum time in ms that a bulk check waits for lookups, unless the budget of a single check is longer. */
 const MAX_BUDGET_MS = 30_000;
 
-const NO_WRAPPING_LINKS: readonly ParsedContent[] = [];
+const NO_ASSETS: readonly ParsedContent[] = [];
+
+/** Returns the asset, its alternatives, and its carriers. */
+const assetsOf = (parsed: ParsedContent): readonly ParsedContent[] => [
+  parsed,
+  ...(parsed.alternatives ?? NO_ASSETS),
+  ...(parsed.carriers ?? NO_ASSETS),
+];
 
 /** Checks one asset against every source. */
 export class AssetChecker {
@@ -66,9 +74,7 @@ export class AssetChecker {
       asset = { type, content: name };
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;
-      const pending = [parsed, ...(parsed.wrappingLinks ?? NO_WRAPPING_LINKS)].map((one) =>
-        this.querySourcesFor(one.opened ?? content, one, deadline),
-      );
+      const pending = assetsOf(parsed).map((one) => this.querySourcesFor(one.opened ?? content, one, deadline));
       if (pending.every((one) => !(one instanceof Promise)))
         return this.toResponse(content, parsed, pending as (readonly AttributedResult[])[]);
       return Promise.all(pending.map((one) => Promise.resolve(one)))
@@ -109,19 +115,20 @@ export class AssetChecker {
     return querySources(this.sources, query, (source, error) => this.onFailure(source, error));
   }
 
-  /**
-   * @param resultsByAsset results for the asset, then for each of its wrapping links, in the order of
-   * `parsed.wrappingLinks`
-   */
+  /** @param resultsByAsset results for each of `assetsOf(parsed)` */
   private toResponse(
     content: string,
     parsed: ParsedContent,
     resultsByAsset: readonly (readonly AttributedResult[])[],
   ): AssetCheckResponse {
-    const index = decidingIndex(resultsByAsset.map(decide));
-    const results = resultsByAsset[index]!;
-    const verdict = decide(results);
-    const decider = index === 0 ? parsed : parsed.wrappingLinks![index - 1]!;
+    const verdict = decideContent(
+      resultsByAsset.map(decide),
+      parsed.alternatives?.length ?? 0,
+      parsed.isUncertain === true,
+      this.own,
+    );
+    const results = resultsByAsset[verdict.index]!;
+    const decider = assetsOf(parsed)[verdict.index]!;
     return {
       status: verdict.status,
       source: verdict.source,

@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { parseContent, type ParsedContent } from '../assets/parse-content.js';
+import { parseContent } from '../assets/parse-content.js';
+import type { ParsedContent } from '../assets/parsed-content.js';
 import { formatInstant } from '../events/instant.js';
 import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import { lookupText } from './lists/match-list.js';
@@ -41,8 +42,9 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
     // One additional entry tells whether older statuses exist.
-    const entries = await this.concurrency.run(organization, `history ${parsed.keys.join(' ')}`, () =>
-      this.entries.newest(parsed.keys, organization, MAX_ENTRIES + 1),
+    const keys = [...parsed.keys, ...(parsed.blockingKeys ?? [])];
+    const entries = await this.concurrency.run(organization, `history ${keys.join(' ')}`, () =>
+      this.entries.newest(keys, organization, MAX_ENTRIES + 1),
     );
     return {
       asset: understood,

@@ -1,8 +1,8 @@
-import type { ParsedContent } from '../assets/parse-content.js';
+import type { ParsedContent } from '../assets/parsed-content.js';
 import { dayOf, formatDay } from '../events/instant.js';
 import type { NoVerdictCode, SourceResult } from './source-result.js';
 import type { Source } from './sources/sources.js';
-import type { Verdict, AttributedResult } from './verdict.js';
+import type { AttributedResult, ContentVerdict } from './verdict.js';
 
 const MAX_NAME_LENGTH = 120;
 
@@ -36,7 +36,7 @@ const quoted = (name: string): string => `"${cut(name).replace(INVISIBLE, '\ufff
 export const describe = (
   content: string,
   parsed: ParsedContent,
-  verdict: Verdict,
+  verdict: ContentVerdict,
   results: readonly AttributedResult[],
   sources: readonly Source[],
 ): string => {
@@ -72,7 +72,13 @@ const aboveOf = ({ type, host = '' }: ParsedContent, matchedLength = 0): string 
   return type === 'EMAIL' && matchedLength === host.length ? 'the domain it is at' : 'the domain above it';
 };
 
-const unknown = (name: string, { reason }: Verdict, results: readonly AttributedResult[]): string => {
+const unknown = (
+  name: string,
+  { reason, isUncertain }: ContentVerdict,
+  results: readonly AttributedResult[],
+): string => {
+  if (isUncertain === true)
+    return `${name} is partly on an allowlist, but it may open something else that could not be read, so it is not allowed`;
   if (reason === 'hosting-domain') {
     const match = results.find(({ result }) => result.reason === 'hosting-domain')?.result.match;
     const where = match === undefined ? 'The domain above it' : quoted(match);

@@ -77,12 +77,36 @@ export const decide = (results: readonly AttributedResult[]): Verdict => {
   return { status: 'UNKNOWN', source: own, reason: isHosted ? 'hosting-domain' : 'not-found' };
 };
 
+/** A verdict about a content, and the index of what the verdict is about. */
+export interface ContentVerdict extends Verdict {
+  readonly index: number;
+  /** True if an ALLOWED status had no effect, because the content may open something that was not understood. */
+  readonly isUncertain?: true;
+}
+
 /**
- * Returns the index of the verdict to use. The first verdict is the verdict of the asset; the other verdicts are the
- * verdicts of its wrapping links. The verdict of a wrapping link is used only if the wrapping link is BLOCKED.
+ * Decides a content that may open several assets. BLOCKED if anything is BLOCKED, ALLOWED only if all that the content
+ * may open is understood and ALLOWED.
+ * @param verdicts the verdicts of the asset, of its alternatives, then of its carriers, which can only block
+ * @param alternatives the number of alternatives
+ * @param isUncertain whether the content may open something that was not understood
+ * @param own this service's own source
  */
-export const decidingIndex = (verdicts: readonly Verdict[]): number =>
-  Math.max(
+export const decideContent = (
+  verdicts: readonly Verdict[],
+  alternatives: number,
+  isUncertain: boolean,
+  own: string,
+): ContentVerdict => {
+  const blocked = verdicts.findIndex(({ status }) => status === 'BLOCKED');
+  if (blocked !== -1) return { ...verdicts[blocked]!, index: blocked };
+  const opened = verdicts.slice(0, 1 + alternatives);
+  const index = Math.max(
     0,
-    verdicts.findIndex(({ status }) => status === 'BLOCKED'),
+    opened.findIndex(({ status }) => status !== 'ALLOWED'),
   );
+  const verdict = { ...opened[index]!, index };
+  return isUncertain && verdict.status === 'ALLOWED'
+    ? { status: 'UNKNOWN', source: own, reason: 'not-found', index, isUncertain: true }
+    : verdict;
+};

@@ -1,22 +1,23 @@
-import { createHash } from 'node:crypto';
-import { readAccount } from './accounts/account.js';
+import { readAccount } from './accounts/payment.js';
 import type { Asset } from './asset.js';
-import { locatePastedText, locatePastedLink } from './wrapping-links/follow-links.js';
-import { parsePasted, trimPastedText } from './text/copied-text.js';
+import { followLinks } from './carriers/follow-links.js';
+import { readRecipients } from './email.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
-import { parseLocation, pathOf, refang, trimLikeUrlParser } from './location.js';
+import { addressKey, hashOfKey, urlKey } from './keys.js';
+import { locateLink, locateWeb } from './link.js';
+import {
+  type Location,
+  parseDefangedLocation,
+  parsePlainLocation,
+  pathOf,
+  refang,
+  trimLikeUrlParser,
+} from './location.js';
+import { pageOf } from './pages/page.js';
+import { locatePasted } from './parse-text.js';
 import { profileName } from './profiles/bare-name.js';
 import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
-
-/**
- * The version must be incremented if the key of any valid content changes. Read models that store keys are then
- * rebuilt. `test/assets/pinned-keys.json` has keys of this version.
- */
-export const KEY_VERSION = 3;
-
-export const urlKey = (host: string): string => `URL:${host}`;
-/** Returns the key of a page. The key of a page without a path is the key of the host. */
-export const pageKey = (host: string, path: string): string => (path === '' ? urlKey(host) : `PAGE:${host}${path}`);
+import { parsePasted, trimPastedText } from './text/copied-text.js';
 
 /**
  * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different
@@ -28,19 +29,24 @@ export const assetKey = ({ type, content }: Asset): string => {
   const trimmed = trimLikeUrlParser(content);
   switch (type) {
     case 'URL': {
-      const location = locatePastedText(trimmed);
+      const location = locateOnly(trimmed, parseDefangedLocation);
       return location ? urlKey(location.host) : `URL:${text}`;
     }
     case 'PAGE': {
-      const location = locatePastedText(trimmed);
-      return location ? pageKey(location.host, pathOf(location.rest)) : `PAGE:${text}`;
+      const location = locateOnly(trimmed, parseDefangedLocation);
+      if (location === undefined) return `PAGE:${text}`;
+      const page = pageOf(location);
+      return page === undefined ? urlKey(location.host) : `PAGE:${page.name}`;
     }
     case 'ADDRESS': {
       const account = parsePasted(trimmed, readAccount);
       return account ? addressKey(account.key) : `ADDRESS:${text}`;
     }
-    case 'EMAIL':
-      return `EMAIL:${parsePasted(refang(trimmed), readEmail) ?? text.toLowerCase()}`;
+    case 'EMAIL': {
+      const recipients = parsePasted(refang(trimmed), readRecipients);
+      const isOne = recipients?.isUnderstood === true && recipients.emails.length === 1;
+      return `EMAIL:${isOne ? recipients.emails[0]! : text.toLowerCase()}`;
+    }
     case 'IPFS':
       return `IPFS:${parsePasted(trimmed, readIpfs) ?? cidOfLink(trimmed) ?? text}`;
     default:
@@ -48,17 +54,26 @@ export const assetKey = ({ type, content }: Asset): string => {
   }
 };
 
-export const addressKey = (key: string): string => `ADDRESS:${key}`;
+/** Returns the location that a pasted text names or carries; undefined if it may open several, or cannot be located. */
+const locateOnly = (sent: string, locate: (text: string) => Location | undefined): Location | undefined => {
+  const followed = followLinks(sent, parsePlainLocation(sent));
+  if (followed?.isUnderstood === false) return undefined;
+  const [location, ...others] = (followed?.targets ?? [sent]).map((text) => {
+    const web = locateWeb(text);
+    return web === undefined ? parsePasted(text, locate) : locatePasted(text, web);
+  });
+  return others.every((other) => other?.host === location?.host) ? location : undefined;
+};
 
 const cidOfLink = (text: string): string | undefined => {
-  const location = locatePastedText(text);
-  return location && gatewayCid(location);
+  const location = locateOnly(text, parseDefangedLocation);
+  return location && gatewayCid(location)?.cid;
 };
 
 const profileKey = (type: string, text: string): string => {
   const refanged = refang(text);
   if (/[/\\:.]/.test(refanged)) {
-    const location = locatePastedLink(trimLikeUrlParser(text));
+    const location = locateOnly(trimLikeUrlParser(text), locateLink);
     const profile =
       location && (profileHost(location.host) ?? readProfileLink(location.host, pathOf(location.rest), location.rest));
     if (profile?.type === type) return `${type}:${profile.name}`;
@@ -66,29 +81,8 @@ const profileKey = (type: string, text: string): string => {
   return `${type}:${profileName(type, trimPastedText(refanged) || refanged)}`;
 };
 
-/** A mailbox with a display name: `Name <someone@host>`. */
-const MAILBOX = /^[^<>]{0,256}<([^<>\s]{3,320})>$/;
-const EMAIL = /^(?:mailto:)?([^\s@"<>()[\],;:\\/]{1,64})@([^\s@/?#:]{1,255})(?:\?.*)?$/i;
-
-/** @returns the address in lower case with a normalized host; undefined if the text is not an e-mail address */
-export const readEmail = (text: string): string | undefined => {
-  const parts = EMAIL.exec(text) ?? EMAIL.exec(MAILBOX.exec(text)?.[1] ?? '');
-  if (!parts) return undefined;
-  const location = parseLocation(parts[2]!);
-  return location?.isName ? mailbox(parts[1]!.toLowerCase(), location.host) : undefined;
-};
-
-/** Normalizes a mailbox. Gmail ignores dots in the name, and everything after a plus sign. */
-const mailbox = (name: string, host: string): string => {
-  if (host !== 'gmail.com' && host !== 'googlemail.com') return `${name}@${host}`;
-  const plain = name.replace(/\+.*$/, '').replaceAll('.', '');
-  return `${plain === '' ? name : plain}@gmail.com`;
-};
-
 /**
- * @returns the first 128 bits of the SHA-256 of the asset's key, in hex. The hash must never change, because it is part
- *   of the names of streams.
+ * @returns the first 128 bits of the SHA-256 of the asset's key, in hex. The hash must never change for a key, because
+ *   it is part of the names of streams
  */
 export const assetHash = (asset: Asset): string => hashOfKey(assetKey(asset));
-
-export const hashOfKey = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 32);

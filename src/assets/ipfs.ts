@@ -56,17 +56,37 @@ const cidOfHost = (host: string): string | undefined => {
 
 const GATEWAY_PATH = /^\/+ip[fn]s\/+([^/]+)/i;
 
+/** Public gateways, which serve the content that the CID names. */
+const GATEWAYS = new RegExp(
+  `(?:^|\\.)(?:${'ipfs.io dweb.link cloudflare-ipfs.com cf-ipfs.com gateway.pinata.cloud nftstorage.link w3s.link 4everland.io gateway.ipfs.io ipfs.fleek.co ipfs.infura.io infura-ipfs.io gateway.lighthouse.storage ipfs.filebase.io trustless-gateway.link ipfs.thirdwebcdn.com crustipfs.xyz inbrowser.link inbrowser.dev'
+    .replaceAll('.', '\\.')
+    .replaceAll(' ', '|')})$`,
+);
+
+/** Content that a gateway serves. */
+export interface ServedContent {
+  readonly cid: string;
+  /** Whether the host is a known gateway. The owner of any other host can serve something else. */
+  readonly isTrusted: boolean;
+}
+
 /**
  * Returns the CID that a gateway serves: the CID in the host name or, if the host name has no CID, the CID in the path
  * after `/ipfs/`. Deeper segments and paths on hosts of one publisher are ignored, because a publisher can name a
  * folder `ipfs/CID`.
  * @param path the result of `pathOf`
  */
-export const gatewayCid = ({ host, isName, scheme, rest }: Location, path = pathOf(rest)): string | undefined => {
+export const gatewayCid = (
+  { host, isName, scheme, rest }: Location,
+  path = pathOf(rest),
+): ServedContent | undefined => {
   // `ipfs://NAME/ipfs/CID` is a folder in the content of NAME.
   if (NATIVE_SCHEME.test(scheme)) return undefined;
-  const inHost = isName ? cidOfHost(host) : undefined;
-  if (inHost !== undefined) return inHost;
+  const cid = (isName ? cidOfHost(host) : undefined) ?? cidOfPath(host, isName, path);
+  return cid === undefined ? undefined : { cid, isTrusted: isName && GATEWAYS.test(host) };
+};
+
+const cidOfPath = (host: string, isName: boolean, path: string): string | undefined => {
   const inPath = GATEWAY_PATH.exec(path)?.[1];
   return inPath === undefined || (isName && PUBLISHER_HOST.test(host)) ? undefined : readCid(readSegment(inPath));
 };

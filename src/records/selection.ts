@@ -1,5 +1,5 @@
 import { contentIssue } from '../assets/content-issue.js';
-import { assetKey, hashOfKey } from '../assets/asset-key.js';
+import { assetHash } from '../assets/asset-key.js';
 import { parseContent } from '../assets/parse-content.js';
 import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
@@ -64,13 +64,8 @@ const parseAsset = (content: string | undefined): RequestedAsset | undefined => 
   if (issue !== undefined) throw new Invalid(issue);
   const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
   if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
-  if (internalAddress !== undefined)
-    return {
-      type: internalAddress.type,
-      hash: hashOfKey(assetKey({ type: internalAddress.type, content: internalAddress.name })),
-    };
-  const { type, keys } = parsed!;
-  return { type, hash: hashOfKey(keys.find((key) => key.startsWith(`${type}:`))!) };
+  const { type, name } = parsed ?? internalAddress!;
+  return { type, hash: assetHash({ type, content: name }) };
 };
 
 const FILTERS: readonly (readonly [name: keyof Parameters, filter: Filter])[] = [

@@ -164,7 +164,6 @@ describe('A list as people publish it', () => {
     'x.example|y',
     '\0x.example',
     'https://u:p@x.example/',
-    'https://metamask.app.link/dapp/x.example',
     'metamask://dapp/x.example',
   ])('counts the line %j as rejected and creates no entry from it', async (line) => {
     const others = Array.from({ length: 20 }, (_, n) => `other-${n}.example`);

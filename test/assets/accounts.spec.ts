@@ -2,7 +2,7 @@ import { base58xrp } from '@scure/base';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
-import { readAccount } from '../../src/assets/accounts/account.js';
+import { readAccount } from '../../src/assets/accounts/payment.js';
 import { readAddress } from '../../src/assets/accounts/address.js';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';

@@ -10,7 +10,7 @@ const urlOf = (content: string): string | undefined => {
   return parsed === undefined ? internalAddress && `internal ${internalAddress.name}` : `${parsed.type} ${parsed.name}`;
 };
 const wrappingHostsOf = (content: string): (string | undefined)[] =>
-  (parseContent(content).parsed?.wrappingLinks ?? []).map(({ host }) => host);
+  (parseContent(content).parsed?.carriers ?? []).map(({ host }) => host);
 
 describe('A link that carries another link', () => {
   const forms = [...WEB_WRAPPING_LINKS, ...APP_WRAPPING_LINKS, ...NOTATIONS];
@@ -53,7 +53,6 @@ describe('A link that carries another link', () => {
   it.each([
     'https://metamask.app.link/',
     'https://metamask.app.link/dapp/',
-    'https://metamask.app.link/send/evil.example',
     'https://link.metamask.io.evil.example/dapp/good.example',
     'https://evil.app.link/dapp/good.example',
     'https://evil.example/dapp?cb_url=https%3A%2F%2Fgood.example',
@@ -67,7 +66,6 @@ describe('A link that carries another link', () => {
     ['https://go.cb-w.com/dapp?cb_url=https://good.example&cb_url=https://evil.example', 'go.cb-w.com'],
     ['https://metamask.app.link/dapp/'.repeat(40), 'metamask.app.link'],
     ['https://metamask.app.link/dapp/a^b.c', 'metamask.app.link'],
-    ['intent://evil.example#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fgood.example;end', 'evil.example'],
   ])('has no host if the carried link is ambiguous: %s', (content, wrappingLink) => {
     const { parsed } = parseContent(content);
     expect(parsed).toMatchObject({ type: 'URL', keys: [`URL:${content}`], host: undefined });
@@ -75,9 +73,18 @@ describe('A link that carries another link', () => {
     expect(assetKey({ type: 'URL', content })).toBe(`URL:${content}`);
   });
 
-  it('is not unwrapped if it is an app link that carries two links, is a script or an account, or leads to a script', () => {
+  it('has each link of an intent or an unknown app as an alternative', () => {
+    const { parsed } = parseContent(
+      'intent://evil.example#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fgood.example;end',
+    );
+    expect([parsed, ...parsed!.alternatives!].map((one) => one!.name)).toEqual(['evil.example', 'good.example']);
+    const unknownApp = parseContent('some-wallet://open?x=https://good.example&url=https://evil.example').parsed!;
+    expect(unknownApp.alternatives!.map(({ name }) => name)).toEqual(['good.example', 'evil.example']);
+    expect(unknownApp.isUncertain).toBe(true);
+  });
+
+  it('is not unwrapped if it is a script or an account, or leads to a script', () => {
     for (const content of [
-      'some-wallet://open?x=https://good.example&url=https://evil.example',
       'javascript:alert("<https://good.example>")',
       'data:text/html,[x](https://good.example)',
       'https://metamask.app.link/dapp/javascript:alert(1)',
@@ -94,8 +101,10 @@ describe('Content on an IPFS gateway', () => {
   const CID = 'bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47pxkue';
   const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
   const KEY = 'k51qzi5uqu5dlvj2baxnqndepeb86cbk3ng7n3i46uzyxzyqj2xjonzllnv0v8';
-  const cidsOf = (content: string): string[] =>
-    parseContent(content).parsed!.keys.flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
+  const cidsOf = (content: string): string[] => {
+    const { keys, blockingKeys = [] } = parseContent(content).parsed!;
+    return [...keys, ...blockingKeys].flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
+  };
 
   for (const folder of ['ipfs', 'ipns', '/ipfs', 'IPFS', '%69pfs'])
     it.each([

@@ -18,7 +18,8 @@ describe('Links of platforms', () => {
     ({ form, reading }) => {
       const [type = '', name = ''] = reading!.split(' ');
       const key = assetKey({ type, content: form });
-      expect(parseContent(form).parsed!.keys).toContain(key);
+      const { keys, blockingKeys = [] } = parseContent(form).parsed!;
+      expect([...keys, ...blockingKeys]).toContain(key);
       expect(key).toBe(assetKey({ type, content: name }));
     },
   );

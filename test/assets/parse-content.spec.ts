@@ -290,7 +290,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
   ],
   // Links to profiles are in link-forms.txt.
   'handles and pages': [
-    ['https://x.com/search?q=evil', 'PAGE x.com/search'],
+    ['https://x.com/search?q=evil', 'PAGE x.com/search?q=evil'],
     ['a.evil.t.me', 'URL a.evil.t.me'],
     ['@evil_support1', 'TWITTER evil_support1'],
     ['@This_is_longer_than_fifteen', 'TELEGRAM this_is_longer_than_fifteen'],
@@ -374,15 +374,18 @@ describe('parseContent', () => {
     ]);
     expect(parseContent(`https://gateway.example/ipfs/${CID_0}`).parsed?.keys).toEqual([
       `PAGE:gateway.example/ipfs/${CID_0}`,
-      `IPFS:${CID}`,
       'URL:gateway.example',
     ]);
+    expect(parseContent(`https://gateway.example/ipfs/${CID_0}`).parsed?.blockingKeys).toEqual([`IPFS:${CID}`]);
+    expect(parseContent(`https://ipfs.io/ipfs/${CID_0}`).parsed?.keys).toContain(`IPFS:${CID}`);
   });
 
   it('uses the CID in the host of an IPFS link, otherwise the first CID in the path, and no deeper CID', () => {
     const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
-    const cidsOf = (content: string): string[] =>
-      parseContent(content).parsed!.keys.flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
+    const cidsOf = (content: string): string[] => {
+      const { keys, blockingKeys = [] } = parseContent(content).parsed!;
+      return [...keys, ...blockingKeys].flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
+    };
     for (const [content, cids] of [
       [`https://ipfs.io/ipfs/${CID}/ipfs/${OTHER}/index.html`, [CID]],
       [`https://gw.example/ipfs/${CID}/ipfs/${OTHER}`, [CID]],
@@ -487,7 +490,12 @@ describe('assetKey', () => {
     ['URL', ['evil.example', 'https://Evil.example/x', 'hxxps://evil[.]example.:80?q', 'u:p@EVIL.example']],
     [
       'PAGE',
-      ['medium.com/@Evil', 'https://Medium.com/@Evil/?x#y', 'https://medium.com/a/../@Evil', 'medium.com/%40Evil'],
+      [
+        'medium.com/@Evil',
+        'https://Medium.com/@Evil/?utm_source=x#y',
+        'https://medium.com/a/../@Evil',
+        'medium.com/%40Evil',
+      ],
     ],
     ['ADDRESS', [EVM, EVM.toUpperCase(), ` ethereum:${EVM}`, `eip155:1:${EVM}`, `base:${EVM}`]],
     ['ADDRESS', [CASH, CASH.toUpperCase(), CASH.slice('bitcoincash:'.length)]],

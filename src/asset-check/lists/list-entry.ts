@@ -1,8 +1,9 @@
-import { readAccount } from '../../assets/accounts/account.js';
+import { readAccount } from '../../assets/accounts/payment.js';
 import { isInternalHost } from '../../assets/internal-host.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
-import { isDnsName, parseLocation, queryOf } from '../../assets/location.js';
+import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';
+import { hostsUserPages } from '../../assets/pages/page.js';
 import { profileHost } from '../../assets/profiles/profile.js';
 import { MAX_ENTRY_LENGTH } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
@@ -68,7 +69,6 @@ const TYPED = /^[A-Z_]+:/;
 const SUBDOMAIN_MARK = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
 /** A cosmetic rule of an ad blocker, which hides an element of a page. */
 const HIDES_ELEMENT = /^#[@?$%]?#/;
-const ONE_SEGMENT = /^[/\\]+[^/\\?#]*[/\\]*\?/;
 
 export const isPageKey = (key: string): boolean => TYPED.test(key);
 
@@ -118,23 +118,27 @@ const readHost = (
   if (isName && !host.includes('.')) return 'unreadable';
   // An IP address has no subdomains.
   if (subdomainsOnly && !isName) return 'unreadable';
-  if (/^[/\\]*(?:[?#]|$)/.test(rest)) {
+  if (/^[/\\]*$/.test(rest)) {
     const owner = kinds.accounts && isName && !subdomainsOnly ? profileHost(host) : undefined;
     return ofKey(owner === undefined ? host : `${owner.type}:${owner.name}`, subdomainsOnly);
   }
-  return kinds.pages ? readPage(text, host, rest, subdomainsOnly) : 'unsupported';
+  // Formats without pages name hosts, whatever follows them.
+  if (!kinds.pages)
+    return /^[/\\]*[?#]/.test(rest) && !hostsUserPages(host) ? ofKey(host, subdomainsOnly) : 'unsupported';
+  return readPage(text, location, subdomainsOnly);
 };
 
-const readPage = (text: string, host: string, rest: string, subdomainsOnly: boolean): Entry | Rejection => {
+/**
+ * Reads an entry with a path, parameters or a fragment. A link that carries another link stands for the carried link,
+ * never for its carrier.
+ */
+const readPage = (text: string, location: Location, subdomainsOnly: boolean): Entry | Rejection => {
   const { parsed } = parseContent(text);
-  // A deep link is rejected, because it is unclear whether the entry means the host of the deep link or the carried
-  // link.
-  if (parsed?.host !== host) return 'unsupported';
-  const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
-  if (key === undefined) return 'unreadable';
-  // An entry such as `youtube.com/watch?v=ID` is rejected, because keys have no query and the path would match every
-  // video.
-  if (key.startsWith('PAGE:') && parsed.isSharedHost && ONE_SEGMENT.test(rest) && queryOf(rest).size > 0)
+  if (parsed === undefined || parsed.isUncertain === true || (parsed.alternatives ?? []).length > 0)
     return 'unsupported';
-  return ofKey(key, subdomainsOnly);
+  const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
+  if (key !== undefined) return ofKey(key, subdomainsOnly);
+  // On a host where many people publish, an entry that names no page would stand for the pages of all.
+  if (parsed.opened === undefined && hostsUserPages(location.host)) return 'unsupported';
+  return ofKey(parsed.host ?? parsed.name, subdomainsOnly);
 };

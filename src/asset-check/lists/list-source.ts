@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { ParsedContent } from '../../assets/parse-content.js';
+import type { ParsedContent } from '../../assets/parsed-content.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import type { SourceResult } from '../source-result.js';
 import { type Body, InvalidList } from './collector.js';

@@ -1,5 +1,5 @@
-import { type ParentPage, parentPages } from '../../assets/parent-pages.js';
-import type { ParsedContent } from '../../assets/parse-content.js';
+import { type ParentPage, parentPages } from '../../assets/pages/parent-pages.js';
+import type { ParsedContent } from '../../assets/parsed-content.js';
 import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
 import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH, flagsForSubdomains, flagsForHost } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
@@ -26,7 +26,7 @@ export const matchList = (
   const { account, host } = parsed;
   if (account !== undefined) {
     if (!kindsOf(format).accounts) return UNSUPPORTED;
-    return content === undefined ? FAILED : matchPayment(parsed, content, hashes);
+    return content === undefined ? FAILED : matchAccountWithTag(parsed, content, hashes);
   }
   const hasPages = content !== undefined && content.pages > 0;
   const served = hasPages ? matchIpfsContent(parsed, content) : undefined;
@@ -49,18 +49,12 @@ const matchAccount = (account: string, { table }: ListContent, hash: number): So
   return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.originalSpelling(account, 0, hash) };
 };
 
-/**
- * Looks up a payment. The first entry that the list has determines the result: a BLOCKED entry for the other account
- * that the payment involves, an entry for the account with its tag, or an entry for the whole account.
- */
-const matchPayment = (
-  { account, relatedAccount, name }: ParsedContent,
+/** Looks up an account: an entry for the account with its tag comes before an entry for the whole account. */
+const matchAccountWithTag = (
+  { account, name }: ParsedContent,
   content: ListContent,
   hashes: SuffixHashes,
 ): SourceResult => {
-  const relatedResult =
-    relatedAccount === undefined ? undefined : matchAccount(relatedAccount, content, hashOfText(relatedAccount));
-  if (relatedResult?.status === 'BLOCKED') return relatedResult;
   const tag = name === account ? NOT_FOUND : matchAccount(name, content, hashOfText(name));
   return tag === NOT_FOUND ? matchAccount(account!, content, hashes.hashes[0]!) : tag;
 };
@@ -86,8 +80,15 @@ const findKey = (
   return { status: statusOf(flags), match: match === key ? key.slice(key.indexOf(':') + 1) : match };
 };
 
-/** Looks up IPFS content by its CID, regardless of the gateway that serves the content. */
-const matchIpfsContent = ({ keys }: ParsedContent, content: ListContent): SourceResult | undefined => {
+/**
+ * Looks up IPFS content by its CID, regardless of the gateway that serves the content, and the keys whose entries can
+ * only block.
+ */
+const matchIpfsContent = ({ keys, blockingKeys }: ParsedContent, content: ListContent): SourceResult | undefined => {
+  for (const key of blockingKeys ?? []) {
+    const found = findKey(key, content);
+    if (found?.status === 'BLOCKED') return found;
+  }
   const key = keys.find((candidate) => candidate.startsWith(IPFS));
   return key === undefined ? undefined : findKey(key, content);
 };
@@ -107,7 +108,7 @@ const matchPage = (
   const above = parentPages(parsed);
   for (const { key, matchedLength } of above) {
     const found = findKey(key, content);
-    if (found !== undefined) return { ...found, reason: 'parent-domain', matchedLength };
+    if (found?.status === 'BLOCKED') return { ...found, reason: 'parent-domain', matchedLength };
   }
   // MetaMask's detector compares whole hosts. Shared hosts do not inherit from parent domains.
   if (format === 'metamask' || parsed.isSharedHost || !parsed.isDnsName) return undefined;
@@ -132,7 +133,9 @@ const matchPageOfParentHost = (
     for (const page of pages) {
       const key = PAGE + page.slice(PAGE.length + start);
       const found = findKey(key, content, true);
-      if (found !== undefined) return { ...found, reason: 'parent-domain', matchedLength: key.length - PAGE.length };
+      // Below a page only BLOCKED is inherited. An entry for the page itself covers the page on the hosts below.
+      if (found?.status === 'BLOCKED' || (found !== undefined && page === own))
+        return { ...found, reason: 'parent-domain', matchedLength: key.length - PAGE.length };
     }
   }
   return undefined;

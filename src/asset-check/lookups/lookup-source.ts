@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ParsedContent } from '../../assets/parse-content.js';
+import type { ParsedContent } from '../../assets/parsed-content.js';
 import { ASSET_STATUSES } from '../../events/types/asset-statuses.js';
 import { FAILED, type SourceResult, REASONS, TIMED_OUT } from '../source-result.js';
 import { CircuitBreaker } from './circuit-breaker.js';

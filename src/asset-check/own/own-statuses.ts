@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
-import { parentPages } from '../../assets/parent-pages.js';
-import { addressKey, assetKey, urlKey } from '../../assets/asset-key.js';
-import type { ParsedContent } from '../../assets/parse-content.js';
+import { parentPages } from '../../assets/pages/parent-pages.js';
+import { assetKey } from '../../assets/asset-key.js';
+import { urlKey } from '../../assets/keys.js';
+import type { ParsedContent } from '../../assets/parsed-content.js';
 import { FAILED, hostingResult, NOT_FOUND, type SourceResult } from '../source-result.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
@@ -21,6 +22,7 @@ const MAX_BACK_OFF_MS = 2_000;
  */
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
 const MAX_NAME_LENGTH = 253;
+const NO_KEYS: readonly string[] = [];
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
@@ -93,9 +95,11 @@ export class OwnStatuses {
   check(parsed: ParsedContent): SourceResult {
     if (this.readAt === undefined) return FAILED;
     const { statuses } = this.snapshot;
-    const { keys, relatedAccount } = parsed;
-    const relatedStatus = relatedAccount === undefined ? undefined : statuses.get(addressKey(relatedAccount));
-    if (relatedStatus?.status === 'BLOCKED') return relatedStatus;
+    const { keys, blockingKeys = NO_KEYS } = parsed;
+    for (const key of blockingKeys) {
+      const status = statuses.get(key);
+      if (status?.status === 'BLOCKED') return status;
+    }
     for (let index = 0; index < keys.length; index += 1) {
       const status = statuses.get(keys[index]!);
       if (status === undefined) continue;
@@ -106,10 +110,11 @@ export class OwnStatuses {
     return this.resultOfParentPage(parsed) ?? this.resultOfHost(parsed);
   }
 
+  /** Below a page or a profile, only BLOCKED is inherited, because others may publish there. */
   private resultOfParentPage(parsed: ParsedContent): SourceResult | undefined {
     for (const { key, matchedLength } of parentPages(parsed)) {
       const status = this.snapshot.statuses.get(key);
-      if (status !== undefined) return inherited(status, matchedLength);
+      if (status?.status === 'BLOCKED') return inherited(status, matchedLength);
     }
     return undefined;
   }

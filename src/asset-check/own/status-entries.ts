@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { hashOfKey } from '../../assets/asset-key.js';
+import { hashOfKey } from '../../assets/keys.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { findEvents } from '../../event-log/find-events.js';
 import type { AssetStatus } from '../../events/types/asset-statuses.js';

@@ -1,4 +1,4 @@
-import type { ParsedContent } from '../../assets/parse-content.js';
+import type { ParsedContent } from '../../assets/parsed-content.js';
 import { FAILED, type SourceMode, type SourceResult, NOT_QUERIED } from '../source-result.js';
 import type { AttributedResult } from '../verdict.js';
 import { lookupText } from '../lists/match-list.js';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58, base58xmr, base58xrp, base32, base64, base64url, bech32, bech32m } from '@scure/base';
 
 /** A wallet address, recognized by its encoding. */
@@ -12,9 +13,19 @@ export interface Address {
   readonly keyWithoutTag?: string;
 }
 
-const EVM = /^0x[0-9a-f]{40}$/i;
-/** Addresses of 32 bytes, as in Sui, Aptos and Starknet. */
-const HEX_32 = /^0x[0-9a-f]{64}$/i;
+/** Addresses of 20 bytes, as in Ethereum. XDC and Ronin write other letters before the digits. */
+const EVM = /^(?:0x|xdc|ronin:(?:0x)?)([0-9a-f]{40})$/i;
+/** Prefixes of bech32 addresses that encode an address of 20 bytes, as in Ethereum. */
+const EVM_PREFIXES: ReadonlySet<string> = new Set(['one', 'io', 'ex', 'inj', 'evmos', 'canto', 'zil']);
+/**
+ * Addresses of 32 bytes, as in Sui, Aptos and Starknet, which may be written without leading zeros. Shorter texts are
+ * rather addresses of 20 bytes with a digit too many.
+ */
+const HEX_32 = /^0x([0-9a-f]{50,64})$/i;
+/** The public key of an account of NEAR, in hexadecimal or base 58. */
+const NEAR = /^(?:([0-9a-f]{64})|ed25519:([1-9A-HJ-NP-Za-km-z]{40,44}))$/;
+/** An address of Tron in hexadecimal: the version and a hash of 20 bytes. */
+const TRON_HEX = /^(?:0x)?(41[0-9a-f]{40})$/i;
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{25,128}$/;
 const BECH32 = /^[a-z]{1,16}1[02-9ac-hj-np-z]{12,120}$/i;
 const TON_FRIENDLY = /^[A-Za-z0-9+/_-]{48}$/;
@@ -34,9 +45,13 @@ const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2
  * @returns undefined if the text is not valid in any encoding (length, alphabet, checksum)
  */
 export const readAddress = (bare: string): Address | undefined => {
-  if (EVM.test(bare)) return { encoding: 'evm', key: bare.toLowerCase() };
-  if (HEX_32.test(bare)) return { encoding: 'hex', key: bare.toLowerCase() };
-  return readTon(bare) ?? readBech32(bare) ?? readCash(bare) ?? readBase58(bare) ?? readBase32(bare);
+  const [, evm] = EVM.exec(bare) ?? [];
+  if (evm !== undefined) return { encoding: 'evm', key: `0x${evm.toLowerCase()}` };
+  const [, tron] = TRON_HEX.exec(bare) ?? [];
+  if (tron !== undefined) return { encoding: 'base58check', key: withSha256d(base58, Buffer.from(tron, 'hex')) };
+  const [, hex] = HEX_32.exec(bare) ?? [];
+  if (hex !== undefined) return { encoding: 'hex', key: `0x${hex.toLowerCase().padStart(64, '0')}` };
+  return readNear(bare) ?? readTon(bare) ?? readBech32(bare) ?? readCash(bare) ?? readBase58(bare) ?? readBase32(bare);
 };
 
 const readBech32 = (text: string): Address | undefined => {
@@ -44,9 +59,17 @@ const readBech32 = (text: string): Address | undefined => {
   const lower = text.toLowerCase();
   if (text !== lower && text !== text.toUpperCase()) return undefined;
   const word = lower as `${string}1${string}`;
-  if (bech32.decodeUnsafe(word, false) === undefined && bech32m.decodeUnsafe(word, false) === undefined)
-    return undefined;
+  const found = bech32.decodeUnsafe(word, false);
+  if (found === undefined && bech32m.decodeUnsafe(word, false) === undefined) return undefined;
+  const bytes = found && EVM_PREFIXES.has(found.prefix) ? bech32.fromWordsUnsafe(found.words) : undefined;
+  if (bytes?.length === 20) return { encoding: 'evm', key: `0x${Buffer.from(bytes).toString('hex')}` };
   return { encoding: 'bech32', key: lower };
+};
+
+const readNear = (text: string): Address | undefined => {
+  const [, hex, key = ''] = NEAR.exec(text) ?? [];
+  const bytes = hex === undefined ? decoded(base58, key) : Buffer.from(hex, 'hex');
+  return bytes?.length === 32 ? { encoding: 'hex', key: `0x${Buffer.from(bytes).toString('hex')}` } : undefined;
 };
 
 const readCash = (text: string): Address | undefined => {
@@ -86,9 +109,22 @@ const readBase58 = (text: string): Address | undefined => {
   }
   const ripple = /^[rTX]/.test(text) && text.length <= 48 ? readRipple(text) : undefined;
   if (ripple !== undefined) return ripple;
-  if ((text.length === 95 || text.length === 106) && /^[48]/.test(text) && decoded(base58xmr, text) !== undefined)
-    return { encoding: 'monero', key: text };
-  return undefined;
+  return /^[48]/.test(text) && (text.length === 95 || text.length === 106) ? readMonero(text) : undefined;
+};
+
+const MONERO_STANDARD = 18;
+const MONERO_INTEGRATED = 19;
+
+/** Parses an address of Monero. An integrated address has the payment id that tells one payer from another. */
+const readMonero = (text: string): Address | undefined => {
+  const bytes = decoded(base58xmr, text);
+  if (bytes === undefined) return undefined;
+  const body = bytes.subarray(0, -4);
+  if (!Buffer.from(keccak_256(body).subarray(0, 4)).equals(bytes.subarray(-4))) return undefined;
+  if (bytes[0] !== MONERO_INTEGRATED) return { encoding: 'monero', key: text };
+  const standard = Uint8Array.of(MONERO_STANDARD, ...body.subarray(1, 65));
+  const key = base58xmr.encode(Uint8Array.of(...standard, ...keccak_256(standard).subarray(0, 4)));
+  return withTag({ encoding: 'monero', key }, Buffer.from(body.subarray(65)).toString('hex'));
 };
 
 /**
@@ -124,7 +160,7 @@ const readRipple = (text: string): Address | undefined => {
   // The last four bytes are reserved for longer tags.
   if (flag! > 1 || tag.some((byte, index) => byte !== 0 && (flag === 0 || index > 3))) return undefined;
   const body = Uint8Array.of(0, ...bytes.subarray(2, 22));
-  const account: Address = { encoding: 'xrp', key: base58xrp.encode(Uint8Array.of(...body, ...sha256d(body))) };
+  const account: Address = { encoding: 'xrp', key: withSha256d(base58xrp, body) };
   return flag === 1 ? withTag(account, String(Buffer.from(tag).readUInt32LE())) : account;
 };
 
@@ -132,7 +168,7 @@ const MAX_XRP_TAG = 0xff_ff_ff_ff;
 const MAX_MEMO_LENGTH = 64;
 
 /**
- * Adds a destination tag (XRP) or a memo (Stellar) to an account. The tag or memo identifies a customer of a shared
+ * Adds a destination tag (XRP), a memo (Stellar) or a payment id (Monero) to an account. The tag or memo identifies a customer of a shared
  * account, such as the account of an exchange.
  * @returns the account unchanged if it already has a tag; undefined if its chain has no tags or the tag is invalid
  */
@@ -141,6 +177,8 @@ export const withTag = (account: Address, tag: string): Address | undefined => {
   if (keyWithoutTag !== undefined) return account;
   if (encoding === 'xrp' && /^\d{1,10}$/.test(tag) && Number(tag) <= MAX_XRP_TAG)
     return { encoding, key: `${key}?dt=${Number(tag)}`, keyWithoutTag: key };
+  if (encoding === 'monero' && /^(?:[0-9a-f]{16}|[0-9a-f]{64})$/i.test(tag))
+    return { encoding, key: `${key}?payment_id=${tag.toLowerCase()}`, keyWithoutTag: key };
   if (encoding === 'stellar' && key.startsWith('G') && tag !== '' && tag.length <= MAX_MEMO_LENGTH)
     return { encoding, key: `${key}?memo=${escaped(tag)}`, keyWithoutTag: key };
   return undefined;
@@ -215,6 +253,10 @@ const sha256d = (bytes: Uint8Array): Buffer => {
   const once = createHash('sha256').update(bytes).digest();
   return createHash('sha256').update(once).digest().subarray(0, 4);
 };
+
+/** Encodes bytes followed by their checksum. */
+const withSha256d = (codec: { encode(bytes: Uint8Array): string }, bytes: Uint8Array): string =>
+  codec.encode(Uint8Array.of(...bytes, ...sha256d(bytes)));
 
 const endsInSha256d = (bytes: Uint8Array): boolean => sha256d(bytes.subarray(0, -4)).equals(bytes.subarray(-4));
 

@@ -1,5 +1,5 @@
 import { type ReadName } from './site.js';
-import { phone } from './sites.js';
+import { phone, withoutPeriods } from './sites.js';
 
 const withoutAt = (text: string): string => (text.startsWith('@') ? text.slice(1) : text);
 
@@ -10,6 +10,10 @@ const withoutAt = (text: string): string => (text.startsWith('@') ? text.slice(1
 const NORMALIZERS: Readonly<Record<string, (text: string) => string>> = {
   WHATSAPP: (text) => phone(text) ?? withoutAt(text),
   DISCORD: withoutAt,
+  FACEBOOK: (text) => {
+    const name = withoutAt(text).toLowerCase();
+    return name.includes('/') ? name : (withoutPeriods(name) ?? name);
+  },
   GOOGLE_APP_STORE: withoutAt,
   APPLE_APP_STORE: (text) => text.replace(/^id(?=\d)/i, ''),
   TELEGRAM: (text) => (text.startsWith('+') ? text : withoutAt(text).toLowerCase()),

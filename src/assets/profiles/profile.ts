@@ -13,8 +13,14 @@ export interface Profile {
 
 /** The profile to which a link leads. */
 export interface LinkedProfile extends Profile {
+  /** Whether the link leads to something below the profile, which other people may have published. */
+  readonly isBelow: boolean;
   /** Whether the link leads to a post of the profile, which is a separate asset. */
   readonly isPost: boolean;
+  /** The names of the other profiles to which the link may lead, because a parameter is repeated. */
+  readonly others: readonly string[];
+  /** Whether the link may lead to something else. */
+  readonly isUncertain: boolean;
 }
 
 /** All asset types of profiles. */
@@ -79,12 +85,14 @@ export const readProfileLink = (host: string, path: string, rest = ''): LinkedPr
   const parts: LinkParts = {
     segments: segmentsOf(path),
     query: queryOf(rest),
-    fragment: hash === -1 ? [] : segmentsOf(rest.slice(hash + 1)),
+    fragment: hash === -1 ? [] : segmentsOf(rest.slice(hash + 1).split('?', 1)[0]!),
+    fragmentQuery: new URLSearchParams(hash === -1 ? '' : rest.slice(hash + 1).replace(/^[^?]*\??/, '')),
   };
   for (const { site, match } of sites) {
     const found = match(parts);
-    if (found !== undefined)
-      return { type: site.type, name: found.name, isPost: found.hasMoreSegments && site.hasPosts === true };
+    if (found === undefined) continue;
+    const { name, others, isUncertain, hasMoreSegments: isBelow } = found;
+    return { type: site.type, name, others, isUncertain, isBelow, isPost: isBelow && site.hasPosts === true };
   }
   return undefined;
 };

@@ -34,12 +34,17 @@ export interface LinkParts {
   /** The decoded path segments, without empty segments. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
-  /** The segments of the fragment. */
+  /** The segments of the fragment, and its parameters. */
   readonly fragment: readonly string[];
+  readonly fragmentQuery: URLSearchParams;
 }
 
 export interface Match {
   readonly name: string;
+  /** The other profiles to which the link may lead, because a parameter is repeated. */
+  readonly others: readonly string[];
+  /** Whether the platform may ignore the parameter with the name, because its letter case differs. */
+  readonly isUncertain: boolean;
   /** Whether more segments follow the matched segments. */
   readonly hasMoreSegments: boolean;
 }
@@ -89,24 +94,34 @@ const parseLinkPattern = (text: string, { names, reserved = '' }: Site): Link =>
   };
 };
 
-/** Returns the value of the first parameter with this name, ignoring case. */
-const parameterOf = (query: URLSearchParams, wanted: string): string | undefined => {
-  for (const [name, value] of query) if (name.toLowerCase() === wanted) return value;
-  return undefined;
-};
+const NO_OTHERS: readonly string[] = [];
 
-const matchLink = (link: Link, { segments, query, fragment }: LinkParts): Match | undefined => {
+const matchLink = (link: Link, parts: LinkParts): Match | undefined => {
   const found = new Map<string, string>();
-  const actual = link.inFragment ? fragment : segments;
+  const actual = link.inFragment ? parts.fragment : parts.segments;
   if (actual.length < link.segments.length || !link.segments.every((part, index) => part(actual[index]!, found)))
     return undefined;
-  if (link.parameter !== undefined) {
-    const value = parameterOf(query, link.parameter.name);
-    if (value === undefined || !link.parameter.part(value, found)) return undefined;
-  }
-  const name = link.name.replace(/\{(\w+)\}/g, (_, placeholder: string) => found.get(placeholder)!);
-  return { name, hasMoreSegments: actual.length > link.segments.length };
+  const nameOf = (): string => link.name.replace(/\{(\w+)\}/g, (_, placeholder: string) => found.get(placeholder)!);
+  const { parameter } = link;
+  if (parameter === undefined)
+    return {
+      name: nameOf(),
+      others: NO_OTHERS,
+      isUncertain: false,
+      hasMoreSegments: actual.length > link.segments.length,
+    };
+  const query = link.inFragment ? parts.fragmentQuery : parts.query;
+  const exact = query.getAll(parameter.name);
+  const values = exact.length > 0 ? exact : valuesInAnyCase(query, parameter.name);
+  const names = new Set(values.flatMap((value) => (parameter.part(value, found) ? [nameOf()] : [])));
+  const [name, ...others] = names;
+  return name === undefined
+    ? undefined
+    : { name, others, isUncertain: exact.length === 0 || others.length > 0, hasMoreSegments: false };
 };
+
+const valuesInAnyCase = (query: URLSearchParams, wanted: string): readonly string[] =>
+  [...query].filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
 
 /** A host whose first label is the name of a profile. */
 interface ProfileHost {

@@ -35,6 +35,10 @@ const GITHUB_NAME = caseInsensitive(/^[a-z0-9][a-z0-9-]{0,38}$/i);
 const TELEGRAM_NAME = caseInsensitive(/^[a-z]\w{2,31}$/i);
 const MEDIUM_NAME = caseInsensitive(/^[\w.-]{1,64}$/);
 
+/** Facebook ignores periods in the names of people and pages. */
+export const withoutPeriods = (name: string): string | undefined => name.replaceAll('.', '') || undefined;
+const FACEBOOK_NAME = caseInsensitive(/^(?!.{0,96}\.php$)[a-z0-9-](?:[a-z0-9.-]{0,98}[a-z0-9-])$/i);
+
 /** The platforms whose links are profiles, channels, groups, apps or collections. */
 export const SITES: readonly Site[] = [
   {
@@ -116,7 +120,7 @@ export const SITES: readonly Site[] = [
       'sharer sharer.php share watch events marketplace gaming login help policies privacy dialog plugins photo photo.php story.php permalink.php hashtag reel reels media groups pg people pages public messages stories p t l.php r.php home.php login.php profile.php business ads legal settings friends recover live games directory bookmarks notifications search permalink posts videos photos notes about cm ch j',
     ignoredFirstSegment: /^pg$/i,
     names: {
-      name: caseInsensitive(/^(?!.{0,96}\.php$)[a-z0-9-](?:[a-z0-9.-]{0,98}[a-z0-9-])$/i),
+      name: (text) => withoutPeriods(FACEBOOK_NAME(text) ?? ''),
       group: caseInsensitive(/^[\w.-]{1,100}$/),
       id: NUMBER,
       // The id at the end of the path, as in `p/NAME-123456`.
@@ -284,9 +288,15 @@ export const SITES: readonly Site[] = [
   },
   {
     type: 'GOOGLE_APP_STORE',
-    hosts: 'play.google.com',
+    hosts: 'play.google.com market.android.com',
     names: { app: caseSensitive(/^[a-z]\w{0,100}(?:\.\w{1,100}){1,20}$/i) },
-    links: ['apps/testing/{app}', 'store/apps/testing/{app}', '?id={app}'],
+    links: [
+      'apps/testing/{app}',
+      'store/apps/testing/{app}',
+      '?id={app}',
+      'search?q=pname:{app}',
+      'store/search?q=pname:{app}',
+    ],
   },
   {
     type: 'APPLE_APP_STORE',

@@ -8,7 +8,7 @@ const INVISIBLE = String.raw`\s\p{Cc}\p{Default_Ignorable_Code_Point}`;
 const QUOTES = String.raw`"'\u0060\u00b4\u00ab\u00bb\u2018-\u201f\u2032\u2033\u2039\u203a\u275b-\u275e\u300c-\u300f\uff02\uff07`;
 const OPENING = String.raw`<(\[\{\u3008\u300a\u3010\uff08`;
 /** Closing brackets and punctuation. */
-const CLOSING = String.raw`>)\]\}\u3009\u300b\u3011\uff09.,;:!?\u2026\u3001\u3002\uff0c`;
+const CLOSING = String.raw`>)\]\}\u3009\u300b\u3011\uff09.,;:!?*\u2026\u3001\u3002\uff0c`;
 
 const LEFT = new RegExp(`[${INVISIBLE}${QUOTES}${OPENING}]`, 'u');
 const RIGHT = new RegExp(`[${INVISIBLE}${QUOTES}${CLOSING}]`, 'u');
@@ -27,9 +27,16 @@ export const trimPastedText = (text: string): string => {
   let to = text.length;
   while (from < to && (LEFT_ASCII[text.charCodeAt(from)] ?? LEFT.test(text[from]!))) from += 1;
   while (to > from && (RIGHT_ASCII[text.charCodeAt(to - 1)] ?? RIGHT.test(text[to - 1]!))) to -= 1;
-  // An opening bracket that is not closed at the end is kept, because the bracket may begin an IPv6 address.
-  const bracket = text.slice(0, from).indexOf('[');
-  return text.slice(bracket === -1 || text.includes(']', to) ? from : bracket, to);
+  // The brackets of an IPv6 address are kept: one at the start that is not closed behind the text, and one at the end
+  // that was opened inside the text.
+  const opening = text.slice(0, from).indexOf('[');
+  if (
+    text[to] === ']' &&
+    text.lastIndexOf('[', to) > text.lastIndexOf(']', to - 1) &&
+    text.lastIndexOf('[', to) >= from
+  )
+    to += 1;
+  return text.slice(opening === -1 || text.includes(']', to) ? from : opening, to);
 };
 
 /** Invisible characters, except the two joiners that some scripts need between letters. */
@@ -42,7 +49,7 @@ const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
  * invisible characters anywhere.
  */
 export const cleanPastedText = memoizeLastTwo((text) => {
-  const trimmed = trimPastedText(text);
+  const trimmed = trimPastedText(text.includes('&nbsp') ? text.replace(/(?:&nbsp;?)+$/i, '') : text);
   return BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
 });
 

@@ -1,4 +1,4 @@
-import { readAccount } from '../../assets/accounts/account.js';
+import { readAccount } from '../../assets/accounts/payment.js';
 import type { UpstreamEvent } from '../../events/event.js';
 
 /**

@@ -1,0 +1,166 @@
+import { type Address, readAddress, withTag } from './address.js';
+
+/** What a payment link or an account says about who is paid. */
+export interface Payment {
+  /** The accounts that may be paid. */
+  readonly recipients: readonly Address[];
+  /** The names of recipients, such as `name.eth`. */
+  readonly names: readonly string[];
+  /** Accounts and names that take part without being paid, such as the contract of a token. */
+  readonly contracts: readonly (Address | string)[];
+  /** False if something else may be paid or authorised. */
+  readonly isUnderstood: boolean;
+}
+
+const payment = (payee: Address | string, isUnderstood = true): Payment =>
+  typeof payee === 'string'
+    ? { recipients: [], names: [payee], contracts: [], isUnderstood }
+    : { recipients: [payee], names: [], contracts: [], isUnderstood };
+
+/** A CAIP-10 account (namespace, chain, account), alone or in a `did:pkh`. */
+const CAIP_10 = /^(?:did:pkh:)?[-a-z0-9]{3,8}:[-\w]{1,64}:([-.%\w]{1,128})/i;
+/** Payment links: `bitcoin:bc1…?amount=1`, `ethereum:pay-0x…@1/transfer?…`, `ton://transfer/…`. */
+const PAYMENT =
+  /^(?:web\+)?(algorand|aptos|bitcoin|cardano|cosmos|dash|dogecoin|ethereum|litecoin|monero|polkadot|ripple|solana|starknet|stellar|substrate|sui|tezos|ton|tron|xrp|xrpl|zcash):(?:\/\/)?(?:pay-)?(?:transfer\/)?([\w+/-]{1,128}?)(?=[@?#]|\/[a-z]{0,64}(?:[?#]|$)|$)/i;
+/** A payment link of Ethereum to a name (EIP-681). */
+const TO_NAME = /^(ethereum):(?:\/\/)?(?:pay-)?((?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}\p{N}-]{2,63})(?=[@?#/]|$)/iu;
+/** A payment link of Bitcoin whose recipients are parameters only (BIP-321). */
+const WITHOUT_RECIPIENT = /^(bitcoin):(?:\/\/)?()(?=\?)/i;
+/** A payment link of Bitcoin Cash, where the scheme is part of the address. */
+const CASH_PAYMENT = /^((?:bitcoincash|ecash):[a-z0-9]{1,128})(?=[?#])/i;
+/** EIP-3770: the short name of the chain before the account (`eth:0x…`, `arb1:0x…`). */
+const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})$/i;
+/** An account with parameters but without a scheme: `r…?dt=1`. */
+const BARE = /^([\w+/-]{25,128})(?=\?)/;
+/** A destination tag directly after an account of the XRP Ledger. */
+const TAGGED = /^([rTX][1-9A-HJ-NP-Za-km-z]{24,47})[-:](\d{1,10})$/;
+/** A request for a payment on Stellar (SEP-7), which names the account in a parameter. */
+const STELLAR_PAYMENT = /^(?:web\+)?stellar:pay\?([^#]*)/i;
+/** Parameters of a destination tag (XRP), a memo (Stellar) or a payment id (Monero). */
+const TAG_NAMES: Readonly<Record<string, readonly string[]>> = {
+  xrp: ['dt', 'tag', 'destinationtag', 'destination_tag'],
+  stellar: ['memo'],
+  monero: ['tx_payment_id', 'payment_id'],
+};
+/** Matches what may follow the account: a chain, a call and parameters. A host after the `@` is not allowed. */
+const REST = /^(?:@(?:\d{1,78}|0x[0-9a-f]{1,64}))?(?:\/([a-z]{0,64}))?(?:\?([^#]*))?(?:#.*)?$/i;
+
+/** Calls of a token contract (EIP-681), and how many addresses each has. The last one receives tokens or an allowance. */
+const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
+  ['transfer', 1],
+  ['transferfrom', 2],
+  ['safetransferfrom', 2],
+  ['approve', 1],
+  ['increaseallowance', 1],
+  ['setapprovalforall', 1],
+]);
+
+/** Parses an account or a payment link. @returns undefined if the text is neither */
+export const readPayment = (text: string): Payment | undefined => {
+  const bare = parseTagged(text);
+  if (bare !== undefined) return payment(bare);
+  if (!/[:?]/.test(text)) return undefined;
+  const request = STELLAR_PAYMENT.exec(text);
+  if (request !== null) return paymentOfRequest(new URLSearchParams(request[1]));
+  const { link, scheme, account = '' } = schemedAccount(text) ?? {};
+  const payee = account === '' || account.includes('.') ? account : parseTagged(account);
+  const rest = link === undefined || payee === undefined ? null : REST.exec(text.slice(link.length));
+  if (rest === null || payee === undefined) return undefined;
+  const [, call = '', query = ''] = rest;
+  const parameters = new URLSearchParams(query);
+  if (scheme === 'bitcoin') return paymentWithAlternatives(payee, parameters);
+  if (payee === '') return undefined;
+  if (call !== '' && (typeof payee === 'string' || payee.encoding === 'evm')) return tokenCall(payee, call, parameters);
+  if (typeof payee === 'string') return payment(payee);
+  const paid = payment(accountWithTag(payee, parameters));
+  const tokens = parameters.getAll('spl-token').flatMap((token) => readAddress(token) ?? []);
+  return tokens.length === 0 ? paid : { ...paid, contracts: tokens };
+};
+
+interface SchemedAccount {
+  /** The text up to the end of the account. */
+  readonly link: string;
+  readonly scheme?: string;
+  readonly account: string;
+}
+
+const schemedAccount = (text: string): SchemedAccount | undefined => {
+  const caip = CAIP_10.exec(text);
+  if (caip !== null) return { link: caip[0], account: caip[1]! };
+  const known = TO_NAME.exec(text) ?? WITHOUT_RECIPIENT.exec(text) ?? PAYMENT.exec(text);
+  if (known !== null) return { link: known[0], scheme: known[1]!.toLowerCase(), account: known[2]! };
+  const found = CASH_PAYMENT.exec(text) ?? ON_CHAIN.exec(text) ?? BARE.exec(text);
+  return found === null ? undefined : { link: found[0], account: found[1]! };
+};
+
+const parseTagged = (text: string): Address | undefined => {
+  const [, account, tag] = TAGGED.exec(text) ?? [];
+  const untagged = account === undefined ? undefined : readAddress(account);
+  // An address that already includes a tag cannot have a second tag.
+  if (untagged !== undefined) return untagged.keyWithoutTag === undefined ? withTag(untagged, tag!) : undefined;
+  return readAddress(text);
+};
+
+const paymentOfRequest = (query: URLSearchParams): Payment | undefined => {
+  const account = readAddress(query.get('destination') ?? '');
+  return account?.encoding === 'stellar' ? payment(accountWithTag(account, query)) : undefined;
+};
+
+/** Adds the tag in the parameters, if any, to the account. */
+const accountWithTag = (account: Address, query: URLSearchParams): Address => {
+  const names = TAG_NAMES[account.encoding];
+  if (names === undefined) return account;
+  for (const [name, value] of query) if (names.includes(name.toLowerCase())) return withTag(account, value) ?? account;
+  return account;
+};
+
+/** Parameters of BIP-321 that name an address. */
+const ADDRESS_PARAMETERS: ReadonlySet<string> = new Set(['bc', 'tb']);
+/** Parameters of BIP-321 whose recipient cannot be read: Lightning, silent payments, and what must be understood. */
+const UNREAD_PARAMETERS = /^(?:lightning|lno|lnurl|sp|pay|pop|req-.*)$/;
+
+/** Returns the recipients between which the payer of a Bitcoin link chooses (BIP-321). */
+const paymentWithAlternatives = (payee: Address | string, query: URLSearchParams): Payment | undefined => {
+  const recipients = new Map<string, Address>();
+  if (typeof payee !== 'string') recipients.set(payee.key, payee);
+  let isUnderstood = typeof payee !== 'string' || payee === '';
+  for (const [name, value] of query) {
+    const lower = name.toLowerCase();
+    const address = ADDRESS_PARAMETERS.has(lower) ? readAddress(value) : undefined;
+    if (address !== undefined) recipients.set(address.key, address);
+    else if (ADDRESS_PARAMETERS.has(lower) || UNREAD_PARAMETERS.test(lower)) isUnderstood = false;
+  }
+  return recipients.size === 0
+    ? undefined
+    : { recipients: [...recipients.values()], names: [], contracts: [], isUnderstood };
+};
+
+/** An account as a parameter of EIP-681: with the short name of a chain, without `0x`, or a name. */
+const readParty = (text: string): Address | string | undefined => {
+  const plain = text.trim().replace(/^[a-z][a-z0-9-]{0,31}:(?=0x)/i, '');
+  const address = readAddress(/^[0-9a-f]{40}$/i.test(plain) ? `0x${plain}` : plain);
+  return address ?? (/^[^\s/?#:@]{1,253}\.[^\s/?#:@.]{2,63}$/.test(plain) ? plain : undefined);
+};
+
+/**
+ * Returns who is paid or authorised by a call of a contract. If the call also sends coins (`value`), the contract is
+ * paid too. A call that is not known may do anything with the parties that it names.
+ */
+const tokenCall = (contract: Address | string, call: string, query: URLSearchParams): Payment => {
+  const texts = [...query].filter(([name]) => name.toLowerCase() === 'address').map(([, value]) => value);
+  const parties = texts.flatMap((text) => readParty(text) ?? []);
+  const expected = TOKEN_CALLS.get(call.toLowerCase());
+  const isUnderstood = expected === texts.length && parties.length === texts.length;
+  const payees = isUnderstood ? parties.slice(-1) : parties;
+  const isPaid = Number(query.get('value') ?? 0) !== 0;
+  const all = isPaid || !isUnderstood ? [contract, ...payees] : payees;
+  return {
+    recipients: all.filter((party) => typeof party !== 'string'),
+    names: all.filter((party) => typeof party === 'string'),
+    contracts: all.includes(contract) ? [] : [contract],
+    isUnderstood,
+  };
+};
+
+/** Returns the account that a text names first. @returns undefined if the text names no account */
+export const readAccount = (text: string): Address | undefined => readPayment(text)?.recipients[0];

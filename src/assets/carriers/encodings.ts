@@ -1,0 +1,77 @@
+import { bech32 } from '@scure/base';
+import { decodeOnce } from '../text/percent.js';
+
+/** Returns the links in an encoded text; an empty array if the text cannot be decoded. */
+export type DecodeLinks = (text: string) => readonly string[];
+
+const HAS_SCHEME = /^(?:[a-z][a-z0-9+-]*(?::|%(?:25)*3a)|[a-z][a-z0-9+.-]*:\/\/)/i;
+/** Adds `https://` to a link without a scheme, as a browser does. */
+export const withScheme = (link: string): string => (HAS_SCHEME.test(link) ? link : `https://${link}`);
+
+const fromBase64 = (text: string): readonly string[] => {
+  const link = Buffer.from(text.replaceAll(' ', '+'), 'base64').toString();
+  return /^[\x20-\x7e]{4,}$/.test(link) && link.includes('.') ? [withScheme(link)] : [];
+};
+
+/** `-XX` stands for a percent escape, and `_` for a slash. */
+const fromDashes = (text: string): readonly string[] => [
+  withScheme(decodeOnce(text.replaceAll('-', '%').replaceAll('_', '/'))),
+];
+
+const RUN_LENGTHS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/**
+ * Decodes `__LINK__;REMOVED!!…` and `___LINK___.…`. In LINK, `*` stands for the next removed character, and `**` and a
+ * letter for several of them.
+ */
+const fromUnderscores = (text: string): readonly string[] => {
+  const [, link, removed = ''] = /^_{2,3}([^]+?)_{2,3}(?:;([\w-]*)!|\.|$)/.exec(text) ?? [];
+  if (link === undefined) return [];
+  const characters = Buffer.from(removed, 'base64url').toString();
+  if (characters === '') return [withScheme(link)];
+  let at = 0;
+  const take = (count: number): string => characters.slice(at, (at += count));
+  return [
+    withScheme(
+      link.replace(/\*\*([\w-])|\*/g, (_, run?: string) => take(run === undefined ? 1 : RUN_LENGTHS.indexOf(run) + 2)),
+    ),
+  ];
+};
+
+const LNURL = /^(?:lightning:\/*)?(lnurl1[02-9ac-hj-np-z]{6,2048})$/i;
+
+/** Decodes LNURL (LUD-01), a web link in bech32. */
+export const linkOfLnurl = (text: string): string | undefined => {
+  const [, encoded] = LNURL.exec(text) ?? [];
+  const decoded = encoded && bech32.decodeUnsafe(encoded.toLowerCase() as `${string}1${string}`, false);
+  const bytes = decoded && bech32.fromWordsUnsafe(decoded.words);
+  return bytes ? Buffer.from(bytes).toString() : undefined;
+};
+
+const WEB_LINK_IN_TEXT = /https?:\/\/[^\s"'\\<>]+/gi;
+
+/** The encodings of carried links, by the word in braces in the table of carriers. */
+export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
+  link: (text) => [withScheme(text)],
+  account: (text) => [text],
+  base64: fromBase64,
+  a1base64: (text) => fromBase64(text.slice(2)),
+  domain: (text) => [withScheme(text)],
+  dashes: fromDashes,
+  underscores: fromUnderscores,
+  ru: (text) => {
+    const [, link] = /(?:^|\/)RU=([^/]+)/.exec(text) ?? [];
+    return link === undefined ? [] : [withScheme(decodeOnce(link))];
+  },
+  ethereum: (text) => [`ethereum:${text}`],
+  json: (text) => text.replaceAll(String.raw`\/`, '/').match(WEB_LINK_IN_TEXT) ?? [],
+};
+
+/** Encodings that tell only a part of the target. */
+export const PARTIAL_ENCODINGS: ReadonlySet<string> = new Set(['domain']);
+
+/** Decodes the host of a page that Google translates: `evil--a-example.translate.goog` shows `evil-a.example`. */
+export const translatedHost = (host: string): string | undefined =>
+  host.endsWith('.translate.goog')
+    ? host.slice(0, -'.translate.goog'.length).replaceAll('--', '\0').replaceAll('-', '.').replaceAll('\0', '-')
+    : undefined;

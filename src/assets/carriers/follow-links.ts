@@ -1,0 +1,106 @@
+import { isInternalScheme } from '../internal-host.js';
+import { locateWeb } from '../link.js';
+import { type Location, parseDefangedLocation, parseLocation, refang, trimLikeUrlParser } from '../location.js';
+import { cleanPastedText } from '../text/copied-text.js';
+import { decodeOnce } from '../text/percent.js';
+import { linksOfIntent, webLinksIn } from './app-links.js';
+import { type CarriedLinks, carriedLinks } from './carried-link.js';
+import { linkOfLnurl } from './encodings.js';
+import { ENCODED_LINK, linksInMarkup } from './markup.js';
+
+const APP = /^([a-z][a-z0-9+.-]{0,63}):/i;
+/** Returns the text after the scheme of an app link, in the form of the `rest` of a location. */
+const restOfApp = (text: string): string => `/${text.slice(text.indexOf(':') + 1).replace(/^[\\/]+/, '')}`;
+
+/** One step: the links in a text, and the web address that carries them. */
+interface Step extends CarriedLinks {
+  readonly carrier?: Location;
+}
+
+const stepOf = (carrier: Location): Step | undefined => {
+  const found = carriedLinks(carrier.host, carrier.rest);
+  return found && { ...found, carrier };
+};
+
+/** Returns undefined if the text carries no link. */
+const nextStep = (sent: string): Step | undefined => {
+  const text = cleanPastedText(sent);
+  const refanged = refang(text);
+  const web = locateWeb(text, refanged);
+  if (web !== undefined) return stepOf(web);
+  const lnurl = linkOfLnurl(text);
+  if (lnurl !== undefined) return { links: [lnurl], isUnderstood: true };
+  const scheme = APP.exec(refanged)?.[1]!.toLowerCase();
+  if (scheme !== undefined) {
+    if (scheme === 'intent') return linksOfIntent(refanged);
+    const known = carriedLinks(`${scheme}:`, restOfApp(refanged));
+    if (known !== undefined && known.links.length > 0) return known;
+    if (isInternalScheme(refanged)) return undefined;
+  }
+  const inMarkup = linksInMarkup(sent);
+  if (inMarkup.length > 0) return { links: inMarkup, isUnderstood: inMarkup.length === 1 };
+  if (scheme !== undefined) {
+    const found = webLinksIn(refanged);
+    if (found !== undefined) return found;
+  }
+  // A web address without a scheme, such as `metamask.app.link/dapp/…`.
+  const bare = scheme === undefined && /^[\w.-]{1,253}[/?]/.test(refanged) ? parseLocation(refanged) : undefined;
+  if (bare !== undefined) return stepOf(bare);
+  const isEncoded =
+    refanged.includes('%') &&
+    ENCODED_LINK.test(refanged) &&
+    parseDefangedLocation(refanged) === undefined &&
+    parseDefangedLocation(sent) === undefined;
+  return isEncoded ? { links: [decodeOnce(refanged)], isUnderstood: true } : undefined;
+};
+
+/** Maximum number of nested carriers that are followed. */
+const MAX_DEPTH = 6;
+/** Maximum number of links that are followed in one text, and of links that one carrier may carry. */
+const MAX_LINKS = 8;
+const MAX_CANDIDATES = 4;
+/** A link to an app without a host, as a command of the app is. It opens nothing else. */
+const COMMAND = /^(?!https?:)[a-z][a-z0-9+.-]*:\/*[^/?#.:]*(?:[/?#]|$)/i;
+/** A carried link may be longer than its carrier by the scheme that is added to the link. */
+const ADDED_LENGTH = 'https://'.length;
+
+/** The result of following the links in a text. */
+export interface FollowedText {
+  /** The texts that may finally be opened, without repetitions. */
+  readonly targets: readonly string[];
+  /** The web addresses that carry the links. If one of these addresses is blocked, the text is blocked. */
+  readonly carriers: readonly Location[];
+  /** Whether `targets` has everything that the text may open. */
+  readonly isUnderstood: boolean;
+}
+
+/**
+ * Follows the links that a text carries, through nested carriers. Takes time proportional to the length of the text.
+ * @param plain the location of the text, if the location is already known
+ * @returns undefined if the text carries no link
+ */
+export const followLinks = (sent: string, plain?: Location): FollowedText | undefined => {
+  const first = plain === undefined ? nextStep(sent) : stepOf(plain);
+  if (first === undefined) return undefined;
+  const targets = new Set<string>();
+  const carriers: Location[] = [];
+  let isUnderstood = true;
+  let followed = 0;
+  const follow = (step: Step, text: string, depth: number): void => {
+    if (step.carrier !== undefined) carriers.push(step.carrier);
+    if (!step.isUnderstood || step.links.length > MAX_CANDIDATES) isUnderstood = false;
+    for (const link of step.links.slice(0, MAX_CANDIDATES)) {
+      followed += 1;
+      if (depth === MAX_DEPTH || followed > MAX_LINKS || link.length > text.length + ADDED_LENGTH) {
+        isUnderstood = false;
+        return;
+      }
+      const trimmed = trimLikeUrlParser(link);
+      const next = nextStep(trimmed);
+      if (next !== undefined) follow(next, trimmed, depth + 1);
+      else if (step.links.length === 1 || !COMMAND.test(trimmed)) targets.add(trimmed);
+    }
+  };
+  follow(first, sent, 0);
+  return { targets: [...targets], carriers, isUnderstood };
+};

@@ -1,0 +1,65 @@
+/** Patterns for links in markup, such as Markdown, HTML and BBCode. The first that matches finds the first link. */
+const TARGET = String.raw`((?:[^\s<>()]|\([^\s<>()]*\))+)`;
+const WEB = String.raw`h[tx*_]{2}ps?(?::|\[:|%)`;
+const MARKUP_PATTERNS: readonly RegExp[] = [
+  // Markdown: [text](https://…), also for images. Only the target matters.
+  new RegExp(String.raw`^[^\p{L}\p{N}[]{0,16}\[[^]*?\]\(\s*<?${TARGET}`, 'u'),
+  // Markdown: [label]: https://…
+  new RegExp(String.raw`^\[[^\]]*\]:\s*<?(${WEB}[^\s<>]+)`, 'i'),
+  // RFC 3986, appendix C: <URL:https://…>
+  /^[\s<("'\u201c]{0,16}ur[li]:\s*([^\s<>"]+)/i,
+  // Chats: <https://…|text>
+  /^\s*<([^\s|<>]+)\|[^<>]*>/,
+  /^\s*<a\s[^<>]*?\bhref\s*=\s*["']?([^\s"'<>]+)/i,
+  // Forums: [url=https://…], [url]https://…[/url]
+  /^\[url=["']?([^\s"'\]]+)/i,
+  /^\[url\]([^\s]+?)\[\/url\]/i,
+  // Wikis and outlines: [[https://…][text]], [https://… text], [text|https://…]
+  /^\[\[([^\s\]|]+)[\]|]/,
+  new RegExp(String.raw`^\[(${WEB}[^\s\]]+)\s[^\]]*\]`, 'i'),
+  new RegExp(String.raw`^\[[^\]|]*\|(${WEB}[^\s\]]+)\]`, 'i'),
+  // Mail: text <https://…>
+  new RegExp(String.raw`^[^<>]*<(?:url:)?(${WEB}[^\s<>]+)>`, 'i'),
+];
+/** The places of further links: the target of Markdown, an attribute, and a web address after white space. */
+const FURTHER_LINKS: readonly RegExp[] = [
+  new RegExp(String.raw`\]\(\s*<?${TARGET}`, 'gu'),
+  /\bhref\s*=\s*["']?([^\s"'<>]+)/gi,
+  new RegExp(String.raw`(?<=\s)(${WEB}[^\s<>()"']+)`, 'gi'),
+];
+const MAY_BE_MARKUP = /[[<]|^[\s("'\u201c]{0,16}ur[li]:/i;
+/** Whether a matched text can be a target. The test excludes the defanged dot `[.](`. */
+const isTarget = (text: string): boolean => text.includes('%') || (/[.:]/.test(text) && /[\p{L}\p{N}]/u.test(text));
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', colon: ':', period: '.', sol: '/', commat: '@' };
+/** Decodes the character references of HTML that can hide a link. */
+const withoutEntities = (text: string): string =>
+  text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|colon|period|sol|commat));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return ENTITIES[String(name).toLowerCase()]!;
+    const code = decimal === undefined ? Number.parseInt(String(hex), 16) : Number(decimal);
+    return code <= 0x10_ff_ff ? String.fromCodePoint(code) : String(whole);
+  });
+
+/** Returns the targets of the links if the text is a link in markup, without repetitions; otherwise no targets. */
+export const linksInMarkup = (sent: string): readonly string[] => {
+  if (!MAY_BE_MARKUP.test(sent)) return [];
+  for (const notation of MARKUP_PATTERNS) {
+    const first = notation.exec(sent)?.[1];
+    if (first === undefined || !isTarget(first)) continue;
+    const links = [first];
+    for (const pattern of FURTHER_LINKS)
+      for (const [, link] of sent.matchAll(pattern)) if (link !== undefined && isTarget(link)) links.push(link);
+    return [...new Set(links.map(withoutEntities))];
+  }
+  return [];
+};
+
+/** Matches a link that is percent-encoded as a whole, up to seven times. */
+export const ENCODED_LINK =
+  /^(?:[a-z][a-z0-9+.*_-]{0,63}(?:%(?:25){0,6}3a|:\/?%(?:25){0,6}2f)|%(?:25){0,6}2f|(?:https?:\/\/)?[\w.-]{1,253}%(?:25){0,6}(?:2f|3a))/i;
+
+const FURTHER_WEB_LINK = new RegExp(String.raw`\s[\s<("'[]*(${WEB}[^\s<>()"']+)`, 'gi');
+
+/** Returns the web addresses that follow the first link of a text after white space, as in two lines of a chat. */
+export const linksBehindWhiteSpace = (content: string): readonly string[] =>
+  /\s/.test(content) ? Array.from(content.trim().matchAll(FURTHER_WEB_LINK), ([, link]) => link!) : [];

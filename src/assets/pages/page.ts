@@ -1,0 +1,202 @@
+import type { Location } from '../location.js';
+import { pathOf, queryOf, refang } from '../location.js';
+import { decodeOnce } from '../text/percent.js';
+import { SITES } from '../profiles/sites.js';
+import { PUBLISHING_HOSTS, TRACKING_PARAMETERS } from './publishing-hosts.js';
+
+/** A page. On a host where many people publish, the name is equal for all links to the page. */
+export interface Page {
+  /** Host, path, and on a host where many people publish also parameters and fragment. */
+  readonly name: string;
+  /** The number of characters of `name` that are host and path of the shortest parent page. */
+  readonly root: number;
+  /** The names of other pages that the link may open, because it repeats a parameter. */
+  readonly others: readonly string[];
+}
+
+/** A host where many people publish. */
+interface PublishingHost {
+  /** The host that names pages, instead of its aliases. */
+  readonly name: string;
+  readonly subdomains: RegExp;
+  readonly ignoresCase: boolean;
+  readonly hasFragments: boolean;
+  readonly patterns: readonly Pattern[];
+}
+
+interface Pattern {
+  readonly segments: readonly string[];
+  readonly parameters: readonly string[];
+  /** The host of the name. */
+  readonly host: string;
+  /** The name after the host, with a `{}` for each part of the name. */
+  readonly template: string;
+}
+
+const PLACEHOLDER = /\{(?:hex|\.\.\.)?\}/g;
+const HEX = /^(?:0x)?[0-9a-f]{8,64}$/i;
+const LOCALES = '|[a-z]{2}(?:-[a-z]{2,4})?';
+
+const parsePattern = (host: string, text: string): Pattern => {
+  const [pattern = '', name] = text.split('>');
+  const [path = '', query = ''] = pattern.split('?');
+  const own = pattern.replace(/(?<=^|\/)\*(?:\/|$)/g, '').replace(PLACEHOLDER, '{}');
+  const [, otherHost = host, template = name ?? own] = /^\/\/([^/]+)\/(.*)$/.exec(name ?? '') ?? [];
+  return {
+    segments: path.split('/').filter((segment) => segment !== ''),
+    parameters: query === '' ? [] : query.split('&').map((parameter) => parameter.slice(0, parameter.indexOf('='))),
+    host: otherHost,
+    template: template.replace(PLACEHOLDER, '{}'),
+  };
+};
+
+const BY_HOST = new Map<string, PublishingHost>();
+for (const row of PUBLISHING_HOSTS.trim().split('\n')) {
+  const words = row.trim().split(' ');
+  const marks = new Set(words.filter((word) => word.startsWith(':')));
+  const hosts = words.filter((word) => !/^[:=]|\{/.test(word));
+  const aliases = words.filter((word) => word.startsWith('=')).map((word) => word.slice(1));
+  const names = marks.has(':tenants') ? 'www' : `www|m|mobile${marks.has(':locales') ? LOCALES : ''}`;
+  for (const host of hosts) {
+    const publishingHost = {
+      name: host,
+      subdomains: new RegExp(`^(?:${names})$`),
+      ignoresCase: marks.has(':any-case'),
+      hasFragments: marks.has(':fragment'),
+      patterns: words.filter((word) => word.includes('{')).map((text) => parsePattern(host, text)),
+    };
+    for (const name of host === hosts[0] ? [host, ...aliases] : [host]) BY_HOST.set(name, publishingHost);
+  }
+}
+const NO_PATTERNS: readonly Pattern[] = [];
+// The hosts of profiles are hosts where many people publish, with the subdomains that have the same profiles.
+for (const { hosts, subdomains = /^(?:www|m|mobile|web|l|app)$/ } of SITES)
+  for (const name of hosts.split(' ')) {
+    const { name: canonical = name, ...host } = BY_HOST.get(name) ?? {
+      ignoresCase: false,
+      hasFragments: false,
+      patterns: NO_PATTERNS,
+    };
+    BY_HOST.set(name, { ...host, name: canonical, subdomains });
+  }
+
+const publishingHostOf = (host: string): PublishingHost | undefined => {
+  const exact = BY_HOST.get(host);
+  if (exact !== undefined) return exact;
+  const dot = host.indexOf('.');
+  const above = dot === -1 ? undefined : BY_HOST.get(host.slice(dot + 1));
+  return above?.subdomains.test(host.slice(0, dot)) === true ? above : undefined;
+};
+
+/** Whether many people publish pages on the host, so that the status of the host does not apply to a page. */
+export const hostsUserPages = (host: string): boolean => publishingHostOf(host) !== undefined;
+
+const NO_OTHERS: readonly string[] = [];
+
+/**
+ * Returns the page to which a link leads.
+ * @param path the result of `pathOf`
+ * @returns undefined if the link leads to the host itself
+ */
+export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | undefined => {
+  const publishingHost = rest === '' || rest === '/' ? undefined : publishingHostOf(host);
+  if (publishingHost === undefined)
+    return path === '' ? undefined : { name: readableAgain(host + path), root: host.length, others: NO_OTHERS };
+  const segments = path.split('/').filter((segment) => segment !== '');
+  const query = queryOf(rest);
+  for (const pattern of publishingHost.patterns) {
+    const page = matchPattern(pattern, segments, query, publishingHost.ignoresCase);
+    if (page !== undefined) return page;
+  }
+  const name = segments.map((segment) => `/${segment}`).join('');
+  const shown = parametersOf(query) + fragmentOf(rest, publishingHost);
+  if (name === '' && shown === '') return undefined;
+  return {
+    name: readableAgain(
+      publishingHost.name + (publishingHost.ignoresCase ? name.toLowerCase() : name) + (name === '' ? '/' : '') + shown,
+    ),
+    root: publishingHost.name.length,
+    others: NO_OTHERS,
+  };
+};
+
+/** Maximum number of pages between which a link with repeated parameters leaves the choice. */
+const MAX_OTHERS = 3;
+
+const matchPattern = (
+  { segments, parameters, host, template }: Pattern,
+  actual: readonly string[],
+  query: URLSearchParams,
+  ignoresCase: boolean,
+): Page | undefined => {
+  const parts = matchSegments(segments, actual, ignoresCase);
+  if (parts === undefined) return undefined;
+  const values = parameters.map((name) => [...new Set(query.getAll(name))].filter((value) => value !== ''));
+  if (values.some(({ length }) => length === 0)) return undefined;
+  const inPath = template.split('?', 1)[0]!.split('{}').length - 1;
+  const nameWith = (choice: number): string => {
+    const filled = [...parts, ...values.map((all) => encodeURIComponent((all[choice] ?? all.at(-1)!).toWellFormed()))];
+    let position = 0;
+    const whole = template.replaceAll('{}', () => {
+      position += 1;
+      const part = filled.shift()!;
+      return position > inPath ? encodeURIComponent(decodeOnce(part).toWellFormed()) : part;
+    });
+    const [namedPath = '', ...namedQuery] = whole.split('?');
+    return readableAgain([host + pathOf(`/${namedPath}`), ...namedQuery].join('?'));
+  };
+  const name = nameWith(0);
+  const choices = Math.min(MAX_OTHERS, Math.max(1, ...values.map(({ length }) => length)));
+  const others = choices === 1 ? NO_OTHERS : Array.from({ length: choices - 1 }, (_, index) => nameWith(index + 1));
+  return { name, root: parameters.length === 0 ? host.length : name.length, others };
+};
+
+/** Returns the parts of the path that belong to the name; undefined if the path does not match. */
+const matchSegments = (
+  wanted: readonly string[],
+  actual: readonly string[],
+  ignoresCase: boolean,
+): string[] | undefined => {
+  if (actual.length < wanted.length) return undefined;
+  const parts: string[] = [];
+  for (const [index, segment] of wanted.entries()) {
+    const text = actual[index]!;
+    if (segment === '*') continue;
+    if (segment === '{...}') parts.push(actual.slice(index).join('/'));
+    else if (segment === '{}') parts.push(ignoresCase ? text.toLowerCase() : text);
+    else if (segment.endsWith('{hex}')) {
+      const part = segment === '{hex}' ? text : text.slice(text.lastIndexOf('-') + 1);
+      if (!HEX.test(part) || (segment !== '{hex}' && part === text)) return undefined;
+      parts.push(part.toLowerCase());
+    } else if (text.toLowerCase() !== segment) return undefined;
+  }
+  return parts;
+};
+
+const TRACKING = new RegExp(`^(?:${TRACKING_PARAMETERS.replaceAll(' ', '|').replaceAll('*', '.*')})$`);
+/** Maximum number of parameters that are sorted. A page with more parameters is named by the parameters as sent. */
+const MAX_SORTED_PARAMETERS = 64;
+
+/** Returns the parameters that may name a page, as the end of the page's name. */
+const parametersOf = (query: URLSearchParams): string => {
+  if (query.size === 0) return '';
+  const parameters = [...query].filter(([name]) => !TRACKING.test(name));
+  const named = new URLSearchParams(parameters);
+  if (parameters.length <= MAX_SORTED_PARAMETERS) named.sort();
+  const text = named.toString();
+  return text === '' ? '' : `?${text}`;
+};
+
+const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {
+  const start = rest.indexOf('#');
+  if (start === -1 || start === rest.length - 1) return '';
+  return hasFragments || /^#[!/]/.test(rest.slice(start, start + 2))
+    ? new URL(`http://h/${rest.slice(start)}`).hash
+    : '';
+};
+
+/** Escapes brackets in a name that would be read as defanging marks, so that the name is read as the same page. */
+const readableAgain = (name: string): string =>
+  refang(name) === name
+    ? name
+    : name.replace(/[[\](){}]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -1,0 +1,115 @@
+/**
+ * Hosts where many people publish under one name, so that each page is an asset of its own, and what names a page
+ * there. Hosts with a subdomain per person (`NAME.github.io`) are in the hosting suffixes instead.
+ *
+ * A row has a host, its aliases (`=ALIAS`), its marks and its patterns. The subdomains `www.`, `m.` and `mobile.` of a
+ * host are aliases too. Marks:
+ * - `:any-case` letter case does not distinguish pages.
+ * - `:fragment` any fragment names a page. Without this mark, only a fragment that looks like a route does.
+ * - `:locales` subdomains of a language or country are aliases (`de.`, `pt-br.`).
+ * - `:tenants` subdomains belong to different people, so that only `www.` is an alias.
+ *
+ * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
+ * text must be equal, in any letter case. `{hex}` is a part of
+ * the name that is hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may follow and are not part of the name. The text
+ * after `>` is the name, if it differs from the pattern; it begins with `//` and a host if another host shows the page. The first pattern that matches names the page. Without one, the
+ * path, the parameters except known tracking parameters, and a fragment that looks like a route name the page.
+ *
+ * The hosts are taken from entries with a path in the lists of MetaMask/eth-phishing-detect and polkadot-js/phishing, and
+ * from the documentation of the providers.
+ */
+export const PUBLISHING_HOSTS = `
+x.com =twitter.com =nitter.net =fxtwitter.com =vxtwitter.com =fixupx.com =fixvx.com =xcancel.com */status/{}>i/status/{} */statuses/{}>i/status/{} i/status/{} i/web/status/{}>i/status/{} i/spaces/{} i/lists/{} i/communities/{} i/events/{} i/broadcasts/{}
+facebook.com =fb.com :locales permalink.php?story_fbid={}&id={} story.php?story_fbid={}&id={}>permalink.php?story_fbid={}&id={} groups/*/posts/{}>groups/0/posts/{} groups/*/permalink/{}>groups/0/posts/{} */posts/{}>posts/{} photo.php?fbid={} photo?fbid={}>photo.php?fbid={} */photos/*/{}>photo.php?fbid={} */photos/{}>photo.php?fbid={} watch?v={} watch/live?v={}>watch?v={} video.php?v={}>watch?v={} */videos/*/{}>watch?v={} */videos/{}>watch?v={} reel/{} events/{} marketplace/item/{} share/p/{} share/v/{} share/r/{} share/{} media/set?set={} notes/*/*/{}>notes/{}
+fb.watch fb.me m.me messenger.com
+instagram.com =instagr.am */p/{}>p/{} */reel/{}>p/{} */reels/{}>p/{} */tv/{}>p/{} p/{} reel/{}>p/{} reels/{}>p/{} tv/{}>p/{} stories/highlights/{}
+youtube.com =youtube-nocookie.com :locales watch?v={} shorts/{}>watch?v={} live/{}>watch?v={} embed/videoseries?list={}>playlist?list={} embed/{}>watch?v={} v/{}>watch?v={} e/{}>watch?v={} playlist?list={} post/{} clip/{}
+youtu.be {}>//youtube.com/watch?v={}
+tiktok.com */video/{}>video/{} */photo/{}>video/{} video/{} embed/v2/{}>video/{} embed/{}>video/{} t/{}
+vm.tiktok.com vt.tiktok.com
+reddit.com :locales r/*/comments/{}>comments/{} user/*/comments/{}>comments/{} u/*/comments/{}>comments/{} comments/{} gallery/{}>comments/{} video/{}>comments/{} r/*/s/{}>s/{}
+redd.it {}>//reddit.com/comments/{}
+threads.net =threads.com */post/{}>t/{} t/{}
+linkedin.com :locales posts/{} feed/update/{} pulse/{} jobs/view/{} events/{}
+t.me =telegram.me =telegram.dog
+web.telegram.org :fragment
+bsky.app
+warpcast.com =farcaster.xyz ~/conversations/{hex} */{hex}>~/conversations/{}
+medium.com p/{} */*-{hex}>p/{} */*/*-{hex}>p/{}
+github.com =github.dev
+gist.github.com gist.githubusercontent.com raw.githubusercontent.com codeload.github.com
+discord.com =discordapp.com channels/{}/{}/{}
+opensea.io item/{}/{}/{} assets/{}/{}/{}>item/{}/{}/{}
+play.google.com store/apps/details?id={} store/books/details?id={} store/movies/details?id={}
+apps.apple.com =itunes.apple.com
+sites.google.com u/*/{...}>{...}
+docs.google.com document/u/*/d/e/{}>document/d/e/{} spreadsheets/u/*/d/e/{}>spreadsheets/d/e/{} presentation/u/*/d/e/{}>presentation/d/e/{} document/u/*/d/{}>document/d/{} spreadsheets/u/*/d/{}>spreadsheets/d/{} presentation/u/*/d/{}>presentation/d/{} forms/u/*/d/e/{}>forms/d/e/{} forms/u/*/d/{}>forms/d/{} file/u/*/d/{}>file/d/{} drawings/u/*/d/{}>drawings/d/{} document/d/e/{} document/d/{} spreadsheets/d/e/{} spreadsheets/d/{} presentation/d/e/{} presentation/d/{} forms/d/e/{} forms/d/{} drawings/d/{} file/d/{}>//drive.google.com/file/d/{} open?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{} viewer?url={} gview?url={}>viewer?url={}
+drive.google.com open?id={}>file/d/{} uc?id={}>file/d/{} file/d/{} file/u/*/d/{}>file/d/{} drive/folders/{} drive/u/*/folders/{}>drive/folders/{} folderview?id={}>drive/folders/{} drive/u/*/mobile/folders/{}>drive/folders/{} drive/mobile/folders/{}>drive/folders/{}
+drive.usercontent.google.com download?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{}
+script.google.com macros/s/{} macros/u/*/s/{}>macros/s/{} a/macros/*/s/{}>macros/s/{}
+colab.research.google.com drive/{}
+groups.google.com g/{}/c/{} g/{} d/msg/{} d/topic/{} d/forum/{}
+forms.gle goo.gl maps.app.goo.gl g.co storage.googleapis.com storage.cloud.google.com firebasestorage.googleapis.com
+calendar.google.com calendar/embed?src={} calendar/appointments/schedules/{} calendar/event?eid={}
+photos.google.com share/{} photos.app.goo.gl
+lookerstudio.google.com =datastudio.google.com reporting/{} u/*/reporting/{}>reporting/{}
+telegra.ph =graph.org =te.legra.ph teletype.in
+linktr.ee :any-case
+beacons.ai :any-case
+bio.link bio.site linkin.bio lnk.bio campsite.bio taplink.cc msha.ke flow.page solo.to allmylinks.com about.me bento.me hoo.be stan.store linkpop.com :any-case
+carrd.co :tenants
+notion.so coda.io hackmd.io rentry.co justpaste.it write.as paste.ee dpaste.com hastebin.com controlc.com
+pastebin.com raw/{}>{} dl/{}>{} print/{}>{} embed/{}>{} embed.php?i={}>{} raw.php?i={}>{}
+gitlab.com :any-case
+bitbucket.org :any-case
+codepen.io cdpn.io jsfiddle.net fiddle.jshell.net jsbin.com output.jsbin.com plnkr.co replit.com stackblitz.com
+codesandbox.io glitch.com observablehq.com rpubs.com huggingface.co kaggle.com
+mirror.xyz paragraph.xyz paragraph.com substack.com tumblr.com :tenants
+steemit.com hive.blog publish0x.com
+bit.ly tinyurl.com t.co is.gd v.gd rb.gy cutt.ly goo.su shorturl.at ow.ly rebrand.ly s.id t.ly tiny.cc buff.ly
+lnkd.in dub.sh qrco.de me-qr.com urlz.fr n9.cl u.to clck.ru
+ipfs.io dweb.link cloudflare-ipfs.com cf-ipfs.com gateway.pinata.cloud nftstorage.link w3s.link 4everland.io :tenants
+gateway.ipfs.io ipfs.fleek.co ipfs.infura.io infura-ipfs.io gateway.lighthouse.storage ipfs.filebase.io :tenants
+trustless-gateway.link ipfs.thirdwebcdn.com crustipfs.xyz ipfs.4everland.io ipfs.cf-ipfs.com :tenants
+arweave.net ar-io.net ar-io.dev arweave.dev arweave.developerdao.com g8way.io permagate.io ardrive.net :tenants
+turbo-gateway.com uploader.irys.xyz gateway.irys.xyz node1.irys.xyz node2.irys.xyz devnet.irys.xyz link.storjshare.io
+s3.amazonaws.com s3.us-east-1.amazonaws.com s3.us-east-2.amazonaws.com s3.us-west-1.amazonaws.com :tenants
+s3.us-west-2.amazonaws.com s3.ca-central-1.amazonaws.com s3.sa-east-1.amazonaws.com s3.eu-central-1.amazonaws.com :tenants
+s3.eu-north-1.amazonaws.com s3.eu-west-1.amazonaws.com s3.eu-west-2.amazonaws.com s3.eu-west-3.amazonaws.com :tenants
+s3.ap-south-1.amazonaws.com s3.ap-northeast-1.amazonaws.com s3.ap-southeast-1.amazonaws.com :tenants
+s3.ap-southeast-2.amazonaws.com :tenants
+forms.office.com =forms.cloud.microsoft =forms.microsoft.com pages/responsepage.aspx?id={} pages/designpagev2.aspx?id={}>pages/responsepage.aspx?id={} r/{} e/{} pages/shareformpage.aspx?id={}>pages/responsepage.aspx?id={}
+sway.office.com =sway.cloud.microsoft =sway.com
+1drv.ms onedrive.live.com
+customervoice.microsoft.com pages/responsepage.aspx?id={}
+dropbox.com s/{} scl/fi/{} scl/fo/{} sh/{} t/{} l/scl/{} request/{}
+dl.dropboxusercontent.com =dl.dropbox.com s/{}>//dropbox.com/s/{} scl/fi/{}>//dropbox.com/scl/fi/{} scl/fo/{}>//dropbox.com/scl/fo/{}
+app.box.com box.com
+mega.nz =mega.co.nz =mega.io :fragment file/{} folder/{} embed/{}>file/{}
+mediafire.com file/{} folder/{} view/{}>file/{}
+wetransfer.com we.tl gofile.io
+figma.com file/{} design/{}>file/{} proto/{} board/{} slides/{} deck/{} community/file/{}
+canva.com design/{}
+miro.com app/board/{} app/live-embed/{}>app/board/{}
+padlet.com docsend.com scribd.com issuu.com slideshare.net prezi.com view.genial.ly :locales
+trello.com b/{} c/{}
+airtable.com app.smartsheet.com form.asana.com forms.monday.com forms.clickup.com
+jotform.com form.jotform.com typeform.com form.typeform.com tally.so forms.fillout.com cognitoforms.com :tenants
+surveymonkey.com r/{}
+forms.zohopublic.com mailchi.mp payhip.com whop.com
+zealy.io galxe.com app.galxe.com
+pinterest.com :locales pin/{}
+vk.com :any-case
+ok.ru quora.com patreon.com
+gitbook.com app.gitbook.com change.org gofundme.com
+snapshot.org snapshot.box :fragment
+etherscan.io bscscan.com polygonscan.com solscan.io dexscreener.com :any-case
+matrix.to signal.me signal.group app.element.io :fragment
+vimeo.com dailymotion.com twitch.tv soundcloud.com open.spotify.com kick.com rumble.com odysee.com bitchute.com
+eventbrite.com meetup.com calendly.com ko-fi.com buymeacoffee.com gumroad.com opencollective.com
+chatgpt.com wakelet.com evernote.com
+`;
+
+/** Parameters that tell where a visitor came from or which language a page has, and never which page is shown. `*` stands for any end of the name. */
+export const TRACKING_PARAMETERS =
+  'utm_* mtm_* pk_* piwik_* matomo_* hsa_* fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid ymclid twclid ttclid li_fat_id igsh igshid mc_cid mc_eid mkt_tok _ga _gl _hsenc _hsmi __hstc __hssc __hsfp vero_id vero_conv wickedid oly_anon_id oly_enc_id rb_clickid s_cid ml_subscriber ml_subscriber_hash _openstat ref_src ref_url cmpid ncid epik srsltid usp pvs hl gl lang locale authuser __twitter_impression';
