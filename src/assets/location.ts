@@ -236,18 +236,18 @@ const convertLastLabels = (name: string): string | undefined => {
   return ascii === undefined || FORBIDDEN_CHARACTERS.test(ascii) ? undefined : host.slice(0, end) + ascii;
 };
 
-/** Parses the query of `Location.rest`. */
-export const queryOf = (rest: string): URLSearchParams => {
+/** Parses the query of `Location.rest`. The result must not be changed, because it is memoized. */
+export const queryOf = memoizeLastTwo((rest): URLSearchParams => {
   const [beforeFragment = ''] = rest.split('#', 1);
   const start = beforeFragment.indexOf('?');
   return new URLSearchParams(start === -1 ? '' : trimLikeUrlParser(beforeFragment.slice(start)));
-};
+});
 
 /**
  * Returns the normalized path of `Location.rest`: dot segments resolved, percent escapes normalized, without query,
  * fragment and trailing slash. Returns '' for the root. Case is kept.
  */
-export const pathOf = (rest: string): string => {
+export const pathOf = memoizeLastTwo((rest): string => {
   if (rest === '' || rest === '/') return '';
   if (NORMALIZED_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
@@ -255,7 +255,7 @@ export const pathOf = (rest: string): string => {
   let end = path.length;
   while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end--;
   return path.slice(0, end);
-};
+});
 
 /**
  * Matches percent escapes that are not normalized. Normalizing decodes the escapes of unreserved characters (RFC 3986,

@@ -59,15 +59,22 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   };
 };
 
-/** Adds the links that follow the first one after white space, so that they can block the content. */
-const withLinksBehind = (content: string, first: Content): Content => {
-  if (first.parsed === undefined || !content.includes('://', 8)) return first;
-  const behind = linksBehindWhiteSpace(content).flatMap((link) => {
+/**
+ * Adds the links that follow the first one after white space, so that they can block the content. If the white space is
+ * in the host of the first link, the first link ends there.
+ */
+const withLinksBehind = (content: string, whole: Content): Content => {
+  if (whole.code === 'internal-scheme' || !content.includes('://', 8)) return whole;
+  const links = linksBehindWhiteSpace(content);
+  if (links.length === 0) return whole;
+  const isSplit = whole.parsed === undefined;
+  if (isSplit && !/^h[tx]{2}ps?:/i.test(content.trim())) return whole;
+  const read = (link: string): readonly ParsedContent[] => {
     const { parsed } = parseText(link);
-    return parsed === undefined || parsed.name === first.parsed.name ? [] : [{ ...parsed, opened: link }];
-  });
-  if (behind.length === 0) return first;
-  return {
-    parsed: { ...first.parsed, isUncertain: true, alternatives: [...(first.parsed.alternatives ?? []), ...behind] },
+    return parsed === undefined || parsed.name === whole.parsed?.name ? [] : [{ ...parsed, opened: link }];
   };
+  const behind = [...(isSplit ? [content.trim().split(/\s/, 1)[0]!] : []), ...links].flatMap(read);
+  if (behind.length === 0) return whole;
+  const asset = whole.parsed ?? assetWithoutHost('URL', content.trim());
+  return { parsed: { ...asset, isUncertain: true, alternatives: [...(asset.alternatives ?? []), ...behind] } };
 };

@@ -73,7 +73,10 @@ export const readPayment = (text: string): Payment | undefined => {
   if (call !== '' && (typeof payee === 'string' || payee.encoding === 'evm')) return tokenCall(payee, call, parameters);
   if (typeof payee === 'string') return payment(payee);
   const paid = payment(accountWithTag(payee, parameters));
-  const tokens = parameters.getAll('spl-token').flatMap((token) => readAddress(token) ?? []);
+  const tokens = parameters
+    .getAll('spl-token')
+    .slice(0, MAX_PARAMETERS)
+    .flatMap((token) => readAddress(token) ?? []);
   return tokens.length === 0 ? paid : { ...paid, contracts: tokens };
 };
 
@@ -114,6 +117,8 @@ const accountWithTag = (account: Address, query: URLSearchParams): Address => {
   return account;
 };
 
+/** Maximum number of parameters that are read. */
+const MAX_PARAMETERS = 32;
 /** Parameters of BIP-321 that name an address. */
 const ADDRESS_PARAMETERS: ReadonlySet<string> = new Set(['bc', 'tb']);
 /** Parameters of BIP-321 whose recipient cannot be read: Lightning, silent payments, and what must be understood. */
@@ -123,8 +128,8 @@ const UNREAD_PARAMETERS = /^(?:lightning|lno|lnurl|sp|pay|pop|req-.*)$/;
 const paymentWithAlternatives = (payee: Address | string, query: URLSearchParams): Payment | undefined => {
   const recipients = new Map<string, Address>();
   if (typeof payee !== 'string') recipients.set(payee.key, payee);
-  let isUnderstood = typeof payee !== 'string' || payee === '';
-  for (const [name, value] of query) {
+  let isUnderstood = query.size <= MAX_PARAMETERS;
+  for (const [name, value] of [...query].slice(0, MAX_PARAMETERS)) {
     const lower = name.toLowerCase();
     const address = ADDRESS_PARAMETERS.has(lower) ? readAddress(value) : undefined;
     if (address !== undefined) recipients.set(address.key, address);
@@ -147,10 +152,13 @@ const readParty = (text: string): Address | string | undefined => {
  * paid too. A call that is not known may do anything with the parties that it names.
  */
 const tokenCall = (contract: Address | string, call: string, query: URLSearchParams): Payment => {
-  const texts = [...query].filter(([name]) => name.toLowerCase() === 'address').map(([, value]) => value);
+  const texts = [...query]
+    .slice(0, MAX_PARAMETERS)
+    .filter(([name]) => name.toLowerCase() === 'address')
+    .map(([, value]) => value);
   const parties = texts.flatMap((text) => readParty(text) ?? []);
   const expected = TOKEN_CALLS.get(call.toLowerCase());
-  const isUnderstood = expected === texts.length && parties.length === texts.length;
+  const isUnderstood = query.size <= MAX_PARAMETERS && expected === texts.length && parties.length === texts.length;
   const payees = isUnderstood ? parties.slice(-1) : parties;
   const isPaid = Number(query.get('value') ?? 0) !== 0;
   const all = isPaid || !isUnderstood ? [contract, ...payees] : payees;

@@ -99,8 +99,8 @@ interface Parts {
   readonly path: string;
   /** Query and fragment. */
   readonly end: string;
-  readonly query: URLSearchParams;
-  readonly fragment: URLSearchParams;
+  readonly query: () => URLSearchParams;
+  readonly fragment: () => URLSearchParams;
 }
 
 const partsOf = (rest: string): Parts => {
@@ -110,8 +110,8 @@ const partsOf = (rest: string): Parts => {
   return {
     path: query === -1 ? rest : rest.slice(0, query),
     end,
-    query: queryOf(rest),
-    fragment: new URLSearchParams(hash === -1 ? '' : rest.slice(hash + 1).replace(/^[^?]*\?/, '')),
+    query: () => queryOf(rest),
+    fragment: () => new URLSearchParams(hash === -1 ? '' : rest.slice(hash + 1).replace(/^[^?]*\?/, '')),
   };
 };
 
@@ -124,15 +124,16 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
     const rest = path.slice(at);
     if (form.encoding !== 'link') return rest === '' ? undefined : decoded([rest + end], form);
     if (!MAY_BE_LINK.test(rest)) return undefined;
-    // An escape in the host is decoded here; an escaped slash or question mark is part of the link.
-    const isEscaped = rest.split('/', 1)[0]!.includes('%');
-    return { links: decode(isEscaped ? decodeOnce(rest) + end : rest + end), isUnderstood: true };
+    // A link that is percent-encoded as a whole has its own query, and the query behind it belongs to the carrier.
+    const isEncoded = rest.split('/', 1)[0]!.includes('%');
+    const link = isEncoded ? decodeOnce(rest) : rest;
+    return { links: decode(isEncoded && link.includes('?') ? link : link + end), isUnderstood: true };
   }
   if (form.parameter === '') {
     const text = end.startsWith('?') ? decodeOnce(end.slice(1)) : '';
     return MAY_BE_LINK.test(text) ? { links: [withScheme(text)], isUnderstood: true } : undefined;
   }
-  const values = valuesOf(form.inFragment ? fragment : query, form.parameter);
+  const values = valuesOf(form.inFragment ? fragment() : query(), form.parameter);
   // A path that only carries links, without a link, is a link that cannot be read.
   if (values.length === 0)
     return form.segments.length === 0 || form.inFragment || at < path.length ? undefined : NO_LINK;

@@ -4,13 +4,13 @@ import { decodeOnce } from '../text/percent.js';
 /** Returns the links in an encoded text; an empty array if the text cannot be decoded. */
 export type DecodeLinks = (text: string) => readonly string[];
 
-const HAS_SCHEME = /^(?:[a-z][a-z0-9+-]*(?::|%(?:25)*3a)|[a-z][a-z0-9+.-]*:\/\/)/i;
+const HAS_SCHEME = /^["'<]?(?:[a-z][a-z0-9+-]*(?::|%(?:25)*3a)|[a-z][a-z0-9+.-]*:\/\/)/i;
 /** Adds `https://` to a link without a scheme, as a browser does. */
 export const withScheme = (link: string): string => (HAS_SCHEME.test(link) ? link : `https://${link}`);
 
 const fromBase64 = (text: string): readonly string[] => {
   const link = Buffer.from(text.replaceAll(' ', '+'), 'base64').toString();
-  return /^[\x20-\x7e]{4,}$/.test(link) && link.includes('.') ? [withScheme(link)] : [];
+  return /^[\x20-\x7e]{4,}$/.test(link) && /[.:]/.test(link) ? [withScheme(link)] : [];
 };
 
 /** `-XX` stands for a percent escape, and `_` for a slash. */

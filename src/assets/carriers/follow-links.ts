@@ -1,6 +1,7 @@
 import { isInternalScheme } from '../internal-host.js';
 import { locateWeb } from '../link.js';
 import { type Location, parseDefangedLocation, parseLocation, refang, trimLikeUrlParser } from '../location.js';
+import { hostsUserPages } from '../pages/page.js';
 import { cleanPastedText } from '../text/copied-text.js';
 import { decodeOnce } from '../text/percent.js';
 import { linksOfIntent, webLinksIn } from './app-links.js';
@@ -68,7 +69,10 @@ const ADDED_LENGTH = 'https://'.length;
 export interface FollowedText {
   /** The texts that may finally be opened, without repetitions. */
   readonly targets: readonly string[];
-  /** The web addresses that carry the links. If one of these addresses is blocked, the text is blocked. */
+  /**
+   * The hosts that carry the links, except hosts where many people publish. If one of these hosts is blocked, the text
+   * is blocked.
+   */
   readonly carriers: readonly Location[];
   /** Whether `targets` has everything that the text may open. */
   readonly isUnderstood: boolean;
@@ -83,11 +87,12 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
   const first = plain === undefined ? nextStep(sent) : stepOf(plain);
   if (first === undefined) return undefined;
   const targets = new Set<string>();
-  const carriers: Location[] = [];
+  const carriers = new Map<string, Location>();
   let isUnderstood = true;
   let followed = 0;
   const follow = (step: Step, text: string, depth: number): void => {
-    if (step.carrier !== undefined) carriers.push(step.carrier);
+    if (step.carrier !== undefined && !hostsUserPages(step.carrier.host))
+      carriers.set(step.carrier.host, { ...step.carrier, rest: '' });
     if (!step.isUnderstood || step.links.length > MAX_CANDIDATES) isUnderstood = false;
     for (const link of step.links.slice(0, MAX_CANDIDATES)) {
       followed += 1;
@@ -102,5 +107,5 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
     }
   };
   follow(first, sent, 0);
-  return { targets: [...targets], carriers, isUnderstood };
+  return { targets: [...targets], carriers: [...carriers.values()], isUnderstood };
 };

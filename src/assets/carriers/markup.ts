@@ -27,6 +27,8 @@ const FURTHER_LINKS: readonly RegExp[] = [
   /\bhref\s*=\s*["']?([^\s"'<>]+)/gi,
   new RegExp(String.raw`(?<=\s)(${WEB}[^\s<>()"']+)`, 'gi'),
 ];
+/** Maximum number of links that are read in one text. */
+const MAX_LINKS = 4;
 const MAY_BE_MARKUP = /[[<]|^[\s("'\u201c]{0,16}ur[li]:/i;
 /** Whether a matched text can be a target. The test excludes the defanged dot `[.](`. */
 const isTarget = (text: string): boolean => text.includes('%') || (/[.:]/.test(text) && /[\p{L}\p{N}]/u.test(text));
@@ -48,7 +50,10 @@ export const linksInMarkup = (sent: string): readonly string[] => {
     if (first === undefined || !isTarget(first)) continue;
     const links = [first];
     for (const pattern of FURTHER_LINKS)
-      for (const [, link] of sent.matchAll(pattern)) if (link !== undefined && isTarget(link)) links.push(link);
+      for (const [, link] of sent.matchAll(pattern)) {
+        if (links.length > MAX_LINKS) break;
+        if (link !== undefined && isTarget(link)) links.push(link);
+      }
     return [...new Set(links.map(withoutEntities))];
   }
   return [];
@@ -60,6 +65,12 @@ export const ENCODED_LINK =
 
 const FURTHER_WEB_LINK = new RegExp(String.raw`\s[\s<("'[]*(${WEB}[^\s<>()"']+)`, 'gi');
 
-/** Returns the web addresses that follow the first link of a text after white space, as in two lines of a chat. */
-export const linksBehindWhiteSpace = (content: string): readonly string[] =>
-  /\s/.test(content) ? Array.from(content.trim().matchAll(FURTHER_WEB_LINK), ([, link]) => link!) : [];
+/** Returns the first web addresses that follow a link after white space, as in two lines of a chat. */
+export const linksBehindWhiteSpace = (content: string): readonly string[] => {
+  const links: string[] = [];
+  for (const [, link] of content.trim().matchAll(FURTHER_WEB_LINK)) {
+    links.push(link!);
+    if (links.length === MAX_LINKS) break;
+  }
+  return links;
+};

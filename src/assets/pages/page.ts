@@ -174,15 +174,17 @@ const matchSegments = (
 };
 
 const TRACKING = new RegExp(`^(?:${TRACKING_PARAMETERS.replaceAll(' ', '|').replaceAll('*', '.*')})$`);
-/** Maximum number of parameters that are sorted. A page with more parameters is named by the parameters as sent. */
-const MAX_SORTED_PARAMETERS = 64;
+/** Maximum number of parameters that are sorted. A page with more parameters is named by all of them, in their order. */
+const MAX_SORTED_PARAMETERS = 32;
 
 /** Returns the parameters that may name a page, as the end of the page's name. */
 const parametersOf = (query: URLSearchParams): string => {
   if (query.size === 0) return '';
-  const parameters = [...query].filter(([name]) => !TRACKING.test(name));
-  const named = new URLSearchParams(parameters);
-  if (parameters.length <= MAX_SORTED_PARAMETERS) named.sort();
+  const named =
+    query.size > MAX_SORTED_PARAMETERS
+      ? query
+      : new URLSearchParams([...query].filter(([name]) => !TRACKING.test(name)));
+  if (named !== query) named.sort();
   const text = named.toString();
   return text === '' ? '' : `?${text}`;
 };
