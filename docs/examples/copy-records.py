@@ -12,6 +12,8 @@ while True:
     except urllib.error.HTTPError as error:
         if error.code == 410:
             with copy: copy.execute("delete from records"); copy.execute("delete from place")
+        elif error.code < 500 and error.code not in (408, 429):
+            raise  # such as an invalid key: a retry would not help
         else:
             time.sleep(float(error.headers.get("Retry-After", 1)))
         continue

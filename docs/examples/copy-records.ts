@@ -9,8 +9,11 @@ for (;;) {
   const answer = await fetch(url, { headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! } }).catch(
     () => undefined,
   );
+  const { status = 0 } = answer ?? {};
+  if (status >= 400 && status < 500 && ![408, 410, 429].includes(status))
+    throw new Error(`${status} ${await answer!.text()}`); // such as an invalid key: a retry would not help
   const elements = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
-  if (answer?.status === 410) kept = { records: {} };
+  if (status === 410) kept = { records: {} };
   else if (elements === undefined) {
     const seconds = Number(answer?.headers.get('retry-after') ?? 1);
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
