@@ -4,9 +4,10 @@ import type { Lanes } from '../src/ops/lanes.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
-import { type Lane, LANES } from './registry.js';
+import { type Lane, LANES, PROJECTIONS } from './registry.js';
 import { runWorker } from '../src/ops/worker.js';
 import type { WriteLog } from '../src/runtime/log-line.js';
+import { versionOf } from './engine/projection.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
@@ -80,7 +81,8 @@ await runWorker({
     const direct = config.databaseDirectUrl === undefined ? pool : openPool(config.databaseDirectUrl);
     const watchPool = createWatchPool(url);
     try {
-      ops.addStores(log, watchPool, 'projections');
+      const versions = new Map(PROJECTIONS.map((projection) => [projection.name, versionOf(projection)]));
+      ops.addStores(log, watchPool, 'projections', versions);
       await project({ pool, direct, log, say, warn, laneHealth: ops.lanes }, stopSignal);
     } finally {
       await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));

@@ -71,10 +71,13 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
   await INSERT_BRAND_RECORDS.runEach(connection, brandRecords);
 };
 
+/** More than `ITEM_VERSION` will ever be, so that no two pairs of versions have the same number. */
+const ITEM_VERSIONS = 1_000;
+
 /** The records that lists and the feed return. */
 export const records = {
   name: 'records',
-  version: KEY_VERSION + ITEM_VERSION,
+  version: KEY_VERSION * ITEM_VERSIONS + ITEM_VERSION,
   tables: ['listed_records', 'brand_records', 'reviewed_entries'],
   types: COUNTED_TYPES,
   prepare,

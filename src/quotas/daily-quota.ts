@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { storeIsolated } from '../postgres/store-isolated.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { Config } from '../runtime/config.js';
 import { finishesWithin } from '../flow/deadline.js';
@@ -186,11 +187,17 @@ export class DailyQuota implements BeforeApplicationShutdown {
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
     // If the statement fails, the amounts stay pending. If only the response of the statement is lost, the amounts
     // count twice, which is acceptable for a quota.
-    for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
-      const usage = usages.get(organization)!;
-      usage.known = { events, bytes };
-      usage.pending = sum(usage.pending, amounts.get(organization)!, -1);
-    }
+    await storeIsolated(
+      rows,
+      async (part) => {
+        for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, part)) {
+          const usage = usages.get(organization)!;
+          usage.known = { events, bytes };
+          usage.pending = sum(usage.pending, amounts.get(organization)!, -1);
+        }
+      },
+      (_, error) => this.report.failed(error),
+    );
   }
 
   private highestUsedRatio(kind: keyof Amount): number {

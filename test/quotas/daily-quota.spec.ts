@@ -117,6 +117,15 @@ describe('The daily quota', () => {
     });
   });
 
+  it('is stored although the usage of another organization can never be stored', async () => {
+    const quota = instance();
+    for (const organization of ['before', 'never\0', 'after']) quota.charge(organization, { events: 1, bytes: 10 });
+    await quota.beforeApplicationShutdown();
+    expect(await readIngestUsage(database.pool, dayOf(NOON))).toEqual(
+      ['after', 'before'].map((organization) => ({ organization, events: 1, bytes: 10 })),
+    );
+  });
+
   it('of 0 means that there is no limit', async () => {
     const quota = instance('0', '0');
     expect(await taking(quota, { events: 1e9, bytes: 1e12 })).toBe('taken');
