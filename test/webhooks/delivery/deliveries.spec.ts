@@ -157,6 +157,21 @@ describe('An endpoint', () => {
     expect(attempts).toEqual({ n: 100 });
   });
 
+  it('that fails with a response that PostgreSQL would reject after truncation is disabled like any other', async () => {
+    const webhook = await rig.endpoint(url);
+    // Each control character is escaped to six characters, and the limit is in the middle of an emoji.
+    receiver.react = answering(500, {}, `${'\u001b'.repeat(170)}a${'😀'.repeat(100)}`);
+    await rig.block(named(1));
+    await rig.projecting.reached();
+    await rig.deliver({ clock: new FastClock() });
+    await eventually('the endpoint is disabled', async () => {
+      await rig.projecting.reached();
+      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
+    });
+    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'failing' });
+    expect(receiver.received.length).toBeLessThan(160);
+  });
+
   it('that rejects one record of a batch misses only this record, which its attempts name', async () => {
     const webhook = await rig.endpoint(url, { batch: 8 });
     receiver.react = (received, response) =>
