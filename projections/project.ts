@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
+import { allEnded } from '../src/flow/all-ended.js';
 import type { Lanes } from '../src/ops/lanes.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
@@ -45,12 +46,15 @@ const projectLane = async (
     const signal = AbortSignal.any([stop, leaseEnd.signal]);
     const endLease = (): void => leaseEnd.abort();
     // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
-    await Promise.all([
+    const work = [
       lease.hold(endLease, signal).finally(endLease),
       new Projector(log, pool, projections, warn, undefined, say, onHeartbeat).run(signal).finally(endLease),
-      rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal),
-    ]);
-    await lease.release().catch(() => {});
+      rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal).catch((error: unknown) => {
+        endLease();
+        throw error;
+      }),
+    ];
+    await allEnded(work).finally(() => lease.release().catch(() => {}));
     if (!stop.aborted) say(`Another projector takes over ${name}; standing by`);
   }
 };
@@ -60,7 +64,7 @@ const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Pro
   const heldLanes = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
   const stop = AbortSignal.any([stopSignal, failed.signal]);
-  await Promise.all(
+  await allEnded(
     LANES.map(async (lane) => {
       const lease = new Lease(dependencies.pool, lane.name, dependencies.warn, heldLanes, dependencies.say);
       await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());

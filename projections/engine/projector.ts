@@ -9,7 +9,7 @@ import {
   moveCheckpoints,
   readCheckpoints,
 } from './checkpoints.js';
-import { applyByBisection, applyOrPark, isDataError, type FailedEvent, type ProjectionEvents } from './parking.js';
+import { applyByBisection, applyOrPark, isEventError, type FailedEvent, type ProjectionEvents } from './parking.js';
 import { PipelinedWriter } from './pipelined-writer.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
@@ -117,7 +117,7 @@ export class Projector {
   private async apply(parts: readonly ProjectionBatch[], piece: Batch, onStarted: () => void): Promise<void> {
     try {
       await this.write(parts, piece, applyAll, onStarted).catch((error: unknown) => {
-        if (!(error instanceof ApplyError) || !isDataError(error.cause)) throw error;
+        if (!(error instanceof ApplyError) || !isEventError(error.cause)) throw error;
         // An event of the batch is invalid: it is parked, and the other events are applied.
         return this.write(parts, piece, (transaction, { projection, events }) =>
           applyByBisection(transaction, projection, events),

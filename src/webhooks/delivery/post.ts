@@ -9,18 +9,20 @@ import { deliverySpan, endDeliverySpan } from './delivery-span.js';
 
 const USER_AGENT = 'threat-protection/2.0';
 
-/** A request that was sent, and its response. */
+/** A request and its response. */
 export interface SentRequest {
   /** When the request was sent, in ms. */
   readonly at: number;
   readonly webhookId: string;
   readonly response: EndpointResponse;
   readonly durationMs: number;
+  /** True if nothing was sent, because the request could not be signed. The operator is notified. */
+  readonly isUnsigned?: true;
 }
 
 /** Signs a body and sends it to an endpoint. */
 export const post = async (
-  { keys, clock, giveUp, warn }: DeliveryContext,
+  { keys, clock, giveUp, signing }: DeliveryContext,
   endpoint: Endpoint,
   connection: Connection,
   { contentType, body }: Content,
@@ -32,11 +34,12 @@ export const post = async (
     if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
     secrets = signingKeys(keys, endpoint, at);
   } catch (error) {
-    warn(`Cannot sign the deliveries to webhook ${endpoint.webhookId}: ${(error as Error).message}`);
+    signing.failed(new Error(`webhook ${endpoint.webhookId}: ${(error as Error).message}`));
     return {
       at,
       webhookId,
       durationMs: 0,
+      isUnsigned: true,
       response: { error: 'the request could not be signed; the operator has been notified' },
     };
   }

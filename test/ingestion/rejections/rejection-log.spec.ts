@@ -242,4 +242,10 @@ describe('The sample of a rejected event', () => {
     const sample = sampleOf(groupOf({ id: long, source: long, type: long }));
     expect(JSON.stringify(sample).length).toBeLessThan(8_192);
   });
+
+  it('contains no half of a surrogate pair', () => {
+    const long = `a${'😀'.repeat(1_000)}`;
+    const { id, source, type } = sampleOf(groupOf({ id: long, source: long, type: long }));
+    for (const text of [id!, source, type]) expect(text.isWellFormed()).toBe(true);
+  });
 });
