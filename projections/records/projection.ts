@@ -1,7 +1,7 @@
 import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import type { PoolClient } from 'pg';
-import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
+import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
@@ -20,15 +20,14 @@ const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is Proj
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
-  for await (const chunk of yieldingChunks(events))
-    for (const event of chunk) {
-      if (isEntryEvent(event)) {
-        states.push(entryStateOf(event));
-        continue;
-      }
-      const row = rowOf(event as ProjectedEvent<OwnedEvent>);
-      lastWriterWins(newest, keyOf(row), row);
+  await forEachYielding(events, (event) => {
+    if (isEntryEvent(event)) {
+      states.push(entryStateOf(event));
+      return;
     }
+    const row = rowOf(event as ProjectedEvent<OwnedEvent>);
+    lastWriterWins(newest, keyOf(row), row);
+  });
   return async ({ connection }) => {
     for (const row of await foldVerdicts(states, connection)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection);
