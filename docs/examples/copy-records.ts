@@ -6,9 +6,10 @@ let kept = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { records
 for (;;) {
   const query = new URLSearchParams({ timeout: '20000', ...(kept.last && { lastEventId: kept.last }) });
   const url = `http://127.0.0.1:3000/v2/organization/feed?${query}`;
-  const answer = await fetch(url, { headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! } }).catch(
-    () => undefined,
-  );
+  const answer = await fetch(url, {
+    headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! },
+    redirect: 'error', // the key goes to no other address
+  }).catch(() => undefined);
   const elements = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
   if (answer?.status === 410) kept = { records: {} };
   else if (elements === undefined) {
