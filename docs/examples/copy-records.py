@@ -1,6 +1,10 @@
 # Keeps a copy of an organization's records in records.db, by the feed. The key is in THREAT_PROTECTION_API_KEY.
 import http.client, json, os, sqlite3, time, urllib.error, urllib.parse, urllib.request
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
+    def redirect_request(self, *_): return None
+
+urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
 copy = sqlite3.connect("records.db")
 copy.executescript("create table if not exists records (key text primary key, json text); create table if not exists place (id text)")
 while True:

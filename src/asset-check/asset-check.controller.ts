@@ -59,10 +59,11 @@ export class AssetCheckController {
   })
   async checkAsset(
     @Body() { content }: AssetCheckRequest,
+    @Organization() organization: string,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<AssetCheckResponse> {
-    return this.tokens.addTo(reply, await this.queries.execute(new CheckAsset(content, minPosition)));
+    return this.tokens.addTo(reply, await this.queries.execute(new CheckAsset(content, organization, minPosition)));
   }
 
   @Post('check/bulk')

@@ -93,6 +93,7 @@ const fetchMetrics = (
   token?: string,
 ): Promise<Response> =>
   fetch(`${url}/v2/organization/metrics${query}`, {
+    redirect: 'error',
     headers: {
       'x-api-key': key,
       ...(token !== undefined && { 'consistency-token': token, prefer: `wait=${WAIT_SECONDS}` }),
@@ -119,7 +120,11 @@ const waitUntilCounted = async (url: string, key: string, token: string, signal:
 /** Waits until the API accepts the key. A new key takes up to a second to work on every instance. */
 const waitUntilAccepted = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
   for (let tries = 0; tries < 50; tries++) {
-    const { status } = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key }, signal });
+    const { status } = await fetch(`${url}/v2/organization/metrics`, {
+      redirect: 'error',
+      headers: { 'x-api-key': key },
+      signal,
+    });
     if (status !== 401) return;
     await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
