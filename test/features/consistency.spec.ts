@@ -7,7 +7,7 @@ import type { FastifyReply } from 'fastify';
 import { WaitingRequests } from '../../src/flow/waiting-requests.js';
 import { ConsistencyTokens } from '../../src/http/consistency/consistency-token.js';
 import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
-import { MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
+import { CheckpointPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
 import { readReference } from '../support/contract.js';
@@ -331,8 +331,26 @@ describe('Each route with a token', () => {
       expect([answer.status, answer.body]).toEqual([503, NOT_REACHED]);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
       expect(answer.headers.get('consistency-token')).toBeNull();
-      // The same request without the token succeeds.
-      expect((await owner.call(request.path, request)).status).toBe(200);
+      // The same request without the token succeeds, and names a position that it has read, without another query.
+      const current = jest.spyOn(app.app.get(Checkpoints), 'current');
+      const withoutToken = await owner.call(request.path, request);
+      expect([withoutToken.status, current.mock.calls.length]).toEqual([200, 0]);
+      current.mockRestore();
+      const position = await positionIn(withoutToken);
+      expect(position).toBeGreaterThanOrEqual(0n);
+      expect(position).toBeLessThan(await tokens.read(token));
+    });
+
+    it('is answered while both connections that poll the read models are busy', async () => {
+      const watch = app.app.get(WatchPool);
+      const busy = [await watch.connect(), await watch.connect()];
+      const reached = tokenOf(await owner.call(GROUPS));
+      const answers = await Promise.all([
+        owner.callWithToken(reached, { path: GROUPS }),
+        owner.callWithToken(reached, { path: '/v2/organization/metrics' }),
+        owner.call(WEBHOOKS, { json: { url: 'https://busy.example/' } }),
+      ]).finally(() => busy.forEach((connection) => connection.release()));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 201]);
     });
 
     // Changes of members and webhooks are left out: they wait for their projection with or without a token.
@@ -561,8 +579,8 @@ describe('The wait for a token', () => {
       const pool = app.app.get(type);
       expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0]);
     }
-    const watch = app.app.get(WatchPool);
-    expect(watch.totalCount - watch.idleCount + watch.waitingCount).toBeLessThanOrEqual(1);
+    const checkpoints = app.app.get(CheckpointPool);
+    expect(checkpoints.totalCount - checkpoints.idleCount + checkpoints.waitingCount).toBeLessThanOrEqual(1);
     const others = await Promise.all([newCaller(), newCaller()]);
     for (const other of others) expect((await other.call(metrics.path)).status).toBe(200);
 
