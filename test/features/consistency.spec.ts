@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { FastifyReply } from 'fastify';
 import { WaitingRequests } from '../../src/flow/waiting-requests.js';
 import { ConsistencyTokens } from '../../src/http/consistency/consistency-token.js';
+import { SealedBlocks } from '../../src/http/sealed-blocks.js';
 import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { CheckpointPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -610,6 +611,32 @@ describe('The wait for a token', () => {
     disconnect.abort();
     await expect(response).rejects.toThrow();
     await eventually('the request has ended', () => waiting.size === 0, 2_000);
+  });
+});
+
+describe('An API whose machine has a clock that is behind the clock of the database', () => {
+  beforeAll(() => void resume());
+  afterEach(() => jest.restoreAllMocks());
+  afterAll(pause);
+
+  it.each([
+    ['30 s', 30_000],
+    ['6 min', 360_000],
+  ])('accepts and counts the events of this moment: %s', async (_, behindMs) => {
+    const { organization, send, callWithToken } = await newCaller();
+    const actual = Date.now;
+    jest.spyOn(Date, 'now').mockImplementation(() => actual() - behindMs);
+    const at = new Date(actual()).toISOString();
+    const threat = threatOf(organization, 'recent');
+    const event = cloudEvent({ ...threat, data: { ...threat.data, createdAt: at, updatedAt: at } });
+    const sending = await send(event);
+    expect([sending.status, sending.body]).toMatchObject([200, { accepted: 1 }]);
+    const read = async (path: string): Promise<any> =>
+      (await callWithToken(tokenOf(sending), { path: `/v2/organization/${path}?startDate=2026-01-01` }, 'wait=10'))
+        .body;
+    expect((await read('metrics')).metrics.newThreats).toBe(1);
+    expect((await read('threats')).items).toHaveLength(1);
+    expect(await read('threats.csv')).toContain('recent');
   });
 });
 
