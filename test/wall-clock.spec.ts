@@ -11,13 +11,6 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/http/ops/access-log.ts': [1, 'the time of a line of the access log, for people'],
   'src/http/errors/client-error.ts': [1, 'the Date header of a raw HTTP response'],
   'src/runtime/tracing/opentelemetry.ts': [1, 'the start of a span, which a collector shows to people'],
-  'src/metrics/metrics-queries.ts': [1, '"now" of a request, compared with times that people typed'],
-  'src/records/list-records.ts': [1, '"now" of a request, compared with times that people typed'],
-  'src/records/export-records.ts': [1, '"now" of a request, compared with times that people typed'],
-  'src/ingestion/receive/event-limits.ts': [
-    1,
-    'the acceptance window of an event, compared with times that senders state',
-  ],
   'src/postgres/clock.ts': [1, 'until the database has answered once'],
   'src/asset-check/lists/list-source.ts': [3, 'when this machine fetched a list, kept in its own data folder'],
   'src/asset-check/sources/configured-sources.ts': [1, 'the age of a list that this machine fetched'],

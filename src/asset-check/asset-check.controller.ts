@@ -93,7 +93,7 @@ export class AssetCheckController {
 
   @Post('history')
   @HttpCode(200)
-  @Access({ scope: 'read', reads: READ_MODELS, responseNamesCheckpoint: true })
+  @Access({ scope: 'read', reads: READ_MODELS })
   @ApiOperation({
     summary: 'Get the history of an asset',
     description:
@@ -104,10 +104,11 @@ export class AssetCheckController {
     type: AssetHistoryResponse,
     description: 'The statuses of the asset, newest first, and its state in each list.',
   })
-  getAssetHistory(
+  async getAssetHistory(
     @Organization() organization: string,
     @Body() { content }: AssetCheckRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AssetHistoryResponse> {
-    return this.queries.execute(new GetAssetHistory(organization, content));
+    return this.tokens.addTo(reply, await this.queries.execute(new GetAssetHistory(organization, content)));
   }
 }

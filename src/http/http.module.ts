@@ -129,8 +129,8 @@ export class HttpModule {
     const name = `${methods.join()} ${route.url}`;
     if (tracer !== undefined) route.handler = withinSpan(tracer, route.handler);
     const consistent = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-      if (!access.responseNamesCheckpoint && request.headers[CONSISTENCY_TOKEN] === undefined) return done();
-      this.consistency.prepare(request, reply, access).then(done, (error: unknown) => {
+      if (request.headers[CONSISTENCY_TOKEN] === undefined) return done();
+      this.consistency.waitFor(request, reply, access).then(done, (error: unknown) => {
         if (!request.raw.socket.destroyed) sendError(error, request, reply);
       });
     };

@@ -42,6 +42,19 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     …`,
     ],
   },
+  // This spec prepares the statements that contain this subquery.
+  'src/read-models/checkpoints/position-sql.ts': {
+    by: 'test/read-models/raw-statements.spec.ts',
+    sql: [
+      `(
+      select case when count(*) = … then min(position) else -1 end from read.checkpoints
+      where projection in (…))`,
+      `
+    select … as position,
+      (select coalesce(json_agg(listed), '[]') from (…
+      ) listed) as rows`,
+    ],
+  },
   'projections/engine/verify.ts': {
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],

@@ -161,7 +161,7 @@ export class MembershipQueue {
   /** Returns the requests whose group exists, and rejects all other requests. */
   private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
     const ids = [...new Set(batch.map(({ request }) => request.groupId))];
-    const existing = new Set((await this.groups.find(organization, ids)).map(({ id }) => id));
+    const existing = new Set((await this.groups.find(organization, ids)).result.map(({ id }) => id));
     return batch.filter(({ request, reject }) => {
       if (!existing.has(request.groupId)) reject(groupNotFound());
       return existing.has(request.groupId);

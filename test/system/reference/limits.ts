@@ -143,7 +143,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Database connections of an API process',
       limit: (sources) =>
-        `metrics ${sources.count(POOLS, 'METRICS.max')}; requests ${sources.count(POOLS, 'createRequestPool.max')}; lists and feed ${sources.count(POOLS, 'RECORDS.max')}; exports ${sources.count(POOLS, 'EXPORTS.max')}; followers and health ${sources.count(POOLS, 'createWatchPool.max')}; the event log has further connections of its own`,
+        `metrics ${sources.count(POOLS, 'METRICS.max')}; requests ${sources.count(POOLS, 'createRequestPool.max')}; lists and feed ${sources.count(POOLS, 'RECORDS.max')}; exports ${sources.count(POOLS, 'EXPORTS.max')}; followers and health ${sources.count(POOLS, 'createWatchPool.max')}; checkpoints ${sources.count(POOLS, 'createCheckpointPool.max')}; the event log has further connections of its own`,
       beyond: '503',
     },
   ],
