@@ -57,7 +57,8 @@ const addExamples = ({ requestBody, responses }: Operation, schemas: Schemas): v
   };
   if (requestBody !== undefined && !('$ref' in requestBody)) add(requestBody);
   for (const [status, response] of Object.entries(responses) as [string, Response][])
-    add(response, errorExample(status, response.description));
+    // Nest joins the causes that a route declares for one status with an empty line; an error has one of them.
+    add(response, errorExample(status, response.description.split('\n\n')[0]!));
 };
 
 /** Adds the parts that all operations share, so that controllers need not repeat them. */
