@@ -6,6 +6,7 @@ import { CircuitBreaker } from './circuit-breaker.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { FairSlots } from '../../flow/fair-slots.js';
 import type { LookupSettings } from '../sources/sources-file.js';
+import { USER_AGENT } from '../../runtime/version.js';
 
 /** How long a result is cached, in ms. */
 const CACHE_TTL_MS = 30_000;
@@ -114,7 +115,12 @@ export class LookupSource {
   private async send(content: string, signal: AbortSignal): Promise<SourceResult> {
     const response = await fetch(this.settings.url, {
       method: 'POST',
-      headers: { accept: 'application/json', ...this.settings.headers, 'content-type': 'application/json' },
+      headers: {
+        accept: 'application/json',
+        'user-agent': USER_AGENT,
+        ...this.settings.headers,
+        'content-type': 'application/json',
+      },
       body: JSON.stringify({ content }),
       // Redirects are not followed: a remote server must not choose which hosts this service connects to.
       redirect: 'manual',

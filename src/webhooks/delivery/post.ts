@@ -5,11 +5,10 @@ import type { Content, Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
 import { signedHeaders, webhookIdOf } from './requests/sign.js';
 import { tracing } from '../../runtime/tracing/tracing.js';
+import { USER_AGENT } from '../../runtime/version.js';
 import { deliverySpan, endDeliverySpan } from './delivery-span.js';
 
-const USER_AGENT = 'threat-protection/2.0';
-
-/** A request and its response. */
+/** A request that was sent, and its response. */
 export interface SentRequest {
   /** When the request was sent, in ms. */
   readonly at: number;

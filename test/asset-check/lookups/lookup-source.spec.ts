@@ -4,6 +4,7 @@ import { LookupSource, type Outcome } from '../../../src/asset-check/lookups/loo
 import { eventually } from '../../support/eventually.js';
 import { brief } from '../list-of.js';
 import { answers, ListServer, sends } from '../lists/list-server.js';
+import { USER_AGENT } from '../../../src/runtime/version.js';
 
 /** Longer than a request takes on a busy machine. */
 const TIMEOUT_MS = 120_000;
@@ -49,7 +50,7 @@ describe('LookupSource', () => {
     expect(await ask('https://a.evil.example/x')).toBe('BLOCKED parent-domain');
     expect(JSON.parse(body)).toEqual({ content: 'https://a.evil.example/x' });
     expect(server.requests).toMatchObject([
-      { path: '/v2/asset/check', headers: { 'x-api-key': 'secret', 'content-type': 'application/json' } },
+      { path: '/v2/asset/check', headers: { 'x-api-key': 'secret', 'content-type': 'application/json', 'user-agent': USER_AGENT } },
     ]);
   });
 

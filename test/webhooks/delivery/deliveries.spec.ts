@@ -14,6 +14,7 @@ import { eventually } from '../../support/eventually.js';
 import { sent, stored } from '../../support/upstream.js';
 import { answering, Receiver, subjectsIn } from './receiver.js';
 import { AT, FastClock, Rig } from './rig.js';
+import { USER_AGENT } from '../../../src/runtime/version.js';
 
 const HOUR = 3_600_000;
 const named = (count: number, from = 0): string[] => Array.from({ length: count }, (_, n) => `t${n + from}`);
@@ -77,7 +78,7 @@ describe('An endpoint', () => {
       expect(headers).toMatchObject({
         'content-type': 'application/cloudevents+json',
         'content-length': String(Buffer.byteLength(body)),
-        'user-agent': 'threat-protection/2.0',
+        'user-agent': USER_AGENT,
       });
       for (const absent of ['cookie', 'authorization', 'transfer-encoding']) expect(headers).not.toHaveProperty(absent);
     }
