@@ -60,10 +60,6 @@ export const isDataError = (error: unknown): boolean =>
 export const isReadOnly = (error: unknown): boolean =>
   ((error instanceof Unavailable ? error.cause : error) as { code?: unknown } | undefined)?.code === '25006';
 
-/** Whether a statement failed because of a value that can never be stored: SQLSTATE class 22 or 23. */
-export const isDataError = (error: unknown): boolean =>
-  error instanceof DatabaseError && /^2[23]/.test(error.code ?? '');
-
 /** Whether an error came from the database server, not from the connection. */
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
 

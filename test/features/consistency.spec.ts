@@ -616,7 +616,7 @@ describe('The wait for a token', () => {
 
 describe('An API whose machine has a clock that is behind the clock of the database', () => {
   beforeAll(() => void resume());
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => void jest.restoreAllMocks());
   afterAll(pause);
 
   it.each([

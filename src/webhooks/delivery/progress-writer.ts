@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/coalesce.js';
-import { isDataError } from '../../postgres/transient-errors.js';
+import { storeIsolated } from '../../postgres/store-isolated.js';
 import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { EndpointResponse } from './requests/response.js';
 import type { Batch } from './next-batch.js';
@@ -88,26 +88,14 @@ export class ProgressWriter {
   private readonly flush = coalesce(async (): Promise<void> => {
     const rows = this.waiting;
     this.waiting = [];
-    try {
-      await this.storeRows(rows);
-    } catch (error) {
-      // A row that PostgreSQL rejects must not fail the rows of other organizations.
-      if (!isDataError(error)) throw error;
-      for (const row of rows) await this.storeAlone(row);
-    }
-  });
-
-  private async storeAlone(row: Row): Promise<void> {
-    for (const each of [row, withoutAnswer(row)])
-      try {
-        await this.storeRows([each]);
-        row.failure = undefined;
-        return;
-      } catch (error) {
-        if (!isDataError(error)) throw error;
+    const rejected: Row[] = [];
+    const store = (part: readonly Row[]): Promise<void> => this.storeRows(part);
+    await storeIsolated(rows, store, (row) => rejected.push(row));
+    for (const row of rejected)
+      await storeIsolated([withoutAnswer(row)], store, (_, error) => {
         row.failure = error;
-      }
-  }
+      });
+  });
 
   private async storeRows(rows: readonly Row[]): Promise<void> {
     const [row] = await STORE_PROGRESS.runEach(this.pool, rows, { epoch: this.epoch });

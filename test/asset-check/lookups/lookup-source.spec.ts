@@ -50,7 +50,10 @@ describe('LookupSource', () => {
     expect(await ask('https://a.evil.example/x')).toBe('BLOCKED parent-domain');
     expect(JSON.parse(body)).toEqual({ content: 'https://a.evil.example/x' });
     expect(server.requests).toMatchObject([
-      { path: '/v2/asset/check', headers: { 'x-api-key': 'secret', 'content-type': 'application/json', 'user-agent': USER_AGENT } },
+      {
+        path: '/v2/asset/check',
+        headers: { 'x-api-key': 'secret', 'content-type': 'application/json', 'user-agent': USER_AGENT },
+      },
     ]);
   });
 
