@@ -62,7 +62,9 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
   // Settings of a connection.
   'src/postgres/session-settings.ts': {
     by: 'test/postgres/pool.spec.ts',
-    sql: ["select current_setting('transaction_read_only') = 'on' as is_read_only…"],
+    sql: [
+      "select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding…",
+    ],
   },
   // Tables of projections.
   'projections/engine/parking.ts': {

@@ -4,7 +4,7 @@ import { ASSET_STATUSES } from '../../events/types/asset-statuses.js';
 import { FAILED, type SourceResult, REASONS, TIMED_OUT } from '../source-result.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { finishesWithin } from '../../flow/deadline.js';
-import { FairSlots } from '../../flow/fair-slots.js';
+import { FairSlots } from '../../flow/fair/fair-slots.js';
 import type { LookupSettings } from '../sources/sources-file.js';
 import { USER_AGENT } from '../../runtime/version.js';
 
