@@ -46,6 +46,7 @@ export const feedCopy: Goal = {
       const response = await fetch(`${url}/v2/organization/feed${query}`, {
         // Uncompressed, because the peer does not compress the rows.
         headers: { 'x-api-key': key!, 'accept-encoding': 'identity' },
+        redirect: 'error',
       });
       if (!response.ok) throw new Error(`The feed returned ${response.status}: ${await response.text()}`);
       return response.text();

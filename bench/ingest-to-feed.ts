@@ -10,6 +10,7 @@ const followFeed: StartFollowing = async ({ url, key, count }) => {
     for (let last = ''; seen.size < count;) {
       const response = await fetch(`${url}/v2/organization/feed?timeout=20000${last}`, {
         headers: { 'x-api-key': key },
+        redirect: 'error',
       });
       if (response.status === 503) {
         // The initial backfill is not complete yet.

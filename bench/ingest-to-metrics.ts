@@ -7,7 +7,10 @@ const followMetrics: StartFollowing = async ({ url, key, count }) => {
   /** When the metrics first counted n events. */
   const counted: number[] = [];
   const ask = async (): Promise<number> => {
-    const response = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key } });
+    const response = await fetch(`${url}/v2/organization/metrics`, {
+      headers: { 'x-api-key': key },
+      redirect: 'error',
+    });
     return ((await response.json()) as { metrics: { newThreats: number } }).metrics.newThreats;
   };
   const watch = async (): Promise<void> => {

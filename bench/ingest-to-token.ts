@@ -10,7 +10,7 @@ const readWithTokens: StartFollowing = async (reader) => {
   const { url, key, count } = reader;
   const organization = `${url}/v2/organization`;
   const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
-    fetch(organization + path, { headers: { 'x-api-key': key, ...headers } });
+    fetch(organization + path, { headers: { 'x-api-key': key, ...headers }, redirect: 'error' });
   // Lists are rejected until the initial backfill is complete.
   while ((await ask('/threats')).status !== 200) await sleep(100);
   const reading: Promise<number>[] = [];

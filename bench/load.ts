@@ -61,6 +61,7 @@ export const requestJson = async (
   const response = await fetch(url + path, {
     method,
     headers,
+    redirect: 'error',
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await response.text();

@@ -62,6 +62,7 @@ const createEndpoints = async (
     const response = await fetch(`${url}/v2/organization/webhooks${path}`, {
       method,
       headers,
+      redirect: 'error',
       ...(body && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} webhooks returned ${response.status}: ${await response.text()}`);

@@ -1,12 +1,14 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
+import { allEnded } from '../src/flow/all-ended.js';
 import type { Lanes } from '../src/ops/lanes.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
-import { type Lane, LANES } from './registry.js';
+import { type Lane, LANES, PROJECTIONS } from './registry.js';
 import { runWorker } from '../src/ops/worker.js';
 import type { WriteLog } from '../src/runtime/log-line.js';
+import { versionOf } from './engine/projection.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
@@ -44,12 +46,15 @@ const projectLane = async (
     const signal = AbortSignal.any([stop, leaseEnd.signal]);
     const endLease = (): void => leaseEnd.abort();
     // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
-    await Promise.all([
+    const work = [
       lease.hold(endLease, signal).finally(endLease),
       new Projector(log, pool, projections, warn, undefined, say, onHeartbeat).run(signal).finally(endLease),
-      rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal),
-    ]);
-    await lease.release().catch(() => {});
+      rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal).catch((error: unknown) => {
+        endLease();
+        throw error;
+      }),
+    ];
+    await allEnded(work).finally(() => lease.release().catch(() => {}));
     if (!stop.aborted) say(`Another projector takes over ${name}; standing by`);
   }
 };
@@ -59,7 +64,7 @@ const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Pro
   const heldLanes = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
   const stop = AbortSignal.any([stopSignal, failed.signal]);
-  await Promise.all(
+  await allEnded(
     LANES.map(async (lane) => {
       const lease = new Lease(dependencies.pool, lane.name, dependencies.warn, heldLanes, dependencies.say);
       await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());
@@ -80,7 +85,8 @@ await runWorker({
     const direct = config.databaseDirectUrl === undefined ? pool : openPool(config.databaseDirectUrl);
     const watchPool = createWatchPool(url);
     try {
-      ops.addStores(log, watchPool, 'projections');
+      const versions = new Map(PROJECTIONS.map((projection) => [projection.name, versionOf(projection)]));
+      ops.addStores(log, watchPool, 'projections', versions);
       await project({ pool, direct, log, say, warn, laneHealth: ops.lanes }, stopSignal);
     } finally {
       await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));

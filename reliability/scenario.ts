@@ -34,8 +34,9 @@ export interface Scenario<Scale = any> {
   /** Overrides of the full scale for the negative control, if the full scale would take too long. */
   readonly controlScale?: Partial<Scale>;
   /**
-   * The negative control: the same checks on a service without the guard, with the same limits unless `controlScale`
-   * overrides them. It must have findings; otherwise `run` proves nothing.
+   * The negative control: the same checks without the guard, on this service or on a simple server, with the same
+   * limits unless `controlScale` overrides them. It must have findings; otherwise the checks of `run` cannot fail.
+   * Findings on a simple server do not prove that this service depends on the guard.
    */
   readonly withoutGuard: (context: RunContext, scale: Scale) => Promise<Outcome>;
 }

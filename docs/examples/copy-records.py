@@ -1,6 +1,10 @@
 # Keeps a copy of an organization's records in records.db, by the feed. The key is in THREAT_PROTECTION_API_KEY.
 import http.client, json, os, sqlite3, time, urllib.error, urllib.parse, urllib.request
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
+    def redirect_request(self, *_): return None
+
+urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
 copy = sqlite3.connect("records.db")
 copy.executescript("create table if not exists records (key text primary key, json text); create table if not exists place (id text)")
 while True:
@@ -12,6 +16,8 @@ while True:
     except urllib.error.HTTPError as error:
         if error.code == 410:
             with copy: copy.execute("delete from records"); copy.execute("delete from place")
+        elif error.code < 500 and error.code not in (408, 429):
+            raise  # such as an invalid key: a retry would not help
         else:
             time.sleep(float(error.headers.get("Retry-After", 1)))
         continue

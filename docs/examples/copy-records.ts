@@ -6,11 +6,15 @@ let kept = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { records
 for (;;) {
   const query = new URLSearchParams({ timeout: '20000', ...(kept.last && { lastEventId: kept.last }) });
   const url = `http://127.0.0.1:3000/v2/organization/feed?${query}`;
-  const answer = await fetch(url, { headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! } }).catch(
-    () => undefined,
-  );
+  const answer = await fetch(url, {
+    headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! },
+    redirect: 'manual', // the key goes to no other address
+  }).catch(() => undefined);
+  const { status = 0 } = answer ?? {};
+  if (status >= 300 && status < 500 && ![408, 410, 429].includes(status))
+    throw new Error(`${status} ${await answer!.text()}`); // such as an invalid key: a retry would not help
   const elements = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
-  if (answer?.status === 410) kept = { records: {} };
+  if (status === 410) kept = { records: {} };
   else if (elements === undefined) {
     const seconds = Number(answer?.headers.get('retry-after') ?? 1);
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));

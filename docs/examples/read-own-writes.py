@@ -2,6 +2,10 @@
 # the scopes ingest and read.
 import os, sys, time, urllib.error, urllib.request
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
+    def redirect_request(self, *_): return None
+
+urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
 token = None
 
 def call(path, body=None, content_type="application/json", tries=5):

@@ -10,7 +10,7 @@ const call = async (path: string, init: RequestInit = {}): Promise<Response> => 
       ...init.headers,
     });
     if (token !== undefined) headers.set('Consistency-Token', token);
-    const answer = await fetch(`http://127.0.0.1:3000/v2${path}`, { ...init, headers });
+    const answer = await fetch(`http://127.0.0.1:3000/v2${path}`, { ...init, headers, redirect: 'error' });
     if (answer.status === 410 && token !== undefined) {
       token = undefined;
     } else if (answer.status === 503 && tries < 5) {

@@ -1,7 +1,7 @@
 """Sends a file of CloudEvents, one JSON object a line, to the ingestion endpoint: send.py URL FILE, the key in THREAT_PROTECTION_API_KEY.
 FILE.sent holds the number of lines for which a response has arrived: the next run continues after them, also after a kill.
 A batch that was stored but not answered is sent again and counts as duplicates. Python 3.8, standard library only."""
-import gzip, http.client, json, os, random, sys, time, urllib.parse
+import codecs, gzip, http.client, json, os, random, sys, time, urllib.parse
 
 MAX_EVENTS = 1_000
 MAX_BYTES = 8 * 1024 * 1024  # of one request, before it is compressed
@@ -93,6 +93,8 @@ def send_file():
 
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
+            if number == 1 and line.startswith(codecs.BOM_UTF8):
+                line = line[len(codecs.BOM_UTF8):]
             event = line.strip()
             if number > answered and event:
                 if is_json(event):

@@ -87,6 +87,9 @@ async function* lines(): AsyncGenerator<Line> {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+const withoutMark = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes;
 const isJson = (bytes: Buffer): boolean => {
   try {
     JSON.parse(utf8.decode(bytes));
@@ -106,7 +109,8 @@ const sendFile = async (): Promise<void> => {
     renameSync(`${state}.new`, state);
     [batch, bytes] = [[], 1];
   };
-  for await (const line of lines()) {
+  for await (const read of lines()) {
+    const line = read.number === 1 ? { ...read, bytes: withoutMark(read.bytes) } : read;
     const isAnswered = line.number <= answered || line.bytes.toString().trim() === '';
     if (!isAnswered && isJson(line.bytes)) {
       if (batch.length === MAX_EVENTS || bytes + line.bytes.length + 1 > MAX_BYTES) await flush();

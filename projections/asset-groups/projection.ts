@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
+import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';
 import { DELETE_EXPIRED_RESPONSES, STORE_RESPONSES, STORE_ASSETS, STORE_GROUPS, STORE_STREAMS } from './statements.js';
@@ -17,7 +18,7 @@ export const assetGroups: Projection<GroupEvent> = {
   types: TYPES,
   prepare: async (events) => {
     const newest = new NewestGroups();
-    for (const event of events) newest.add(event);
+    await forEachYielding(events, (event) => newest.add(event));
     return ({ connection }) => write(newest, connection);
   },
 };

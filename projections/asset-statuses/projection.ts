@@ -3,6 +3,7 @@ import { assetHash, assetKey } from '../../src/assets/asset-key.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { EventOf } from '../../src/events/event.js';
 import { ENTRY_TYPES, recordOf } from '../../src/events/record.js';
+import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './statements.js';
@@ -46,7 +47,8 @@ export const assetStatuses: Projection<StatusEvent> = {
   tables: ['asset_status_entries', 'asset_statuses'],
   types: ENTRY_TYPES,
   prepare: async (events) => {
-    const incoming = events.map((event) => ({ entry: entryOf(event), position: event.position }));
+    const incoming: Incoming[] = [];
+    await forEachYielding(events, (event) => incoming.push({ entry: entryOf(event), position: event.position }));
     return ({ connection }) => write(incoming, connection);
   },
 };

@@ -3,7 +3,7 @@ import { ID, isSlug, SLUG } from '../../src/events/declaring/fields.js';
 import { toJson } from '../../src/events/event.js';
 import { ENTRY_TYPES } from '../../src/events/record.js';
 import { nameArray } from '../../src/postgres/columns.js';
-import { isTransient } from '../../src/postgres/transient-errors.js';
+import { isDataError, isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { readModelsOver } from '../../src/read-models/kysely.js';
 import { PARK } from './statements.js';
@@ -89,17 +89,12 @@ const probeTables = async ({ connection }: ProjectorTransaction, { tables }: Pro
 };
 
 /**
- * SQLSTATE classes of errors whose cause is the data of a statement: cardinality, data, integrity, limits. An error
- * without SQLSTATE is thrown by the projection itself, because of an event. Any other error, such as a missing table,
- * would occur for every event and must not park events.
+ * Whether an event caused the error. Only such an event may be parked. An error without SQLSTATE is thrown by the
+ * projection itself, because of an event.
  */
-const DATA_ERROR = /^(21|22|23|44|54|P0)/;
-
-/** Whether an event caused the error. Only such an event may be parked. */
-export const isDataError = (error: unknown): error is Error => {
+export const isEventError = (error: unknown): error is Error => {
   if (!(error instanceof Error) || isTransient(error)) return false;
-  const { code } = error as { code?: string };
-  return code === undefined || DATA_ERROR.test(code);
+  return (error as { code?: string }).code === undefined || isDataError(error);
 };
 
 /** The events of a batch for one projection. */
@@ -158,7 +153,7 @@ export const applyByBisection = async (
     await connection.query('release savepoint half');
     return [];
   } catch (error) {
-    if (!isDataError(error)) throw error;
+    if (!isEventError(error)) throw error;
     await connection.query('rollback to savepoint half; release savepoint half');
     const [event] = events;
     if (events.length === 1 && event) return [failedEvent(event, error.message)];

@@ -9,12 +9,12 @@ import {
   moveCheckpoints,
   readCheckpoints,
 } from './checkpoints.js';
-import { applyByBisection, applyOrPark, isDataError, type FailedEvent, type ProjectionEvents } from './parking.js';
+import { applyByBisection, applyOrPark, isEventError, type FailedEvent, type ProjectionEvents } from './parking.js';
 import { PipelinedWriter } from './pipelined-writer.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
-import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
+import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 import { inSpan, tracing } from '../../src/runtime/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
@@ -117,7 +117,7 @@ export class Projector {
   private async apply(parts: readonly ProjectionBatch[], piece: Batch, onStarted: () => void): Promise<void> {
     try {
       await this.write(parts, piece, applyAll, onStarted).catch((error: unknown) => {
-        if (!(error instanceof ApplyError) || !isDataError(error.cause)) throw error;
+        if (!(error instanceof ApplyError) || !isEventError(error.cause)) throw error;
         // An event of the batch is invalid: it is parked, and the other events are applied.
         return this.write(parts, piece, (transaction, { projection, events }) =>
           applyByBisection(transaction, projection, events),
@@ -178,8 +178,9 @@ export const dispatchBatch = async (
 ): Promise<ProjectionBatch[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
-  for await (const chunk of yieldingChunks(batch.events))
-    for (const recorded of chunk) decoded.push({ recorded, result: decodeEvent(recorded) });
+  // While a batch is prepared, the previous batch is being written, and its next statement must not wait until the
+  // preparation is complete.
+  await forEachYielding(batch.events, (recorded) => decoded.push({ recorded, result: decodeEvent(recorded) }));
   const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);

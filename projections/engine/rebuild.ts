@@ -5,6 +5,7 @@ import { createReadModels, readModelsOver } from '../../src/read-models/kysely.j
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
+import { ACCESS_OF_TABLE } from './statements.js';
 
 /**
  * Lock timeout for replacing the live tables. While the switch waits for the lock of a table, new readers of that table
@@ -14,6 +15,9 @@ const LOCK_TIMEOUT_MS = 500;
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 const MAX_ATTEMPTS = 60;
+/** The pauses between attempts to rebuild an outdated projection, which may take hours. */
+const MIN_RETRY_DELAY_MS = 1_000;
+const MAX_RETRY_DELAY_MS = 60_000;
 /**
  * SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. Other errors are not retried: if the
  * connection was lost, the server may have crashed and lost rows of the shadow tables.
@@ -76,8 +80,11 @@ const switchOver = async (
     // The rows of the last events are committed before the switch, so that the new tables are complete when readers
     // first see them.
     await applyLog(source, [target], { after: position, upTo });
-    for (const table of projection.tables)
+    for (const table of projection.tables) {
+      const access = await ACCESS_OF_TABLE.run(lockConnection, { table });
       await lockConnection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+      for (const { command } of access) await lockConnection.query(command);
+    }
     await live
       .updateTable('checkpoints')
       .set({ version: versionOf(projection) })
@@ -103,25 +110,42 @@ const findOutdated = async (pool: Pool, projections: readonly Projection[]): Pro
 };
 
 /**
- * Rebuilds projections whose rows are of an earlier version. The old rows are served meanwhile. Never rejects: after a
- * failure, the old rows stay in use, and the rebuild is retried when a projector next acquires the lane.
+ * Rebuilds projections whose rows are of an earlier version. The old rows are served meanwhile, and also after a failure.
+ * A failed rebuild is retried until `stop` aborts. Never rejects.
  */
 export const rebuildOutdated = async (
   source: Source,
   projections: readonly Projection[],
   { say, warn }: { readonly say: (line: string) => void; readonly warn: (line: string) => void },
   stop: AbortSignal,
+  backoff = new Backoff(MIN_RETRY_DELAY_MS, MAX_RETRY_DELAY_MS),
 ): Promise<void> => {
-  try {
+  const rebuildAll = async (): Promise<void> => {
+    const failures: unknown[] = [];
     for (const projection of await findOutdated(source.pool, projections)) {
+      stop.throwIfAborted();
       say(`Rebuilding the read model of "${projection.name}", whose rows are of an earlier version`);
-      await rebuild({ ...source, onWait: warn, stop }, projection, undefined, stop);
-      say(`Rebuilt the read model of "${projection.name}"`);
+      try {
+        await rebuild({ ...source, onWait: warn, stop }, projection, undefined, stop);
+        say(`Rebuilt the read model of "${projection.name}"`);
+      } catch (error) {
+        // The other projections must not wait for a projection whose rebuild never succeeds.
+        failures.push(error);
+      }
     }
-  } catch (error) {
-    if (!stop.aborted)
+    if (failures.length > 0) throw failures[0];
+  };
+  while (!stop.aborted) {
+    try {
+      return await rebuildAll();
+    } catch (error) {
+      if (stop.aborted) return;
+      const delayMs = backoff.next();
       warn(
-        `A read model could not be rebuilt; the next start retries: ${error instanceof Error ? error.message : String(error)}`,
+        `A read model could not be rebuilt; the next attempt begins in ${Math.ceil(delayMs / 1_000)} s: ` +
+          (error instanceof Error ? error.message : String(error)),
       );
+      await pause(delayMs, stop);
+    }
   }
 };

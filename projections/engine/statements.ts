@@ -122,3 +122,30 @@ export const SHADOW_INDEXES = statement(
     from indexes shadow join indexes live using (definition, indisprimary, indisunique)
     where shadow.schema = $1::text and live.schema = 'read'`,
 );
+
+/**
+ * The commands that give the owner and the privileges of a live table to another table of this name, because
+ * `create table like` copies neither. The owner comes first, because the owner grants the privileges.
+ */
+export const ACCESS_OF_TABLE = statement(
+  'rebuild-access-of-table',
+  { table: 'text' },
+  { command: 'text' },
+  `
+    with live as (
+      select oid, oid::regclass::text as name, relowner, relacl from pg_class
+      where relnamespace = 'read'::regnamespace and relname = $1::text
+    ),
+    granted as (
+      select null as attname, a.* from live, aclexplode(relacl) a
+      union all
+      select attname, a.* from live join pg_attribute on attrelid = live.oid, aclexplode(attacl) a
+    )
+    select format('alter table %s owner to %s', name, relowner::regrole) as command
+    from live where relowner <> current_user::regrole
+    union all
+    select format('grant %s%s on %s to %s%s', privilege_type, ' (' || quote_ident(attname) || ')', name,
+      case when grantee = 0 then 'public' else grantee::regrole::text end,
+      case when is_grantable then ' with grant option' end)
+    from live, granted where grantee <> relowner`,
+);

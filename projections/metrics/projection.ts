@@ -6,7 +6,7 @@ import { CountChanges } from './counts.js';
 import { type Fact, factsOf, factsWithout } from '../../src/events/facts.js';
 import { DELETE_FACTS, INSERT_NEW_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
-import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
+import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 
 export type MetricEvent = EventOf<(typeof COUNTED_TYPES)[number]>;
 
@@ -21,12 +21,11 @@ interface NewState extends RecordState {
  */
 const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
-  for await (const chunk of yieldingChunks(events))
-    for (const { id, event } of chunk) {
-      const record = recordOf(event);
-      const state = { ...record, eventId: id, facts: factsOf(event) };
-      lastWriterWins(newest, `${record.organization}\n${record.kind}\n${record.id}`, state);
-    }
+  await forEachYielding(events, ({ id, event }) => {
+    const record = recordOf(event);
+    const state = { ...record, eventId: id, facts: factsOf(event) };
+    lastWriterWins(newest, `${record.organization}\n${record.kind}\n${record.id}`, state);
+  });
   return [...newest.values()].sort((a, b) =>
     a.organization === b.organization ? 0 : a.organization < b.organization ? -1 : 1,
   );
@@ -81,7 +80,7 @@ const recordColumns = (states: readonly NewState[]) => ({
 const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
   const countChanges = new CountChanges();
-  for await (const chunk of yieldingChunks(states)) for (const { facts } of chunk) countChanges.add(facts, 1);
+  await forEachYielding(states, ({ facts }) => countChanges.add(facts, 1));
   const records = recordColumns(states);
   return ({ connection }) => write(states, records, countChanges, connection);
 };

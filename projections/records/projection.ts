@@ -1,7 +1,7 @@
 import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { PoolClient } from 'pg';
-import { yieldingChunks } from '../../src/flow/cooperative-yield.js';
+import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
@@ -20,15 +20,14 @@ const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is Proj
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
-  for await (const chunk of yieldingChunks(events))
-    for (const event of chunk) {
-      if (isEntryEvent(event)) {
-        states.push(entryStateOf(event));
-        continue;
-      }
-      const row = rowOf(event as ProjectedEvent<OwnedEvent>);
-      lastWriterWins(newest, keyOf(row), row);
+  await forEachYielding(events, (event) => {
+    if (isEntryEvent(event)) {
+      states.push(entryStateOf(event));
+      return;
     }
+    const row = rowOf(event as ProjectedEvent<OwnedEvent>);
+    lastWriterWins(newest, keyOf(row), row);
+  });
   return async ({ connection }) => {
     for (const row of await foldVerdicts(states, connection)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection);
@@ -71,10 +70,13 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
   await INSERT_BRAND_RECORDS.runEach(connection, brandRecords);
 };
 
+/** More than `ITEM_VERSION` will ever be, so that no two pairs of versions have the same number. */
+const ITEM_VERSIONS = 1_000;
+
 /** The records that lists and the feed return. */
 export const records = {
   name: 'records',
-  version: KEY_VERSION + ITEM_VERSION,
+  version: KEY_VERSION * ITEM_VERSIONS + ITEM_VERSION,
   tables: ['listed_records', 'brand_records', 'reviewed_entries'],
   types: COUNTED_TYPES,
   prepare,

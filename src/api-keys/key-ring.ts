@@ -6,6 +6,7 @@ import { EventLog } from '../event-log/event-log.js';
 import type { Caller } from '../http/access/caller.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../ops/readiness.js';
+import { finishesWithin } from '../flow/deadline.js';
 import { Backoff, pause } from '../flow/retry.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { isWellFormed } from './key-format.js';
@@ -16,6 +17,10 @@ const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
 /** Maximum number of cached keys. An attacker cannot fill the cache, because only valid keys are cached. */
 const MAX_CACHED_KEYS = 10_000;
+/** How long a request with an unknown key waits for a read of the key events, in ms. */
+const MAX_WAIT_FOR_READ_MS = 1_000;
+/** Maximum number of requests with unknown keys that wait. Further requests are rejected immediately. */
+const MAX_WAITING = 1_000;
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 
@@ -23,14 +28,20 @@ type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 class Keys {
   readonly byDigest = new Map<string, Key>();
   private readonly digestById = new Map<string, string>();
+  private readonly revoked = new Set<string>();
   private cursor = NO_KEY_EVENTS_READ;
+
+  /** Whether a key was issued, even if it has been revoked. */
+  hasSeen(digest: string): boolean {
+    return this.byDigest.has(digest) || this.revoked.has(digest);
+  }
 
   get isEmpty(): boolean {
     return this.cursor.lastEventId === undefined;
   }
 
   /** Reads new key events. @throws KeyEventsLost if events read earlier are no longer in the log */
-  async read(log: EventLog, onRevoked: () => void): Promise<void> {
+  async read(log: EventLog, onRevoked: (keyId: string) => void): Promise<void> {
     this.cursor = await readKeyEvents(log, this.cursor, (event) => {
       if (event.type === 'ApiKeyIssued') {
         const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
@@ -40,11 +51,20 @@ class Keys {
         return;
       }
       const digest = this.digestById.get(event.data.keyId);
-      if (digest !== undefined) this.byDigest.delete(digest);
-      onRevoked();
+      if (digest !== undefined) {
+        this.byDigest.delete(digest);
+        this.revoked.add(digest);
+      }
+      onRevoked(event.data.keyId);
     });
   }
 }
+
+const pendingRead = (): { readonly ended: Promise<void>; readonly end: () => void } => {
+  let end!: () => void;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  return { ended, end };
+};
 
 export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex');
 
@@ -61,6 +81,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   private polling: Promise<void> | undefined;
   private reading: Promise<void> = Promise.resolve();
   private isLoaded = false;
+  /** Settles when the next read of the key events, which has not begun, has ended. */
+  private nextRead = pendingRead();
+  private waiting = 0;
+  private revokedListener: (keyId: string) => void = () => {};
 
   constructor(
     private readonly log: EventLog,
@@ -90,9 +114,33 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     return key.caller;
   }
 
+  /**
+   * The read that the poll or an issued key causes serves all waiting requests, so that keys that somebody invents cause
+   * no further reads.
+   */
+  verifyAfterRead(presented: string): Promise<Caller | undefined> | undefined {
+    if (this.waiting >= MAX_WAITING || !isWellFormed(presented)) return undefined;
+    // A key that is known, but revoked or expired, gains nothing by waiting.
+    if (this.keys.hasSeen(digestOf(presented))) return undefined;
+    this.waiting += 1;
+    return finishesWithin(this.nextRead.ended, MAX_WAIT_FOR_READ_MS).then(() => {
+      this.waiting -= 1;
+      return this.verify(presented);
+    });
+  }
+
+  onRevoked(listener: (keyId: string) => void): void {
+    this.revokedListener = listener;
+  }
+
   /** Reads new key events. Concurrent calls read one after another, so that revocations are applied in order. */
   refresh(): Promise<void> {
-    this.reading = this.reading.catch(() => undefined).then(() => this.read());
+    const begin = (): Promise<void> => {
+      const { end } = this.nextRead;
+      this.nextRead = pendingRead();
+      return this.read().finally(end);
+    };
+    this.reading = this.reading.catch(() => undefined).then(begin);
     return this.reading;
   }
 
@@ -113,7 +161,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     const log = this.log.forSubscriptions;
     try {
       // Revocations are rare, so the whole cache is cleared instead of finding the revoked key.
-      await this.keys.read(log, () => this.cache.clear());
+      await this.keys.read(log, (keyId) => {
+        this.cache.clear();
+        this.revokedListener(keyId);
+      });
     } catch (error) {
       if (!(error instanceof KeyEventsLost)) throw error;
       const keys = new Keys();
@@ -121,8 +172,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       if (keys.isEmpty)
         throw new Unavailable('The log has no API keys although it had some before; known keys stay valid');
       this.logger.warn(`${error.message}; the keys were loaded again from the log`);
+      const lost = [...this.keys.byDigest].filter(([digest]) => !keys.byDigest.has(digest));
       this.keys = keys;
       this.cache.clear();
+      for (const [, { keyId }] of lost) this.revokedListener(keyId);
     }
     this.isLoaded = true;
   }

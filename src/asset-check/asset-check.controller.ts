@@ -59,10 +59,11 @@ export class AssetCheckController {
   })
   async checkAsset(
     @Body() { content }: AssetCheckRequest,
+    @Organization() organization: string,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<AssetCheckResponse> {
-    return this.tokens.addTo(reply, await this.queries.execute(new CheckAsset(content, minPosition)));
+    return this.tokens.addTo(reply, await this.queries.execute(new CheckAsset(content, organization, minPosition)));
   }
 
   @Post('check/bulk')
@@ -92,7 +93,7 @@ export class AssetCheckController {
 
   @Post('history')
   @HttpCode(200)
-  @Access({ scope: 'read', reads: READ_MODELS, responseNamesCheckpoint: true })
+  @Access({ scope: 'read', reads: READ_MODELS })
   @ApiOperation({
     summary: 'Get the history of an asset',
     description:
@@ -103,10 +104,11 @@ export class AssetCheckController {
     type: AssetHistoryResponse,
     description: 'The statuses of the asset, newest first, and its state in each list.',
   })
-  getAssetHistory(
+  async getAssetHistory(
     @Organization() organization: string,
     @Body() { content }: AssetCheckRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AssetHistoryResponse> {
-    return this.queries.execute(new GetAssetHistory(organization, content));
+    return this.tokens.addTo(reply, await this.queries.execute(new GetAssetHistory(organization, content)));
   }
 }

@@ -5,7 +5,7 @@ import type { ParsedContent } from '../assets/parsed-content.js';
 import type { AssetCheckResponse, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
 import type { NoVerdictCode } from './source-result.js';
-import { MAX_CONCURRENT_REQUESTS } from './lookups/lookup-source.js';
+import { MAX_REQUESTS_OF_ORGANIZATION } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
@@ -45,12 +45,12 @@ export class AssetChecker {
   }
 
   /**
-   * Returns how long a bulk check may wait for lookups, in ms. A source gets `MAX_CONCURRENT_REQUESTS` contents at a
-   * time. Each of these rounds may take the timeout of the source, except the last round, which may take the budget of
+   * Returns how long a bulk check may wait for lookups, in ms. A source gets `MAX_REQUESTS_OF_ORGANIZATION` contents
+   * at a time. Each of these rounds may take the timeout of the source, except the last round, which may take the budget of
    * a single check.
    */
   budgetOf(contents: number): number {
-    const waits = Math.ceil(contents / MAX_CONCURRENT_REQUESTS) - 1;
+    const waits = Math.ceil(contents / MAX_REQUESTS_OF_ORGANIZATION) - 1;
     let longestMs = this.budgetMs;
     for (const { of, mode } of this.sources)
       if (of.kind === 'http' && mode === 'ENABLED')
@@ -64,6 +64,7 @@ export class AssetChecker {
    */
   check(
     content: string,
+    organization: string,
     deadline = performance.now() + this.budgetMs,
   ): AssetCheckResponse | Promise<AssetCheckResponse> {
     let asset: AssetCheckResponse['asset'];
@@ -74,7 +75,9 @@ export class AssetChecker {
       asset = { type, content: name };
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;
-      const pending = assetsOf(parsed).map((one) => this.querySourcesFor(one.opened ?? content, one, deadline));
+      const pending = assetsOf(parsed).map((one) =>
+        this.querySourcesFor(one.opened ?? content, one, organization, deadline),
+      );
       if (pending.every((one) => !(one instanceof Promise)))
         return this.toResponse(content, parsed, pending as (readonly AttributedResult[])[]);
       return Promise.all(pending.map((one) => Promise.resolve(one)))
@@ -109,9 +112,10 @@ export class AssetChecker {
   private querySourcesFor(
     content: string,
     parsed: ParsedContent,
+    organization: string,
     deadline: number,
   ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> {
-    const query = { content: content.trim(), parsed, deadline, hashes: this.hashes };
+    const query = { content: content.trim(), parsed, organization, deadline, hashes: this.hashes };
     return querySources(this.sources, query, (source, error) => this.onFailure(source, error));
   }
 

@@ -8,6 +8,7 @@ import { AssetChecker } from './asset-checker.js';
 export class CheckAsset extends Query<AtPosition<AssetCheckResponse>> {
   constructor(
     readonly content: string,
+    readonly organization: string,
     /** The result reflects at least this position of the log. -1 means that any position is enough. */
     readonly minPosition = -1,
   ) {
@@ -23,11 +24,11 @@ export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
   ) {}
 
   /** @throws Unavailable if this service's own statuses do not include `minPosition` yet */
-  async execute({ content, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckResponse>> {
+  async execute({ content, organization, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckResponse>> {
     const { own } = this.configured;
     if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
     // The position is read before the check, because the statuses may advance while a lookup is awaited.
     const position = BigInt(own?.position ?? -1);
-    return { result: await this.assetCheck.check(content), position };
+    return { result: await this.assetCheck.check(content, organization), position };
   }
 }

@@ -11,8 +11,8 @@ import { TimeSlices, type Work } from '../flow/time-slices.js';
 export class CheckAssets extends Query<AtPosition<BulkAssetCheckResponse>> {
   constructor(
     readonly contents: readonly unknown[],
-    /** The owner of the check. Checks of different owners share CPU time fairly. */
-    readonly owner = '',
+    /** Checks of different organizations share CPU time and lookups fairly. */
+    readonly organization = '',
     /** The results reflect at least this position of the log. -1 means that any position is enough. */
     readonly minPosition = -1,
   ) {
@@ -46,12 +46,14 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
    * All contents share one time budget, which grows with the number of contents.
    * @throws Unavailable if this service's own statuses do not include `minPosition` yet
    */
-  async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
+  async execute({ contents, organization, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
     const { own } = this.configured;
     if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
     const position = BigInt(own?.position ?? -1);
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
-    const checked = await Promise.all(await this.slices.run(owner, this.startChecks(contents, deadline)));
+    const checked = await Promise.all(
+      await this.slices.run(organization, this.startChecks(contents, organization, deadline)),
+    );
     const results = checked.map(withTruncatedAsset);
     const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0, incomplete: 0 };
     for (const { status, code, sources } of results) {
@@ -64,12 +66,18 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     return { result: { results, summary }, position };
   }
 
-  private *startChecks(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckResponse>[]> {
+  private *startChecks(
+    contents: readonly unknown[],
+    organization: string,
+    deadline: number,
+  ): Work<Promise<AssetCheckResponse>[]> {
     const checks: Promise<AssetCheckResponse>[] = [];
     for (const content of contents) {
       const { assetCheck } = this;
       const answer =
-        contentIssue(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.invalidContent;
+        contentIssue(content) === undefined
+          ? assetCheck.check(content as string, organization, deadline)
+          : assetCheck.invalidContent;
       checks.push(Promise.resolve(answer));
       yield;
     }

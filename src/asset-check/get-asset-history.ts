@@ -1,6 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { parseContent } from '../assets/parse-content.js';
 import type { ParsedContent } from '../assets/parsed-content.js';
+import type { AtPosition } from '../event-log/command-queue.js';
 import { formatInstant } from '../events/instant.js';
 import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import { lookupText } from './lists/match-list.js';
@@ -14,7 +15,7 @@ import { StatusEntries } from './own/status-entries.js';
 export const MAX_ENTRIES = 100;
 
 /** Returns this service's own status history of an asset, and since when each list has had the asset. */
-export class GetAssetHistory extends Query<AssetHistoryResponse> {
+export class GetAssetHistory extends Query<AtPosition<AssetHistoryResponse>> {
   constructor(
     /** Only brands of this organization are returned. */
     readonly organization: string,
@@ -36,22 +37,26 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database cannot be reached
    */
-  async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryResponse> {
+  async execute({ organization, content }: GetAssetHistory): Promise<AtPosition<AssetHistoryResponse>> {
+    // The statuses in memory were read from the same tables before, so the history includes everything up to their position.
+    const position = BigInt(this.configured.own?.position ?? -1);
     const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content) };
     const asset = parsed ?? internalAddress;
     const understood = asset && { type: asset.type, content: asset.name };
-    if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
+    if (code !== undefined)
+      return { result: { asset: understood, code, statuses: [], hasMore: false, lists: [] }, position };
     // One additional entry tells whether older statuses exist.
     const keys = [...parsed.keys, ...(parsed.blockingKeys ?? [])];
     const entries = await this.concurrency.run(organization, `history ${keys.join(' ')}`, () =>
       this.entries.newest(keys, organization, MAX_ENTRIES + 1),
     );
-    return {
+    const result = {
       asset: understood,
       statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({ ...entry, from: formatInstant(entry.from) })),
       hasMore: entries.length > MAX_ENTRIES,
       lists: await this.checkLists(parsed),
     };
+    return { result, position };
   }
 
   /** Returns the current result of each list, and since when the list has the matching entry. */

@@ -4,7 +4,7 @@ import { OrganizationQueues } from '../flow/organization-queues.js';
 import { Backoff, pause } from '../flow/retry.js';
 import { withSpansOf, type Span, tracing } from '../runtime/tracing/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
-import { newEvent } from './new-event.js';
+import { bytesOf, newEvent } from './new-event.js';
 
 /** The result of a decision: events to append, and the error for the caller if the command is rejected. */
 export interface Decided {
@@ -45,12 +45,17 @@ export interface CommandRules<Command, State extends Loaded, Decision extends De
   metadata?(command: Command): object | undefined;
 }
 
-/** How many events an organization may store. `DailyQuota` implements this interface. */
+/** A number of events, and their size in bytes. */
+interface Cost {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** How much an organization may store. `DailyQuota` implements this interface. */
 export interface EventQuota {
-  eventsLeft(organization: string): Promise<number>;
-  charge(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
-  refund(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
-  refusal(organization: string, quota: 'events'): Error;
+  refuser(organization: string): Promise<(cost: Cost) => Error | undefined>;
+  charge(organization: string, cost: Cost): void;
+  refund(organization: string, cost: Cost): void;
 }
 
 /** A command that was not rejected. */
@@ -128,17 +133,24 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     for (;;) {
       const state = await rules.load(organization, commands);
       const { revision, now } = state;
-      const eventsLeft = (await quota?.eventsLeft(organization)) ?? Number.POSITIVE_INFINITY;
+      const refusalOf = await quota?.refuser(organization);
       const events: NewEvent[] = [];
+      let bytes = 0;
       const outcomes = batch.map(({ command, origin }): D | Error => {
         const decision = rules.decide(state, command, now);
-        if (events.length + decision.events.length > eventsLeft) return quota!.refusal(organization, 'events');
+        const metadata = { ...rules.metadata?.(command), ...origin };
+        const added = decision.events.map((event) => newEvent(event, metadata));
+        const after = bytes + bytesOf(added);
+        const refusal = added.length > 0 && refusalOf?.({ events: events.length + added.length, bytes: after });
+        if (refusal) return refusal;
         rules.apply(state, decision, command);
-        for (const event of decision.events) events.push(newEvent(event, { ...rules.metadata?.(command), ...origin }));
+        events.push(...added);
+        bytes = after;
         return decision;
       });
       // If the batch has no events, its position is the head of the log.
-      const position = events.length === 0 ? await this.log.head() : await this.append(organization, revision, events);
+      const position =
+        events.length === 0 ? await this.log.head() : await this.append(organization, revision, events, bytes);
       if (position === undefined) {
         if (performance.now() < giveUpAt) continue;
         throw new Unavailable(`Too many concurrent changes to the ${rules.name} of this organization; try again`);
@@ -164,8 +176,9 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     organization: string,
     revision: bigint,
     events: readonly NewEvent[],
+    bytes: number,
   ): Promise<bigint | undefined> {
-    const cost = { events: events.length, bytes: 0 };
+    const cost = { events: events.length, bytes };
     this.quota?.charge(organization, cost);
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
     const retryUntil = performance.now() + MAX_APPEND_RETRY_MS;

@@ -5,6 +5,10 @@ import { formatInstant } from '../events/instant.js';
 import { OPERATIONS_STREAM, streamOf } from '../events/streams.js';
 import { type EventLog, type NewEvent, WrongExpectedRevision } from './event-log.js';
 
+/** The size of events as the log stores them, in bytes of JSON. */
+export const bytesOf = (events: readonly NewEvent[]): number =>
+  events.reduce((sum, { data, metadata }) => sum + Buffer.byteLength(JSON.stringify([data, metadata])), 0);
+
 /** Makes an event that originates in this service, with a random id. */
 export const newEvent = (event: DomainEvent, metadata: object = {}): NewEvent => ({
   id: randomUUID(),

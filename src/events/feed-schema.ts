@@ -46,12 +46,19 @@ const element = (kind: ListedKind, data: JsonSchema): JsonSchema => ({
     data,
     method: { type: 'string', const: 'DELETE', description: 'Sent instead of `data` if the record must be removed.' },
   },
+  examples: [exampleElement(kind)],
+});
+
+/**
+ * Requires `data` or `method`. Only the separate documents state this rule, for validators: code generators turn an
+ * `anyOf` next to `properties` into a union with empty types, whose properties cannot be read.
+ */
+const DATA_OR_METHOD: JsonSchema = {
   anyOf: [
     { type: 'object', required: ['data', 'datacontenttype'] },
     { type: 'object', required: ['method'] },
   ],
-  examples: [exampleElement(kind)],
-});
+};
 
 const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
@@ -93,7 +100,15 @@ export const pageSchemas = (): Record<string, JsonSchema> =>
 export const FEED_SCHEMA: JsonSchema = {
   type: 'array',
   description: 'The elements, in the order in which changes were stored.',
-  items: { anyOf: FEED_MESSAGES.map(refTo) },
+  items: {
+    oneOf: FEED_MESSAGES.map(refTo),
+    discriminator: {
+      propertyName: 'type',
+      mapping: Object.fromEntries(
+        SCHEMA_NAMES.map(([kind, name]) => [FEED_TYPE_PREFIX + kind, refTo(`Feed${name}`)['$ref']]),
+      ),
+    },
+  },
 };
 
 /** The schema of each kind of element, as separate documents. */
@@ -101,6 +116,7 @@ export const feedDocuments = (): ReadonlyMap<string, JsonSchema> =>
   new Map(
     SCHEMA_NAMES.map(([kind, title]) => {
       const name = `Feed${title}`;
-      return [name, { $schema: DIALECT, $id: schemaPath(name), title: name, ...element(kind, itemSchema(kind)) }];
+      const schema = { ...element(kind, itemSchema(kind)), ...DATA_OR_METHOD };
+      return [name, { $schema: DIALECT, $id: schemaPath(name), title: name, ...schema }];
     }),
   );

@@ -3,7 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 /** How long background work may run before it yields to requests, in ms. */
 const MAX_RUN_MS = 2;
 
-/** Lets requests run during long background work, which checks `isDue` regularly and then awaits `yieldNow`. */
+/**
+ * Lets requests and other work run during long work, which checks `isDue` after each item and then awaits `yieldNow`.
+ * The time counts and not the number of items, because an item may take a hundred times as long as another item.
+ */
 export class CooperativeYield {
   private startedAt = performance.now();
 
@@ -17,15 +20,11 @@ export class CooperativeYield {
   }
 }
 
-const CHUNK_SIZE = 50;
-
-/**
- * Splits items into chunks and yields to the event loop between two chunks. While a batch is prepared, the previous
- * batch is being written, and its next statement must not wait until the preparation is complete.
- */
-export async function* yieldingChunks<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
-  for (let start = 0; start < items.length; start += CHUNK_SIZE) {
-    if (start > 0) await setImmediate();
-    yield items.slice(start, start + CHUNK_SIZE);
+/** Calls a function for each item, in order, and lets other work run in between. */
+export const forEachYielding = async <Item>(items: readonly Item[], work: (item: Item) => void): Promise<void> => {
+  const cooperativeYield = new CooperativeYield();
+  for (const item of items) {
+    if (cooperativeYield.isDue()) await cooperativeYield.yieldNow();
+    work(item);
   }
-}
+};

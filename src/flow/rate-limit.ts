@@ -29,7 +29,7 @@ export class RateLimit {
    */
   constructor(
     private readonly limit: number,
-    private readonly now: () => number = Date.now,
+    private readonly now: () => number = () => performance.now(),
     private readonly used: Counts = new Map<string, number>(),
   ) {}
 
@@ -37,7 +37,7 @@ export class RateLimit {
   take(keyId: string): Allowance | undefined {
     if (this.limit === 0) return undefined;
     const now = this.now();
-    if (now >= this.windowEnds || now < this.windowEnds - WINDOW_MS) {
+    if (now >= this.windowEnds) {
       this.used.clear();
       this.windowEnds = now + WINDOW_MS;
     }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from './fair/fair-queue.js';
 
 /** Work in steps. The generator yields wherever the work may be paused. */
 export type Work<Result> = Generator<undefined, Result, undefined>;

@@ -27,6 +27,7 @@ import { RateLimit } from '../flow/rate-limit.js';
 import { OpsModule } from '../ops/ops.module.js';
 import { Readiness } from '../ops/readiness.js';
 import { AddressRateLimit } from './access/address-rate-limit.js';
+import { Revocations } from './access/revocations.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { whenEnded } from './request-end.js';
 import { beginSpan, endSpan, withinSpan } from './request-span.js';
@@ -46,6 +47,7 @@ const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 })
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
+  private readonly revocations: Revocations;
 
   /**
    * If `OPS_PORT` is set, metrics are served on that port only.
@@ -66,6 +68,7 @@ export class HttpModule {
     private readonly slices: TimeSlices,
     private readonly consistency: Consistency,
   ) {
+    this.revocations = new Revocations(keys);
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
     const countUnmatched = this.countOf('any', 'none');
     const limit = new RateLimit(config.rateLimitPerMinute);
@@ -78,6 +81,7 @@ export class HttpModule {
       // The body is not needed after the response is complete; the request object lives until the response has been read.
       request.bodyCharge?.release();
       request.body = undefined;
+      this.revocations.sending(request, reply, payload);
       compress(request, reply, payload, (_, compressed = payload) => {
         try {
           done(null, unread.charge(request, reply, compressed, request.caller === null && Buffer.isBuffer(payload)));
@@ -120,13 +124,13 @@ export class HttpModule {
       };
       return;
     }
-    const check = checkAccess(access, this.keys, limit, addressLimit, this.slices);
+    const check = checkAccess(access, this.keys, limit, addressLimit, this.slices, this.revocations);
     const tracer = tracing;
     const name = `${methods.join()} ${route.url}`;
     if (tracer !== undefined) route.handler = withinSpan(tracer, route.handler);
     const consistent = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-      if (!access.responseNamesCheckpoint && request.headers[CONSISTENCY_TOKEN] === undefined) return done();
-      this.consistency.prepare(request, reply, access).then(done, (error: unknown) => {
+      if (request.headers[CONSISTENCY_TOKEN] === undefined) return done();
+      this.consistency.waitFor(request, reply, access).then(done, (error: unknown) => {
         if (!request.raw.socket.destroyed) sendError(error, request, reply);
       });
     };
@@ -153,6 +157,7 @@ export class HttpModule {
     return (status, ms, reply) => {
       observe(status, ms);
       this.accessLog.add(route, status, ms, reply);
+      this.revocations.remove(reply.request);
     };
   }
 }

@@ -1,8 +1,11 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Post, Query, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Access } from '../http/access/access.js';
 import { type Caller, CurrentCaller, ownerOf } from '../http/access/caller.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
+import { ALL_PROJECTIONS } from '../read-models/checkpoints/checkpoints.js';
 import { limitOf, PageRequest } from './page.dto.js';
 import { ListParked } from './parked/list-parked.js';
 import { ParkedPageDto } from './parked/parked.dto.js';
@@ -14,10 +17,7 @@ import { GetEventUsage } from './usage/get-event-usage.js';
 import { EventUsageDto, EventUsageRequest } from './usage/usage.dto.js';
 
 /** Reads every projection, because any projection can have parked events. */
-const READS = {
-  reads: ['metrics', 'brands-and-flags', 'asset-statuses', 'asset-groups', 'takedowns', 'webhooks', 'records'],
-  responseNamesCheckpoint: true,
-} as const;
+const ACCESS = { scope: 'ingest', organization: false, reads: ALL_PROJECTIONS } as const;
 const COVERAGE =
   'The response covers the events that the organization’s keys have sent. For a key without an organization, the response ' +
   'covers the events that this key has sent.';
@@ -26,22 +26,30 @@ const COVERAGE =
 @ApiTags('Events')
 @Controller('v2/events')
 export class OutcomesController {
-  constructor(private readonly queries: QueryBus) {}
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
+  ) {}
 
   @Get('rejected')
-  @Access({ scope: 'ingest', organization: false, ...READS })
+  @Access(ACCESS)
   @ApiOperation({
     summary: 'List rejected events by day and reason',
     description: `${COVERAGE} Each item has the number of events and a sample.`,
   })
   @ApiOkResponse({ type: RejectionPageDto, description: 'A page of rejections, newest day first.' })
-  listRejectedEvents(@CurrentCaller() caller: Caller, @Query() query: RejectionsRequest): Promise<RejectionPageDto> {
+  async listRejectedEvents(
+    @CurrentCaller() caller: Caller,
+    @Query() query: RejectionsRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RejectionPageDto> {
     const { from, reason, type, cursor } = query;
-    return this.queries.execute(new ListRejections(ownerOf(caller), { from, reason, type }, limitOf(query), cursor));
+    const list = new ListRejections(ownerOf(caller), { from, reason, type }, limitOf(query), cursor);
+    return this.tokens.addTo(reply, await this.queries.execute(list));
   }
 
   @Get('parked')
-  @Access({ scope: 'ingest', organization: false, ...READS })
+  @Access(ACCESS)
   @ApiOperation({
     summary: 'List events that are stored but could not be applied',
     description:
@@ -53,12 +61,17 @@ export class OutcomesController {
     type: ParkedPageDto,
     description: 'A page of parked events, in descending order of their position in the log.',
   })
-  listParkedEvents(@CurrentCaller() caller: Caller, @Query() query: PageRequest): Promise<ParkedPageDto> {
-    return this.queries.execute(new ListParked(caller, limitOf(query), query.cursor));
+  async listParkedEvents(
+    @CurrentCaller() caller: Caller,
+    @Query() query: PageRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ParkedPageDto> {
+    const list = new ListParked(caller, limitOf(query), query.cursor);
+    return this.tokens.addTo(reply, await this.queries.execute(list));
   }
 
   @Get('usage')
-  @Access({ scope: 'ingest', organization: false, ...READS })
+  @Access(ACCESS)
   @ApiOperation({
     summary: 'Get event counts by day, type and outcome, and the remaining quota',
     description: `${COVERAGE} Counts are kept for 90 days.`,
@@ -67,13 +80,17 @@ export class OutcomesController {
     type: EventUsageDto,
     description: 'The counts and, for a key of an organization, the quota of the organization.',
   })
-  getEventUsage(@CurrentCaller() caller: Caller, @Query() { from, to }: EventUsageRequest): Promise<EventUsageDto> {
-    return this.queries.execute(new GetEventUsage(caller, from, to));
+  async getEventUsage(
+    @CurrentCaller() caller: Caller,
+    @Query() { from, to }: EventUsageRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<EventUsageDto> {
+    return this.tokens.addTo(reply, await this.queries.execute(new GetEventUsage(caller, from, to)));
   }
 
   @Post('status')
   @HttpCode(200)
-  @Access({ scope: 'ingest', organization: false, ...STATUS_BODY, ...READS })
+  @Access({ ...ACCESS, ...STATUS_BODY })
   @ApiOperation({
     summary: 'Get the status of up to 100 events',
     description:
@@ -86,7 +103,9 @@ export class OutcomesController {
   async getEventStatus(
     @CurrentCaller() caller: Caller,
     @Body() { events }: EventStatusRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EventStatusesDto> {
-    return { events: [...(await this.queries.execute(new GetEventStatus(caller, events)))] };
+    const statuses = await this.tokens.addTo(reply, await this.queries.execute(new GetEventStatus(caller, events)));
+    return { events: [...statuses] };
   }
 }

@@ -1,5 +1,7 @@
 import type { Fact } from '../events/facts.js';
 import { json, nullable, statement } from '../postgres/statement.js';
+import { ALL_PROJECTIONS } from '../read-models/checkpoints/checkpoints.js';
+import { positionOf } from '../read-models/checkpoints/position-sql.js';
 
 /** The newest counted state of the record that `i` identifies, from the table of its kind. */
 const STATE = `
@@ -41,6 +43,8 @@ export const READ_EVENT_STATES = statement(
   { eventId: 'uuid[]', organization: 'text[]', kind: 'text[]', id: 'text[]', projection: 'text[]' },
   {
     ordinal: 'bigint',
+    /** The position that all projections have reached. */
+    position: 'bigint',
     version: nullable('bigint'),
     recordEventId: nullable('uuid'),
     facts: nullable(json<readonly Fact[]>()),
@@ -51,7 +55,7 @@ export const READ_EVENT_STATES = statement(
     parkedReason: nullable('text'),
   },
   `
-    select i.ordinal, r.version, r.event_id as "recordEventId", r.counts as facts, c.position as "countedUpTo",
+    select i.ordinal, ${positionOf(...ALL_PROJECTIONS)} as position, r.version, r.event_id as "recordEventId", r.counts as facts, c.position as "countedUpTo",
       p.projection as "parkedBy", p.parked_at as "parkedAt",
       case when p.unreadable then left(p.reason, 2000) end as "parkedReason"
     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[])

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { NO_REPLICAS, Replicas } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/check-brand.js';
+import { DatabaseClock } from '../postgres/clock.js';
 import type { Connection } from '../postgres/statement.js';
 import { isStatementTimeout } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
@@ -39,13 +40,14 @@ export class MetricsQueries {
   constructor(
     private readonly pool: MetricsPool,
     private readonly replicas: Replicas = NO_REPLICAS,
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {}
 
   /**
    * Waits until the organization may run a query, checks the brand, then calls `answer`.
    * @param query waiting queries with the same class and parameters share one result
    * @param answer runs a single statement, so that the result is from one snapshot. `answer` gets the range and the
-   *   current time in ms
+   *   current time in ms, by the database's clock
    * @throws Forbidden if the organization may not see brands, NotFound if the organization has no such brand
    * @throws Unavailable if the database is unavailable, or the range takes too long to count
    * @throws TooManyRequests if too many queries of the organization are waiting
@@ -57,7 +59,7 @@ export class MetricsQueries {
     const { organization, brand, minPosition } = query;
     return this.concurrency.run(organization, query.constructor.name + JSON.stringify(query), async () => {
       // The time is read when the query starts, which is after the arrival of all requests that share the result.
-      const now = Date.now();
+      const now = this.clock.now();
       try {
         const ask = async (connection: Connection): Promise<Answer> => {
           if (brand !== undefined) await checkBrand(connection, organization, brand);

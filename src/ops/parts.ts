@@ -10,7 +10,9 @@ export const registerStores = (readiness: Readiness, log: EventLog, lags: Projec
   readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.forSubscriptions.head()) } }));
   readiness.register('readModels', async () => {
     const projections = await lags.read();
-    const isDegraded = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
+    const isDegraded = projections.some(
+      ({ parked, lagSeconds, isOutdated }) => parked > 0 || isOutdated === true || lagSeconds > DEGRADED_AFTER_SECONDS,
+    );
     // Positions are strings, because they may exceed the integers that JSON readers represent exactly.
     const details = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
     return { state: isDegraded ? 'degraded' : 'ok', detail: { projections: details } };

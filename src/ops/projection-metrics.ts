@@ -24,14 +24,19 @@ export const addProjectionMetrics = (lags: ProjectionLags, registry: Registry): 
     'threat_protection_parked_events',
     'Events that a projection could not apply and that wait for an operator',
   );
+  const outdated = gauge(
+    'threat_protection_projection_outdated',
+    '1 if the rows of a projection are of an earlier version and wait for a rebuild; only the projector reports this',
+  );
   return async () => {
     // The metrics are reset first, because old values would look current while the database is unavailable.
-    for (const metric of [position, lag, seconds, parked]) metric.reset();
+    for (const metric of [position, lag, seconds, parked, outdated]) metric.reset();
     for (const { projection, unit, ...figures } of await lags.read()) {
       position.set({ projection }, figures.position);
       lag.set({ projection, unit }, figures.lag);
       seconds.set({ projection }, figures.lagSeconds);
       parked.set({ projection }, figures.parked);
+      if (figures.isOutdated !== undefined) outdated.set({ projection }, figures.isOutdated ? 1 : 0);
     }
   };
 };

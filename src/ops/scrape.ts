@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { type Clock, monotonic } from '../flow/clock.js';
+import { VERSION } from '../runtime/version.js';
 
 /** How long a result is returned to further scrapes. */
 const SHARED_FOR_MS = 1_000;
@@ -19,6 +20,12 @@ export const createScrape = (
     help: '1 if the log and the read models answered during this scrape, otherwise 0',
     registers: [registry],
   });
+  new Gauge({
+    name: 'threat_protection_build_info',
+    help: 'Always 1; the label is the version of the service',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version: VERSION }, 1);
   const collect = async (): Promise<string> => {
     const read = await Promise.allSettled(updates.map((update) => update()));
     up.set(read.every(({ status }) => status === 'fulfilled') ? 1 : 0);

@@ -61,9 +61,15 @@ export class WorkerOps {
    * Adds the log and the read models to health and metrics, once the tables have been migrated to this version of the
    * service.
    * @param subject whose metrics are added
+   * @param versions the current version of each projection, to report outdated rows
    */
-  addStores(log: EventLog, pool: WatchPool, subject: 'projections' | 'webhooks'): void {
-    const lags = new ProjectionLags(log, pool);
+  addStores(
+    log: EventLog,
+    pool: WatchPool,
+    subject: 'projections' | 'webhooks',
+    versions?: ReadonlyMap<string, number>,
+  ): void {
+    const lags = new ProjectionLags(log, pool, versions);
     registerStores(this.readiness, log, lags);
     const { registry, lanes } = this;
     collectDefaultMetrics({ register: registry });

@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import type { AtPosition } from '../event-log/command-queue.js';
 import { Config } from '../runtime/config.js';
 import { dayOf } from '../events/instant.js';
 import { DatabaseClock } from '../postgres/clock.js';
@@ -13,7 +14,7 @@ export interface OrganizationState extends Pick<OrganizationResponse, 'flags'> {
 }
 
 /** Returns an organization's enabled flags and its remaining daily quotas, which may be a second old. */
-export class GetOrganization extends Query<OrganizationState> {
+export class GetOrganization extends Query<AtPosition<OrganizationState>> {
   constructor(readonly organization: string) {
     super();
   }
@@ -38,14 +39,12 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the database is unavailable
    */
-  execute({ organization }: GetOrganization): Promise<OrganizationState> {
+  execute({ organization }: GetOrganization): Promise<AtPosition<OrganizationState>> {
     return this.concurrency.run(organization, 'organization', async () => {
-      const rows = await READ_FLAGS.run(this.pool, { organization, limit: MAX_FLAGS });
+      const [row] = await READ_FLAGS.run(this.pool, { organization, limit: MAX_FLAGS });
       const quota = await readQuotaLeft(this.pool, this.config, organization, dayOf(this.clock.now()));
-      return {
-        flags: rows.map(({ flag }) => flag),
-        ingest: quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt },
-      };
+      const ingest = quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt };
+      return { result: { flags: row!.flags, ingest }, position: BigInt(row!.position) };
     });
   }
 }

@@ -5,6 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access/access.js';
 import { type Caller, CurrentCaller, Organization } from '../http/access/caller.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { GetOrganization } from './get-organization.js';
 import { ListOwnBrands } from './list-own-brands.js';
 import { OrganizationResponse, OwnBrandsResponse, type RequestLimit } from './organization.dto.js';
@@ -20,10 +21,13 @@ const requestLimitOf = (reply: FastifyReply): RequestLimit | undefined => {
 @ApiTags('Organization')
 @Controller('v2/organization')
 export class OrganizationController {
-  constructor(private readonly queries: QueryBus) {}
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
+  ) {}
 
   @Get()
-  @Access({ scope: 'any', reads: ['brands-and-flags'], responseNamesCheckpoint: true })
+  @Access({ scope: 'any', reads: ['brands-and-flags'] })
   @ApiOperation({
     summary: 'Get the organization of the key, its feature flags and its remaining limits',
     description: 'A key of any scope can send this request.',
@@ -34,7 +38,7 @@ export class OrganizationController {
     @CurrentCaller() { keyId, name, scopes, expiresAt }: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<OrganizationResponse> {
-    const { flags, ingest } = await this.queries.execute(new GetOrganization(slug));
+    const { flags, ingest } = await this.tokens.addTo(reply, await this.queries.execute(new GetOrganization(slug)));
     return {
       slug,
       key: { id: keyId, name, scopes, ...(expiresAt !== undefined && { expiresAt: formatInstant(expiresAt) }) },
@@ -44,14 +48,17 @@ export class OrganizationController {
   }
 
   @Get('brands')
-  @Access({ scope: 'read', reads: ['brands-and-flags'], responseNamesCheckpoint: true })
+  @Access({ scope: 'read', reads: ['brands-and-flags'] })
   @ApiOperation({
     summary: 'List the registered brands of the organization',
     description:
       'The `slug` of a brand is the `brandSlug` of metrics queries. Each brand shows whether metrics are available for it.',
   })
   @ApiOkResponse({ type: OwnBrandsResponse, description: 'The registered brands, sorted by slug.' })
-  listBrands(@Organization() organization: string): Promise<OwnBrandsResponse> {
-    return this.queries.execute(new ListOwnBrands(organization));
+  async listBrands(
+    @Organization() organization: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<OwnBrandsResponse> {
+    return this.tokens.addTo(reply, await this.queries.execute(new ListOwnBrands(organization)));
   }
 }

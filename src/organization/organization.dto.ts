@@ -37,7 +37,7 @@ export class DailyQuotaDto {
 export class IngestLimits {
   /** The quota of stored events. Absent if events are not limited. */
   events?: DailyQuotaDto;
-  /** The quota of bytes in request bodies. Absent if bytes are not limited. */
+  /** The quota of bytes in request bodies with events, and in the stored events of other changes. Absent if bytes are not limited. */
   bytes?: DailyQuotaDto;
   /** When the UTC day ends and the quotas are reset (ISO 8601). @example '2026-03-02T00:00:00.000Z' */
   @ApiProperty({ type: String, format: 'date-time' })

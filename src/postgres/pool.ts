@@ -1,4 +1,5 @@
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
+import { ConfigError } from '../runtime/config.js';
 import { poolModeOf } from './pool-mode.js';
 import { sessionSetup, setInEachTransaction, type Settings } from './session-settings.js';
 import { traceStatements } from './traced-statements.js';
@@ -16,6 +17,9 @@ const safeInteger = (text: string): number => {
   if (!Number.isSafeInteger(value)) throw new RangeError(`PostgreSQL sent ${text}, which a number cannot hold exactly`);
   return value;
 };
+
+/** Encodings of databases that can store every character. SQL_ASCII stores the bytes as they are sent, which is UTF-8. */
+const ENCODINGS: ReadonlySet<string> = new Set(['UTF8', 'SQL_ASCII']);
 
 /** Types int8 and numeric (sums) are parsed as exact numbers, on all connections of the service. */
 const types = new TypeOverrides();
@@ -62,7 +66,13 @@ const openPool = (
     const mode = await poolModeOf(connectionString);
     if (mode === 'transaction') setInEachTransaction(pool, allSettings);
     const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : allSettings));
-    if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
+    const { is_read_only, encoding } = (rows as { is_read_only: boolean; encoding: string }[])[0]!;
+    if (!ENCODINGS.has(encoding))
+      throw new ConfigError(
+        `The database cannot be used: its encoding is ${encoding}, which cannot store all characters; create a database ` +
+          "with encoding 'UTF8' template template0, and name it in DATABASE_URL",
+      );
+    if (mayBeReadOnly || !is_read_only) return;
     const address = `${client.host}:${client.port}`;
     throw Object.assign(new Error(`${address} does not accept writes: it is a standby, or read-only`), {
       code: '25006',

@@ -46,6 +46,16 @@ export const isTransient = (error: unknown): boolean => {
 export const isQueryTimeout = (error: unknown): boolean =>
   isNativeError(error) && error.message === 'Query read timeout';
 
+/**
+ * SQLSTATE classes of errors whose cause is the data of a statement: cardinality, data, integrity, limits. Any other
+ * error, such as a missing table, would occur with any data.
+ */
+const DATA_ERROR = /^(21|22|23|44|54|P0)/;
+
+/** Whether the data of a statement caused an error of the database. */
+export const isDataError = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && DATA_ERROR.test(String(error.code)) && !isTransient(error);
+
 /** Whether a server rejected a write because it is read-only: it is a standby, or was demoted. */
 export const isReadOnly = (error: unknown): boolean =>
   ((error instanceof Unavailable ? error.cause : error) as { code?: unknown } | undefined)?.code === '25006';

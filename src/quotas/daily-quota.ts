@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { storeIsolated } from '../postgres/store-isolated.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { Config } from '../runtime/config.js';
 import { finishesWithin } from '../flow/deadline.js';
@@ -10,7 +11,7 @@ import { TooManyRequests } from '../errors.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
 import { addIngestUsage, deleteOldIngestUsage } from './usage.js';
 
-/** A number of stored events, and a number of bytes of request bodies. */
+/** A number of stored events, and a number of bytes: of request bodies with events, or of the events of other changes. */
 export interface Amount {
   readonly events: number;
   readonly bytes: number;
@@ -97,23 +98,23 @@ export class DailyQuota implements BeforeApplicationShutdown {
    * @throws TooManyRequests if less than `amount` is left, in which case nothing is charged
    */
   async chargeWithinLimit(organization: string, amount: Amount): Promise<void> {
-    const usage = await this.read(organization);
-    if (usage === undefined) return;
-    const after = sum(sum(usage.known, usage.pending), amount);
-    for (const quota of QUOTAS)
-      if (this.limits[quota] > 0 && amount[quota] > 0 && after[quota] > this.limits[quota])
-        throw this.refusal(organization, quota);
-    this.add(usage, amount, 1);
+    const refusal = (await this.refuser(organization))(amount);
+    if (refusal !== undefined) throw refusal;
+    this.charge(organization, amount);
   }
 
   /**
-   * How many more events an organization may store today; `Infinity` without a limit. A caller that decides based on the
-   * result must call `charge` without awaiting anything in between.
+   * Returns a function that returns the error for an amount of which less is left today, and counts the rejected
+   * request. A caller that decides based on the result must call `charge` without awaiting anything in between.
    */
-  async eventsLeft(organization: string): Promise<number> {
+  async refuser(organization: string): Promise<(amount: Amount) => TooManyRequests | undefined> {
     const usage = await this.read(organization);
-    if (usage === undefined || this.limits.events === 0) return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.limits.events - usage.known.events - usage.pending.events);
+    return (amount) => {
+      if (usage === undefined) return undefined;
+      const after = sum(sum(usage.known, usage.pending), amount);
+      const quota = QUOTAS.find((each) => this.limits[each] > 0 && amount[each] > 0 && after[each] > this.limits[each]);
+      return quota && this.refusal(organization, quota);
+    };
   }
 
   /** Charges an amount without checking the limit. */
@@ -128,8 +129,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     if (usage !== undefined) this.add(usage, amount, -1);
   }
 
-  /** Counts a request that is rejected because the quota is used up, and returns the error for it. */
-  refusal(organization: string, quota: keyof Amount): TooManyRequests {
+  private refusal(organization: string, quota: keyof Amount): TooManyRequests {
     this.refusals.inc({ quota });
     return new TooManyRequests(
       Math.ceil((MS_PER_DAY - (this.clock.now() % MS_PER_DAY)) / 1_000),
@@ -186,11 +186,17 @@ export class DailyQuota implements BeforeApplicationShutdown {
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
     // If the statement fails, the amounts stay pending. If only the response of the statement is lost, the amounts
     // count twice, which is acceptable for a quota.
-    for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
-      const usage = usages.get(organization)!;
-      usage.known = { events, bytes };
-      usage.pending = sum(usage.pending, amounts.get(organization)!, -1);
-    }
+    await storeIsolated(
+      rows,
+      async (part) => {
+        for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, part)) {
+          const usage = usages.get(organization)!;
+          usage.known = { events, bytes };
+          usage.pending = sum(usage.pending, amounts.get(organization)!, -1);
+        }
+      },
+      (_, error) => this.report.failed(error),
+    );
   }
 
   private highestUsedRatio(kind: keyof Amount): number {

@@ -5,8 +5,8 @@ import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
  * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another:
- * requests (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), and polling of the read
- * models (2). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 34
+ * requests (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), polling of the read models (2),
+ * and the checkpoints that requests with a `Consistency-Token` wait for (1). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 35
  * connections.
  */
 
@@ -21,6 +21,12 @@ export abstract class ExportPool extends Pool {}
 
 /** For health checks, Prometheus and everything else that polls. These queries must not wait behind requests. */
 export abstract class WatchPool extends Pool {}
+
+/**
+ * For the checkpoints that requests wait for. One connection is enough, because concurrent reads share one query
+ * (`Checkpoints`). These reads must not wait behind a slow scrape or a flush that waits for a lock.
+ */
+export abstract class CheckpointPool extends Pool {}
 
 /** Connections to the replicas. */
 export interface ReplicaPools {
@@ -91,6 +97,7 @@ export const createMetricsPool = (url: string): MetricsPool => createApiPool(url
 export const createRecordsPool = (url: string): RecordsPool => createApiPool(url, RECORDS);
 export const createExportPool = (url: string): ExportPool => createApiPool(url, EXPORTS);
 export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });
+export const createCheckpointPool = (url: string): CheckpointPool => createApiPool(url, { max: 1 });
 
 /**
  * Leaves enough time to retry a read on the primary within 5 s. If a replica does not respond, requests in the queue

@@ -8,6 +8,8 @@ import { Config } from '../runtime/config.js';
 import { Replicas } from './replicas/replicas.js';
 import { RequestConcurrency } from './request-concurrency.js';
 import {
+  CheckpointPool,
+  createCheckpointPool,
   createExportPool,
   createMetricsPool,
   createRecordsPool,
@@ -20,7 +22,7 @@ import {
   WatchPool,
 } from './pools.js';
 
-const POOLS = [Pool, MetricsPool, RecordsPool, ExportPool, WatchPool] as const;
+const POOLS = [Pool, MetricsPool, RecordsPool, ExportPool, WatchPool, CheckpointPool] as const;
 
 const provided = (
   provide: (typeof POOLS)[number],
@@ -40,6 +42,7 @@ const provided = (
     // An export uses its connection for minutes, which would exhaust the connections of a pooler.
     provided(ExportPool, createExportPool, ({ databaseDirectUrl, databaseUrl }) => databaseDirectUrl ?? databaseUrl!),
     provided(WatchPool, createWatchPool),
+    provided(CheckpointPool, createCheckpointPool),
     {
       provide: Replicas,
       inject: [Config, Checkpoints],

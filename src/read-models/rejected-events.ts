@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
-import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
-import { ADD_REJECTIONS } from './statements.js';
+import { ADD_REJECTIONS, DELETE_EXCESS_REJECTIONS } from './statements.js';
 
 /** An example of the rejected events. */
 export interface RejectedSample {
@@ -33,33 +32,13 @@ export interface RejectedEvents {
   readonly sample: RejectedSample;
 }
 
-/** If there are more rows, the oldest days are deleted. */
+/** If there are more rows, the owners with the most rows lose their oldest rows. */
 export const MAX_ROWS = 10_000;
 
 /** Adds the rejections since the last call. */
 export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedEvents[]): Promise<void> => {
-  const columns = columnsOf(rejected, 'owner', 'day', 'keyId', 'reason', 'type', 'count', 'lastAt', 'sample');
-  await ADD_REJECTIONS.run(pool, columns);
-  const key = ['day', 'owner', 'key_id', 'reason', 'type'] as const;
-  await createReadModels(pool)
-    .deleteFrom('service.rejections')
-    .where((eb) =>
-      eb(
-        eb.refTuple(...key),
-        'in',
-        eb
-          .selectFrom('service.rejections')
-          .select(key)
-          .orderBy('day', 'desc')
-          .orderBy('owner', 'desc')
-          .orderBy('key_id', 'desc')
-          .orderBy('reason', 'desc')
-          .orderBy('type', 'desc')
-          .offset(MAX_ROWS)
-          .$asTuple(...key),
-      ),
-    )
-    .execute();
+  await ADD_REJECTIONS.runEach(pool, rejected);
+  await DELETE_EXCESS_REJECTIONS.run(pool, { keptRows: MAX_ROWS });
 };
 
 /** Lists rejections, newest first. */

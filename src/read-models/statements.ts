@@ -87,6 +87,23 @@ export const ADD_REJECTIONS = statement(
       set count = r.count + excluded.count, last_at = greatest(r.last_at, excluded.last_at)`,
 );
 
+/**
+ * Keeps `keptRows` rows. Every owner keeps the same number of newest rows, or all of its rows if it has fewer, so that
+ * the rejections of one owner cannot displace those of another.
+ */
+export const DELETE_EXCESS_REJECTIONS = statement(
+  'rejections-forget',
+  { keptRows: 'integer' },
+  {},
+  `
+    delete from service.rejections where ctid = any(array(
+      select id from (
+        select ctid as id, day, last_at, row_number() over (partition by owner order by day desc, last_at desc) as place
+        from service.rejections where (select count(*) from service.rejections) > $1::integer
+      ) r order by place, day desc, last_at desc offset $1::integer
+    ))`,
+);
+
 /** Requests a test from the delivery process, and deletes expired tests. */
 export const ADD_WEBHOOK_TEST = statement(
   'webhook-tests-add',

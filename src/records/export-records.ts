@@ -7,6 +7,7 @@ import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/responses/send-snapshot.js';
 import { kindOf } from '../events/kinds.js';
+import { DatabaseClock } from '../postgres/clock.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
 import { InitialBackfill } from './initial-backfill.js';
@@ -42,6 +43,7 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
     private readonly pool: ExportPool,
     private readonly backfill: InitialBackfill,
     private readonly slices: TimeSlices,
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {}
 
   /**
@@ -70,7 +72,7 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
 
   /** @param release called once when the export has finished or failed */
   private async open(requested: RequestedSelection, release: () => void): Promise<AsOf<Readable>> {
-    const selection = { ...requested, range: rangeAt(requested.range, Date.now()) };
+    const selection = { ...requested, range: rangeAt(requested.range, this.clock.now()) };
     const { organization, brand } = selection;
     const connection = await this.pool.connect();
     // All pages are read in one transaction. Closing the connection also ends the transaction.

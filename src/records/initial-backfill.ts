@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
-import { WatchPool } from '../read-models/pools.js';
 import { READ_MIGRATION_TIME } from './statements.js';
 
 /** The migration that creates the tables, or clears the tables of an earlier version. */
@@ -23,7 +23,7 @@ export class InitialBackfill {
   private cached: { readonly progress: Promise<string | undefined>; readonly expiresAt: number } | undefined;
 
   constructor(
-    private readonly pool: WatchPool,
+    private readonly pool: Pool,
     private readonly log: EventLog,
     private readonly checkpoints: Checkpoints,
   ) {}

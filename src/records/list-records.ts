@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../event-log/event-log.js';
+import { DatabaseClock } from '../postgres/clock.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
@@ -79,6 +80,7 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
   constructor(
     private readonly queries: RecordQueries,
     private readonly log: EventLog,
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {}
 
   /**
@@ -95,7 +97,7 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       if (brand !== undefined) await checkBrand(pool, organization, brand);
       const range = cursorPosition
         ? { from: requested.range.from, to: cursorPosition[0] }
-        : rangeAt(requested.range, Date.now());
+        : rangeAt(requested.range, this.clock.now());
       const selection = { ...requested, range };
       const [, knownUpTo, ...after] = cursorPosition ?? ([range.to, null, -range.to, ''] as const);
       const page = { after, upTo: knownUpTo, limit };

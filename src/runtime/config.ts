@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { parse as parseDatabaseUrl } from 'pg-connection-string';
+import { readUrl } from './read-url.js';
 
 /** The exit code of a process that an invalid setting has stopped (`EX_CONFIG` of sysexits.h). A restart does not help. */
 export const EXIT_CONFIG = 78;
@@ -19,6 +21,8 @@ const MAX_PER_DAY = 999_999_999_999_999;
 const HTTP = ['http', 'https'];
 const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
+
+const ENCODE = 'percent-encode the characters of the user name and the password that are not letters or digits';
 
 const SEE = 'docs/operations/high-availability.md';
 const FOLLOWS_PRIMARY =
@@ -59,14 +63,29 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     // The message never repeats the value, because it may contain a password.
     if (value !== undefined && !schemes.includes(/^([a-z+]+):\/\/./.exec(value)?.[1] ?? ''))
       throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
+    if (value !== undefined && schemes === HTTP && readUrl(value) === undefined)
+      throw new ConfigError(`${name} is not a valid URL; ${ENCODE}`);
     return value;
   };
-  /** Rejects several hosts, because `pg` connects to one host only. The platform decides which server the host leads to. */
+  /**
+   * Rejects a URL that `pg` cannot parse or whose certificate files cannot be read. Also rejects several hosts, because
+   * `pg` connects to one host only. The platform decides which server the host leads to.
+   */
   const database = (name: string, advice: string): string | undefined => {
     const value = address(name, POSTGRES);
     const [, hosts = '', named = ''] =
       /^[^/]*\/\/(?:[^/?#]*@)?([^/?#]*)[^?]*(?:.*[?&]host=([^&#]*))?/.exec(value ?? '') ?? [];
     if (/,|%2c/i.test(hosts + named)) throw new ConfigError(`${name} names several hosts; ${advice}`);
+    // A `#` that is not encoded ends the URL, so that the rest of a password would be missing.
+    if (value?.includes('#')) throw new ConfigError(`${name} contains "#"; ${ENCODE}`);
+    try {
+      if (value !== undefined) parseDatabaseUrl(value);
+    } catch (error) {
+      const { path, code, message } = error as NodeJS.ErrnoException;
+      if (path !== undefined)
+        throw new ConfigError(`${name} names the file ${path}, which cannot be read (${code}); correct its path`);
+      throw new ConfigError(`${name} cannot be parsed: ${message}; ${ENCODE}`);
+    }
     return value;
   };
   const networks = (name: string): readonly string[] => {
@@ -160,7 +179,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
     /** Events per organization and UTC day, from its own ingest keys and from changes of groups, members and webhooks; 0 means no limit. */
     ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_PER_DAY),
-    /** Bytes of request bodies per organization and UTC day, from its own ingest keys; 0 means no limit. */
+    /** Bytes per organization and UTC day: request bodies of its own ingest keys, and stored events of changes of groups, members and webhooks; 0 means no limit. */
     ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_PER_DAY),
     /** Requests without a valid key per client address and minute; 0 means no limit. */
     unauthenticatedPerMinute: number('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE', '600', MAX_LIMIT),
@@ -200,19 +219,32 @@ export const readConfig = (environment = process.env): Config => Object.freeze(s
 export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =>
   LOG_FORMAT === 'json' || (LOG_FORMAT !== 'pretty' && !process.stdout.isTTY) ? 'json' : 'pretty';
 
+/** The variables that configure connections of libpq and `pg`. */
+const LIBPQ = /^PG[A-Z]+$/i;
+
+/** Removes the variables of libpq from this process, because they would change its connections to the embedded PostgreSQL. */
+export const ignoreLibpqVariables = (): void => {
+  for (const name of Object.keys(process.env)) if (LIBPQ.test(name)) delete process.env[name];
+};
+
 /** Variables that a child process may need besides the settings: paths, locale, time zone, and those of Node.js. */
 const SYSTEM =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TZ|LANG|LC_\w+|TMPDIR|TEMP|TMP|PG\w+|NODE_\w+|OTEL_\w+|SSL_CERT_(?:FILE|DIR)|(?:HTTPS?|NO)_PROXY|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i;
 
 /**
  * The environment for a child process: the settings and system variables that it needs, not the operator's whole
- * environment. The second argument has the values of settings that were determined only after the start.
+ * environment. The variables of libpq are not passed on if the database is embedded. The second argument has the values
+ * of settings that were determined only after the start.
  */
 export const environmentOf = (
   { env, names }: Config,
   { port, databaseUrl, webhookMasterKeyFile }: Partial<Pick<Config, 'port' | 'databaseUrl' | 'webhookMasterKeyFile'>>,
 ): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(Object.entries(env).filter(([name]) => names.has(name) || SYSTEM.test(name))),
+  ...Object.fromEntries(
+    Object.entries(env).filter(
+      ([name]) => names.has(name) || (SYSTEM.test(name) && (env['DATABASE_URL']?.trim() || !LIBPQ.test(name))),
+    ),
+  ),
   ...(port !== undefined && { PORT: String(port) }),
   ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
   ...(webhookMasterKeyFile !== undefined && { WEBHOOK_MASTER_KEY_FILE: webhookMasterKeyFile }),

@@ -7,8 +7,11 @@ import { printableJson, printableLines } from './terminal.js';
 const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
 const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;
 
-/** The contexts in which Nest logs its own start. Operators do not need these lines. */
-const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
+/**
+ * The contexts in which Nest logs its own start, which operators do not need. They are the names of classes, which a
+ * bundle may change, such as `_InstanceLoader`. The contexts of this service are in lower case.
+ */
+const FRAMEWORK = /^_*[A-Z]/;
 
 /** The level `log` of Nest is the level `info` of LOG_LEVEL. */
 const levelName = (level: LogLevel): string => (level === 'log' ? 'info' : level);
@@ -16,7 +19,7 @@ const levelName = (level: LogLevel): string => (level === 'log' ? 'info' : level
 /** Escapes control characters and line breaks, because error messages may contain text from outside. */
 class EscapingLogger extends ConsoleLogger {
   override log(message: unknown, ...rest: unknown[]): void {
-    if (!FRAMEWORK.has(String(rest.at(-1)))) super.log(message, ...(rest as []));
+    if (!FRAMEWORK.test(String(rest.at(-1)))) super.log(message, ...(rest as []));
   }
 
   protected override formatMessage(...given: Parameters<ConsoleLogger['formatMessage']>): string {

@@ -8,6 +8,9 @@ const HTTPS_PORT = 443;
 /** The lowest port that needs no privileges. Lower ports belong to other services. */
 const FIRST_UNPRIVILEGED_PORT = 1_024;
 
+/** Matches a host name with an empty label, which cannot resolve; `host` is without the dot at its end. */
+const EMPTY_LABEL = /^$|^\.|\.\.|\.$/;
+
 /** The `port` of a `URL` is empty if it is the default port of the scheme. */
 const hasAllowedPort = ({ port }: URL): boolean =>
   port === '' || Number(port) === HTTPS_PORT || Number(port) >= FIRST_UNPRIVILEGED_PORT;
@@ -26,6 +29,7 @@ export const readAddress = (
   if (url === undefined)
     return { issue: `url must be a URL of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
   const host = hostOf(url);
+  if (EMPTY_LABEL.test(host)) return { issue: 'url: the host name has an empty part between dots' };
   const isHttp =
     url.protocol === 'http:' && policy.allowsNetworks && (isIP(host) === 0 || policy.isAllowedByOperator(host));
   if (url.protocol !== 'https:' && !isHttp) return { issue: 'url must begin with https://' };

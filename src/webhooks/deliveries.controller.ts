@@ -17,7 +17,7 @@ import { AttemptsRequest, ReplayDto, RotationDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
 import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
 
-const READS = { reads: ['webhooks'], responseNamesCheckpoint: true } as const;
+const READS = ['webhooks'] as const;
 const MAX_ATTEMPTS = '100';
 
 /** The secret, tests, replays and delivery attempts of a webhook. */
@@ -54,7 +54,7 @@ export class DeliveriesController {
 
   @Post(':id/test')
   @HttpCode(200)
-  @Access({ scope: 'write', ...READS })
+  @Access({ scope: 'write', reads: READS })
   @ApiOperation({
     summary: 'Send a test event to a webhook',
     description:
@@ -67,8 +67,12 @@ export class DeliveriesController {
     type: TestResultDto,
   })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
-  testWebhook(@Organization() organization: string, @Param('id') id: string): Promise<TestResultDto> {
-    return this.commands.execute(new TestWebhook(organization, id));
+  async testWebhook(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TestResultDto> {
+    return this.tokens.addTo(reply, await this.commands.execute(new TestWebhook(organization, id)));
   }
 
   @Post(':id/replay')
@@ -89,11 +93,11 @@ export class DeliveriesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<WebhookDto> {
     await this.tokens.addTo(reply, await this.commands.execute(new ReplayWebhook(organization, id, from, origin)));
-    return showWebhook(this.queries, organization, id);
+    return (await showWebhook(this.queries, organization, id)).result;
   }
 
   @Get(':id/attempts')
-  @Access({ scope: 'read', ...READS })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'List the newest delivery attempts of a webhook, including tests',
     description:
@@ -106,7 +110,9 @@ export class DeliveriesController {
     @Organization() organization: string,
     @Param('id') id: string,
     @Query() { limit = MAX_ATTEMPTS }: AttemptsRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AttemptListDto> {
-    return { attempts: await this.queries.execute(new ListAttempts(organization, id, Number(limit))) };
+    const list = new ListAttempts(organization, id, Number(limit));
+    return { attempts: await this.tokens.addTo(reply, await this.queries.execute(list)) };
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Config, ConfigError } from '../runtime/config.js';
+import { inDataDir } from '../runtime/data-dir.js';
 
 const KEY_BYTES = 32;
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
@@ -34,7 +34,7 @@ const parseKeys = (path: string, text: string): MasterKey[] => {
 
 /** The path of the key file; undefined if no file is set and the database is not the embedded PostgreSQL. */
 export const masterKeyFile = ({ webhookMasterKeyFile, databaseUrl, dataDir }: Config): string | undefined =>
-  webhookMasterKeyFile ?? (databaseUrl === undefined ? join(dataDir, 'webhook-master-key') : undefined);
+  webhookMasterKeyFile ?? (databaseUrl === undefined ? inDataDir(dataDir, 'webhook-master-key') : undefined);
 
 /**
  * Creates the file with a first key, readable only by its owner, unless the file exists. The file is complete as soon

@@ -80,12 +80,12 @@ class WebhookSettingsDto {
 
   /**
    * Maximum number of records in a delivery. If greater than 1, each delivery is a batch, even if the delivery has one
-   * record.
+   * record. If absent, a new webhook has 1, and a changed webhook keeps its value.
    * @example 1
    */
   @IfGiven()
   @Checked(batchIssue)
-  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: MAX_BATCH, default: 1 })
+  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: MAX_BATCH })
   batch?: number;
 
   /**
@@ -141,11 +141,11 @@ export class WebhookChangeDto extends WebhookSettingsDto {
 export class RotationDto {
   /**
    * If `true`, rotates the secret even if two secrets are in use; the older of the two stops signing. Use `true` if a
-   * secret has leaked.
+   * secret has leaked. Default: false.
    */
   @IfGiven()
   @Checked((value) => (typeof value === 'boolean' ? undefined : 'force must be true or false'))
-  @ApiPropertyOptional({ type: 'boolean', default: false })
+  @ApiPropertyOptional({ type: 'boolean' })
   force?: boolean;
 }
 

@@ -22,7 +22,7 @@ import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
 import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
 
-const READS = { reads: ['webhooks'], responseNamesCheckpoint: true } as const;
+const READ_ACCESS = { scope: 'read', reads: ['webhooks'] } as const;
 
 /**
  * Sorts names and removes duplicates, because filters are stored in this form. Null and undefined mean that there is no
@@ -106,19 +106,22 @@ export class WebhooksController {
   }
 
   @Get()
-  @Access({ scope: 'read', ...READS })
+  @Access(READ_ACCESS)
   @ApiOperation({
     summary: 'List all webhooks with their state',
     description:
       'Webhooks are listed in the order in which they were created. The response includes all earlier changes, on every instance.',
   })
   @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto })
-  async listWebhooks(@Organization() organization: string): Promise<WebhookListDto> {
-    return { webhooks: await this.queries.execute(new ListWebhooks(organization)) };
+  async listWebhooks(
+    @Organization() organization: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<WebhookListDto> {
+    return { webhooks: await this.tokens.addTo(reply, await this.queries.execute(new ListWebhooks(organization))) };
   }
 
   @Get(':id')
-  @Access({ scope: 'read', ...READS })
+  @Access(READ_ACCESS)
   @ApiOperation({
     summary: 'Get one webhook with its state',
     description: 'Shows how many records are still to be sent, the last failure, and when the next retry is due.',
@@ -126,8 +129,12 @@ export class WebhooksController {
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ description: 'The webhook.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
-  getWebhook(@Organization() organization: string, @Param('id') id: string): Promise<WebhookDto> {
-    return showWebhook(this.queries, organization, id);
+  async getWebhook(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<WebhookDto> {
+    return this.tokens.addTo(reply, await showWebhook(this.queries, organization, id));
   }
 
   @Patch(':id')
@@ -159,7 +166,7 @@ export class WebhooksController {
     };
     const change = new ChangeWebhook(organization, id, settings, state, origin);
     await this.tokens.addTo(reply, await this.commands.execute(change));
-    return showWebhook(this.queries, organization, id);
+    return (await showWebhook(this.queries, organization, id)).result;
   }
 
   @Delete(':id')

@@ -37,7 +37,7 @@ describe('AssetChecker', () => {
   };
 
   const answerOf = (sources: readonly Source[], content: string): AssetCheckResponse =>
-    new AssetChecker(sources, 100).check(content) as AssetCheckResponse;
+    new AssetChecker(sources, 100).check(content, 'acme') as AssetCheckResponse;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -157,7 +157,7 @@ describe('AssetChecker', () => {
     const check = new AssetChecker([own], 100);
     // No known content makes a check fail, so the spec injects a failure.
     Object.assign(check, { toResponse: () => JSON.parse('{') as never });
-    expect(check.check('evil.example')).toEqual({
+    expect(check.check('evil.example', 'acme')).toEqual({
       status: 'UNKNOWN',
       source: 'own',
       reason: 'not-found',

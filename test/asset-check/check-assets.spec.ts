@@ -84,9 +84,9 @@ describe('A bulk check', () => {
     const budget = (contents: number, source: Source): number =>
       new AssetChecker([own, source], 1_500).budgetOf(contents);
     expect(budget(1, lookUp(1_000))).toBe(1_500);
-    expect(budget(50, lookUp(60_000))).toBe(1_500);
-    expect(budget(51, lookUp(1_000))).toBe(2_500);
-    expect(budget(1_000, lookUp(1_000))).toBe(20_500);
+    expect(budget(25, lookUp(60_000))).toBe(1_500);
+    expect(budget(26, lookUp(1_000))).toBe(2_500);
+    expect(budget(500, lookUp(1_000))).toBe(20_500);
     expect(budget(1_000, lookUp(5_000))).toBe(30_000);
     expect(budget(1_000, lookUp(5_000, 'DISABLED'))).toBe(1_500);
     expect(new AssetChecker([own, lookUp(1_000)], 45_000).budgetOf(1_000)).toBe(45_000);

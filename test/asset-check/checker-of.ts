@@ -57,5 +57,5 @@ export const checkerOf = async (
     ...(await Promise.all(lists.map((list, n) => listSource(list, `l${n}`)))),
   ];
   const checker = new AssetChecker(sources, 1_000);
-  return (content) => checker.check(content) as AssetCheckResponse;
+  return (content) => checker.check(content, 'acme') as AssetCheckResponse;
 };

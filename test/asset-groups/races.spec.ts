@@ -43,7 +43,7 @@ describe('Two instances on one database', () => {
     return (await instance(n).app.get(CommandBus).execute(command)).result;
   };
   const list = async (n: number, organization: string): Promise<readonly Listed[]> => {
-    const list = await instance(n).app.get(QueryBus).execute(new ListAssetGroups(organization));
+    const { result: list } = await instance(n).app.get(QueryBus).execute(new ListAssetGroups(organization));
     return (JSON.parse(typeof list === 'string' ? list : await text(list)) as { groups: Listed[] }).groups;
   };
   const change = async (
@@ -57,10 +57,10 @@ describe('Two instances on one database', () => {
     return (await instance(n).app.get(CommandBus).execute(command)).result.map(({ result }) => result);
   };
   const members = async (n: number, organization: string, group: number): Promise<readonly string[]> => {
-    const { assets } = await instance(n)
+    const { result } = await instance(n)
       .app.get(QueryBus)
       .execute(new ListGroupAssets(organization, group, 1_000));
-    return assets.map(({ content }) => content).sort();
+    return result.assets.map(({ content }) => content).sort();
   };
   const follow = (): Projecting => startProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
   const project = (): Promise<unknown> => projectToHead(instances[0]!.log, instances[0]!.pool, [assetGroups]);

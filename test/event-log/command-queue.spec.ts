@@ -6,7 +6,7 @@ import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
 /** Creates a queue whose appends fail with these errors, one after the other, and then succeed. */
 const queueWith = (...failures: Error[]) => {
-  const quota = { left: 3 };
+  const quota = { left: 3, bytesLeft: 1_000 };
   const log = new InMemoryEventLog([], {
     fate: () => (failures[0] instanceof Unavailable ? failures[0] : (failures.shift() ?? 'answered')),
   });
@@ -24,10 +24,12 @@ const queueWith = (...failures: Error[]) => {
       apply: () => {},
     },
     {
-      eventsLeft: async () => quota.left,
-      charge: (_, { events }) => void (quota.left -= events),
-      refund: (_, { events }) => void (quota.left += events),
-      refusal: () => new TooManyRequests(60, 'The quota is used up'),
+      refuser:
+        async () =>
+        ({ events, bytes }) =>
+          events > quota.left || bytes > quota.bytesLeft ? new TooManyRequests(60, 'The quota is used up') : undefined,
+      charge: (_, { events, bytes }) => void ((quota.left -= events), (quota.bytesLeft -= bytes)),
+      refund: (_, { events, bytes }) => void ((quota.left += events), (quota.bytesLeft += bytes)),
     },
   );
   const execute = (events: number) => queue.execute({ organization: 'acme', events });
@@ -41,7 +43,18 @@ describe('The quota of commands', () => {
   ])('is not charged for an append that %s', async (_, failure) => {
     const { execute, quota } = queueWith(failure);
     await expect(execute(2)).rejects.toBe(failure);
-    expect(quota.left).toBe(3);
+    expect(quota).toEqual({ left: 3, bytesLeft: 1_000 });
+  });
+
+  it('is charged for the bytes of the stored events, and rejects the command that exceeds them', async () => {
+    const { execute, quota } = queueWith();
+    // An event without data and metadata.
+    quota.bytesLeft = 2 * '[{},{}]'.length;
+    await execute(1);
+    expect(quota.bytesLeft).toBe('[{},{}]'.length);
+    await expect(execute(2)).rejects.toThrow(TooManyRequests);
+    await execute(1);
+    expect(quota).toEqual({ left: 1, bytesLeft: 0 });
   });
 
   it('is charged once for commands that are decided again after a conflict', async () => {

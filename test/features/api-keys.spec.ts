@@ -6,9 +6,12 @@ import { listApiKeys } from '../../src/api-keys/list-api-keys.js';
 import { revokeApiKey } from '../../src/api-keys/revoke-api-key.js';
 import { Conflict, Invalid, NotFound } from '../../src/errors.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
+import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import type { Scope } from '../../src/events/types/api-keys.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { eventuallyPasses } from '../support/eventually.js';
+import type { ApiResponse } from '../support/call.js';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
+import { startProjecting } from '../support/projecting.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const GROUPS = '/v2/organization/asset-groups';
@@ -73,6 +76,39 @@ describe('API keys of a service with two instances', () => {
     await becomes(other, key, 401);
     // No instance accepts the key again.
     expect([await status(one, key), await status(other, key)]).toEqual([401, 401]);
+  });
+
+  it('work with the first request to every instance', async () => {
+    for (let n = 0; n < 3; n += 1) {
+      const { key } = await issue(['read'], 'acme');
+      expect(await Promise.all([status(one, key), status(other, key)])).toEqual([200, 200]);
+    }
+    // A key that was never issued is rejected after the same read.
+    expect(await status(other, createKey())).toBe(401);
+  });
+
+  it('end their waiting requests within a second after they are revoked, on every instance', async () => {
+    const projecting = startProjecting(one.log, one.pool);
+    try {
+      await projecting.reached();
+      const { id, key } = await issue(['read'], 'acme');
+      const { key: kept } = await issue(['read'], 'acme');
+      const wait = (app: TestApp, apiKey: string, ms: number): Promise<ApiResponse> =>
+        app.call(`/v2/organization/feed?timeout=${ms}`, { key: apiKey });
+      const waiting = [one, other].map((app) => wait(app, key, 20_000));
+      const keptWaiting = wait(other, kept, 2_000);
+      const isWaiting = (app: TestApp): boolean => app.app.get(FeedWatch, { strict: false }).size > 0;
+      await eventually('both instances have a waiting request', () => [one, other].every(isWaiting));
+      await revokeApiKey(one.log, id);
+      const revokedAt = performance.now();
+      expect((await Promise.all(waiting)).map((response) => response.status)).toEqual([401, 401]);
+      // The limit is one second; the rest is for a busy machine.
+      expect(performance.now() - revokedAt).toBeLessThan(5_000);
+      expect((await keptWaiting).status).toBe(200);
+      expect(isWaiting(one)).toBe(false);
+    } finally {
+      await projecting.stop();
+    }
   });
 
   it('are stored as a digest only', async () => {

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { FastifyReply } from 'fastify';
 import { WaitingRequests } from '../../src/flow/waiting-requests.js';
 import { ConsistencyTokens } from '../../src/http/consistency/consistency-token.js';
+import { SealedBlocks } from '../../src/http/sealed-blocks.js';
 import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
-import { MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
+import { CheckpointPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
 import { readReference } from '../support/contract.js';
@@ -331,8 +332,26 @@ describe('Each route with a token', () => {
       expect([answer.status, answer.body]).toEqual([503, NOT_REACHED]);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
       expect(answer.headers.get('consistency-token')).toBeNull();
-      // The same request without the token succeeds.
-      expect((await owner.call(request.path, request)).status).toBe(200);
+      // The same request without the token succeeds, and names a position that it has read, without another query.
+      const current = jest.spyOn(app.app.get(Checkpoints), 'current');
+      const withoutToken = await owner.call(request.path, request);
+      expect([withoutToken.status, current.mock.calls.length]).toEqual([200, 0]);
+      current.mockRestore();
+      const position = await positionIn(withoutToken);
+      expect(position).toBeGreaterThanOrEqual(0n);
+      expect(position).toBeLessThan(await tokens.read(token));
+    });
+
+    it('is answered while both connections that poll the read models are busy', async () => {
+      const watch = app.app.get(WatchPool);
+      const busy = [await watch.connect(), await watch.connect()];
+      const reached = tokenOf(await owner.call(GROUPS));
+      const answers = await Promise.all([
+        owner.callWithToken(reached, { path: GROUPS }),
+        owner.callWithToken(reached, { path: '/v2/organization/metrics' }),
+        owner.call(WEBHOOKS, { json: { url: 'https://busy.example/' } }),
+      ]).finally(() => busy.forEach((connection) => connection.release()));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 201]);
     });
 
     // Changes of members and webhooks are left out: they wait for their projection with or without a token.
@@ -561,8 +580,8 @@ describe('The wait for a token', () => {
       const pool = app.app.get(type);
       expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0]);
     }
-    const watch = app.app.get(WatchPool);
-    expect(watch.totalCount - watch.idleCount + watch.waitingCount).toBeLessThanOrEqual(1);
+    const checkpoints = app.app.get(CheckpointPool);
+    expect(checkpoints.totalCount - checkpoints.idleCount + checkpoints.waitingCount).toBeLessThanOrEqual(1);
     const others = await Promise.all([newCaller(), newCaller()]);
     for (const other of others) expect((await other.call(metrics.path)).status).toBe(200);
 
@@ -592,6 +611,32 @@ describe('The wait for a token', () => {
     disconnect.abort();
     await expect(response).rejects.toThrow();
     await eventually('the request has ended', () => waiting.size === 0, 2_000);
+  });
+});
+
+describe('An API whose machine has a clock that is behind the clock of the database', () => {
+  beforeAll(() => void resume());
+  afterEach(() => void jest.restoreAllMocks());
+  afterAll(pause);
+
+  it.each([
+    ['30 s', 30_000],
+    ['6 min', 360_000],
+  ])('accepts and counts the events of this moment: %s', async (_, behindMs) => {
+    const { organization, send, callWithToken } = await newCaller();
+    const actual = Date.now;
+    jest.spyOn(Date, 'now').mockImplementation(() => actual() - behindMs);
+    const at = new Date(actual()).toISOString();
+    const threat = threatOf(organization, 'recent');
+    const event = cloudEvent({ ...threat, data: { ...threat.data, createdAt: at, updatedAt: at } });
+    const sending = await send(event);
+    expect([sending.status, sending.body]).toMatchObject([200, { accepted: 1 }]);
+    const read = async (path: string): Promise<any> =>
+      (await callWithToken(tokenOf(sending), { path: `/v2/organization/${path}?startDate=2026-01-01` }, 'wait=10'))
+        .body;
+    expect((await read('metrics')).metrics.newThreats).toBe(1);
+    expect((await read('threats')).items).toHaveLength(1);
+    expect(await read('threats.csv')).toContain('recent');
   });
 });
 
@@ -681,17 +726,25 @@ describe('An error response', () => {
 });
 
 describe('Tokens', () => {
-  it('are never equal, within a process and across processes', async () => {
+  it('are equal for equal positions, whichever process writes them, and differ for different positions', async () => {
     const another = new ConsistencyTokens(app.log);
     const written = new Set<string>();
-    for (let n = 0; n < 1_000; n += 1) {
-      written.add(await tokenAt(7n));
-      written.add(await tokenAt(7n, another));
+    for (const position of [7n, 8n, 7n, 8n, 9n, 7n]) {
+      const token = await tokenAt(position);
+      expect(await tokenAt(position, another)).toBe(token);
+      written.add(token);
     }
-    expect(written.size).toBe(2_000);
-    const { call } = await newCaller();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => call('/v2/organization')));
-    expect(new Set(answers.map(tokenOf)).size).toBe(20);
+    expect(written.size).toBe(3);
+  });
+
+  it('are encrypted only if the position has changed since the last response', async () => {
+    await tokenAt(7n);
+    const seal = jest.spyOn(SealedBlocks.prototype, 'seal');
+    for (let n = 0; n < 100; n += 1) await tokenAt(7n);
+    expect(seal).not.toHaveBeenCalled();
+    await tokenAt(8n);
+    expect(seal).toHaveBeenCalledTimes(1);
+    seal.mockRestore();
   });
 
   it('are accepted by every process that uses the same log', async () => {
@@ -703,16 +756,14 @@ describe('Tokens', () => {
   it('reveal nothing about their positions: no byte is constant or increases', async () => {
     const bytesOf = async (position: bigint): Promise<Buffer> =>
       Buffer.from((await tokenAt(position)).split('.')[1]!, 'base64url');
-    const tokensAt = (positions: readonly bigint[]): Promise<Buffer[]> => Promise.all(positions.map(bytesOf));
-    const numbers = Array.from({ length: 256 }, (_, n) => BigInt(n));
-    for (const tokensOf of [await tokensAt(numbers.map(() => 7n)), await tokensAt(numbers)])
-      for (let place = 0; place < 16; place += 1) {
-        const bytes = tokensOf.map((token) => token[place]!);
-        // 256 random bytes have about 162 distinct values.
-        expect(new Set(bytes).size).toBeGreaterThan(120);
-        const rising = bytes.filter((byte, n) => n > 0 && byte > bytes[n - 1]!).length;
-        expect(rising).toBeGreaterThan(80);
-        expect(rising).toBeLessThan(176);
-      }
+    const written = await Promise.all(Array.from({ length: 256 }, (_, n) => bytesOf(BigInt(n))));
+    for (let place = 0; place < 16; place += 1) {
+      const bytes = written.map((token) => token[place]!);
+      // 256 random bytes have about 162 distinct values.
+      expect(new Set(bytes).size).toBeGreaterThan(120);
+      const rising = bytes.filter((byte, n) => n > 0 && byte > bytes[n - 1]!).length;
+      expect(rising).toBeGreaterThan(80);
+      expect(rising).toBeLessThan(176);
+    }
   });
 });

@@ -1,3 +1,4 @@
+import { DESCRIPTION } from '../../src/http/reference/description.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
@@ -507,6 +508,7 @@ describe('A metrics response', () => {
     await report(threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'));
     const first = await get(key, path);
     expect(first.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
+    expect(DESCRIPTION).toContain(`\`Cache-Control: ${first.headers.get('cache-control')}\``);
     expect(first.headers.get('content-type')).toBe('application/json; charset=utf-8');
     const tag = first.headers.get('etag')!;
     expect(tag).toMatch(/^W\/"[\w-]{22}"$/);

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { CallWatchdog } from '../../src/event-log/eventstoredb/call-watchdog.js';
 import { Bag, type BagMember } from '../../src/flow/bag.js';
-import { FairQueue } from '../../src/flow/fair-queue.js';
+import { FairQueue } from '../../src/flow/fair/fair-queue.js';
 import { OrganizationQueues } from '../../src/flow/organization-queues.js';
 import { ConcurrencyLimit } from '../../src/flow/concurrency-limit.js';
 import { UnfinishedBodies } from '../../src/http/body/unfinished-bodies.js';

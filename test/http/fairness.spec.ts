@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { TimeSlices } from '../../src/flow/time-slices.js';
+import { Revocations } from '../../src/http/access/revocations.js';
 import { checkAccess } from '../../src/http/access/check-access.js';
 import type { Caller } from '../../src/http/access/caller.js';
 import { RateLimit } from '../../src/flow/rate-limit.js';
@@ -29,7 +30,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   other: { keyId: '3', organization: 'globex', scopes: ['read'] },
   upstream: { keyId: '4', organization: undefined, scopes: ['ingest', 'read'] },
 };
-const keys = { verify: (key: string) => CALLERS[key] };
+const keys = { verify: (key: string) => CALLERS[key], verifyAfterRead: () => undefined, onRevoked: () => {} };
 
 const request = (key: string, body = new PassThrough()): FastifyRequest =>
   ({
@@ -46,6 +47,7 @@ describe('A request', () => {
     new RateLimit(0),
     new AddressRateLimit(0, keys),
     slices,
+    new Revocations(keys),
   );
 
   it('waits in the time slices of its organization, or of its key if the key has no organization', () => {

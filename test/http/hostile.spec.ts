@@ -80,6 +80,7 @@ describe('Hostile bodies', () => {
   });
 
   it('with names of JavaScript properties have no effect', async () => {
+    const properties = Object.getOwnPropertyNames(Object.prototype);
     for (const name of [
       '__proto__',
       'constructor',
@@ -92,7 +93,7 @@ describe('Hostile bodies', () => {
     ])
       for (const value of ['{"name":"x"}', '"x"', '1', 'null', '[]'])
         expect(await post(GROUPS, `{"${name}":${value}}`)).toMatchObject({ status: 400 });
-    expect(Object.keys({})).toEqual([]);
+    expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(properties);
   });
 });
 

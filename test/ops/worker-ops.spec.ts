@@ -5,6 +5,7 @@ import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { WorkerOps } from '../../src/ops/worker-ops.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { AddressInUse } from '../../src/runtime/listen.js';
+import { eventually } from '../support/eventually.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -40,7 +41,7 @@ describe('WorkerOps', () => {
   });
 
   it('reports the lanes of the process and the progress of the projections', async () => {
-    worker.addStores(log, database.pool, 'projections');
+    worker.addStores(log, database.pool, 'projections', new Map([['records', 2]]));
     worker.lanes.heartbeat('counts', true);
     worker.lanes.heartbeat('records', false);
     const [status, report] = await ask('/health/ready');
@@ -57,6 +58,28 @@ describe('WorkerOps', () => {
       expect(metrics).toContain(`\n${line}\n`);
     expect(metrics).toContain('# TYPE threat_protection_projection_lag_seconds gauge');
     expect(metrics).toContain('nodejs_eventloop_lag_seconds');
+  });
+
+  it('reports a projection whose rows are of an earlier version as degraded, until they have been rebuilt', async () => {
+    await database.pool.query(
+      `insert into read.checkpoints (projection, log_id, position, as_of) values ('records', 'log', 0, 0)`,
+    );
+    for (const [version, status, isOutdated] of [
+      [1, 'degraded', 1],
+      [2, 'ready', 0],
+      // A newer version of this service has rebuilt the rows.
+      [3, 'ready', 0],
+    ] as const) {
+      await database.pool.query(
+        'update read.checkpoints set version = $1, as_of = extract(epoch from clock_timestamp()) * 1000',
+        [version],
+      );
+      expect(await ask('/health/ready')).toEqual([200, expect.stringContaining(`"status":"${status}"`)]);
+      // Scrapes within a second share one result.
+      const line = `\nthreat_protection_projection_outdated{projection="records"} ${isOutdated}\n`;
+      await eventually('the metric is current', async () => (await ask('/metrics'))[1].includes(line));
+    }
+    await database.pool.query('delete from read.checkpoints');
   });
 
   it('reports a stuck lane as a failed liveness check, but not while the log is unavailable', async () => {

@@ -3,7 +3,8 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { LISTED_KIND } from '../../src/events/kinds.js';
+import { KEY_VERSION } from '../../src/assets/keys.js';
+import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
 import { usesEventStore, Logs } from '../support/logs.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
@@ -32,6 +33,12 @@ const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
 
 const KINDS = Object.fromEntries(Object.entries(LISTED_KIND).map(([name, kind]) => [kind, name as Kind]));
 const iso = (instant: number): string => new Date(instant).toISOString();
+
+describe('The version of the records', () => {
+  it('contains the version of the asset keys and that of the items, so that no two pairs have the same version', () => {
+    expect([Math.floor(records.version / 1_000), records.version % 1_000]).toEqual([KEY_VERSION, ITEM_VERSION]);
+  });
+});
 
 /** The rows of the tables, in the order of the feed. */
 const seenInTables = async (): Promise<Seen[]> => {

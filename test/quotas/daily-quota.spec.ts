@@ -66,16 +66,18 @@ describe('The daily quota', () => {
     expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
   });
 
-  it('returns how many events are left', async () => {
+  it('rejects amounts of which less is left, and charges them only if asked to', async () => {
     const quota = instance();
     await taking(quota, { events: 400 });
-    expect(await quota.eventsLeft('acme')).toBe(600);
+    const refusalOf = await quota.refuser('acme');
+    expect(refusalOf({ events: 600, bytes: 5_000 })).toBeUndefined();
+    expect(refusalOf({ events: 601, bytes: 0 })).toBeInstanceOf(TooManyRequests);
+    expect(refusalOf({ events: 1, bytes: 5_001 })?.message).toContain('5000 bytes per day');
     quota.charge('acme', { events: 600, bytes: 0 });
-    expect(await quota.eventsLeft('acme')).toBe(0);
-    expect(quota.refusal('acme', 'events')).toBeInstanceOf(TooManyRequests);
-    expect(await registry.metrics()).toMatch(/threat_protection_ingest_quota_refusals_total\{quota="events"\} 1\n/);
-    expect(await instance('0', '10').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
-    expect(await instance('0', '0').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
+    expect(refusalOf({ events: 1, bytes: 0 })).toBeInstanceOf(TooManyRequests);
+    expect(await registry.metrics()).toMatch(/threat_protection_ingest_quota_refusals_total\{quota="events"\} 2\n/);
+    for (const unlimited of [instance('0', '10'), instance('0', '0')])
+      expect((await unlimited.refuser('acme'))({ events: 1_000_000, bytes: 10 })).toBeUndefined();
   });
 
   it('is shared by all instances and survives a restart', async () => {
@@ -115,6 +117,15 @@ describe('The daily quota', () => {
       const days = await database.pool.query('select day from service.ingest_usage order by day');
       expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([-1, 0]);
     });
+  });
+
+  it('is stored although the usage of another organization can never be stored', async () => {
+    const quota = instance();
+    for (const organization of ['before', 'never\0', 'after']) quota.charge(organization, { events: 1, bytes: 10 });
+    await quota.beforeApplicationShutdown();
+    expect(await readIngestUsage(database.pool, dayOf(NOON))).toEqual(
+      ['after', 'before'].map((organization) => ({ organization, events: 1, bytes: 10 })),
+    );
   });
 
   it('of 0 means that there is no limit', async () => {

@@ -42,6 +42,19 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     …`,
     ],
   },
+  // This spec prepares the statements that contain this subquery.
+  'src/read-models/checkpoints/position-sql.ts': {
+    by: 'test/read-models/raw-statements.spec.ts',
+    sql: [
+      `(
+      select case when count(*) = … then min(position) else -1 end from read.checkpoints
+      where projection in (…))`,
+      `
+    select … as position,
+      (select coalesce(json_agg(listed), '[]') from (…
+      ) listed) as rows`,
+    ],
+  },
   'projections/engine/verify.ts': {
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],
@@ -49,7 +62,9 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
   // Settings of a connection.
   'src/postgres/session-settings.ts': {
     by: 'test/postgres/pool.spec.ts',
-    sql: ["select current_setting('transaction_read_only') = 'on' as is_read_only…"],
+    sql: [
+      "select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding…",
+    ],
   },
   // Tables of projections.
   'projections/engine/parking.ts': {

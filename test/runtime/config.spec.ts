@@ -5,6 +5,7 @@ const FOLLOWS_PRIMARY =
   'give one address that follows the primary: a service of the orchestrator, a TCP proxy such as HAProxy, or a name in ' +
   'DNS (docs/operations/high-availability.md)';
 const OF_REPLICAS = 'give one address that leads to the replicas (docs/operations/high-availability.md)';
+const ENCODE = 'percent-encode the characters of the user name and the password that are not letters or digits';
 const COLLECTOR = 'http://collector:4318';
 
 describe('readConfig', () => {
@@ -37,6 +38,21 @@ describe('readConfig', () => {
           `DATABASE_DIRECT_URL names several hosts; ${FOLLOWS_PRIMARY}`,
         ] as const,
       ]),
+      ...['DATABASE_URL', 'DATABASE_READ_URL'].flatMap((name) => [
+        [{ [name]: 'postgres://u:sec#ret@h:5432/d' }, `${name} contains "#"; ${ENCODE}`] as const,
+        [{ [name]: 'postgres://u:secret@h:port/d' }, `${name} cannot be parsed: Invalid URL; ${ENCODE}`] as const,
+        [{ [name]: 'postgres://u:secret@h:70000/d' }, `${name} cannot be parsed: Invalid URL; ${ENCODE}`] as const,
+        [{ [name]: 'postgres://u:secret%ff@h/d' }, `${name} cannot be parsed: URI malformed; ${ENCODE}`] as const,
+        [
+          { [name]: 'postgres://u:secret@h/d?sslrootcert=/nowhere/ca.pem' },
+          `${name} names the file /nowhere/ca.pem, which cannot be read (ENOENT); correct its path`,
+        ] as const,
+      ]),
+      [{ WEBHOOK_PROXY: 'http://u:secret@h:port' }, `WEBHOOK_PROXY is not a valid URL; ${ENCODE}`],
+      [
+        { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://u:secret@h:port' },
+        `OTEL_EXPORTER_OTLP_ENDPOINT is not a valid URL; ${ENCODE}`,
+      ],
       [{ DATABASE_URL: 'mysql://u:secret@h' }, 'DATABASE_URL must begin with postgres:// or postgresql://'],
       [
         { TRUST_PROXY: '10.0.0.0/40' },
@@ -62,8 +78,15 @@ describe('readConfig', () => {
       expect(() => readConfig(env)).toThrow(new ConfigError(message));
   });
 
-  it('accepts a database URL with a comma in its password, an IPv6 address or a socket', () => {
-    for (const url of ['postgres://u:a,b@db/d', 'postgres://[::1]:5433/d', 'postgres:///d?host=/run/postgresql'])
+  it('accepts a database URL with a comma in its password, an IPv6 address, a socket or TLS', () => {
+    for (const url of [
+      'postgres://u:a,b@db/d',
+      'postgres://u:a%23b%@db/d',
+      'postgres://u:p@/d?host=/run/postgresql',
+      'postgres://db/d?sslmode=verify-full',
+      'postgres://[::1]:5433/d',
+      'postgres:///d?host=/run/postgresql',
+    ])
       expect(readConfig({ DATABASE_URL: url }).databaseUrl).toBe(url);
   });
 
@@ -86,6 +109,14 @@ describe('readConfig', () => {
       ...env,
       OTEL_BSP_SCHEDULE_DELAY: '1',
     });
+  });
+
+  it('does not pass the variables of libpq to a child process if the database is embedded', () => {
+    const env = { PGPORT: '9999', PGSSLMODE: 'require', PATH: '/bin' };
+    const embedded = { databaseUrl: 'postgres://localhost/postgres' };
+    expect(environmentOf(readConfig(env), embedded)).toEqual({ PATH: '/bin', DATABASE_URL: embedded.databaseUrl });
+    const external = { ...env, DATABASE_URL: 'postgres://db/d' };
+    expect(environmentOf(readConfig(external), {})).toEqual(external);
   });
 
   it('passes the settings to a child process as they were first read, with the overrides', () => {

@@ -51,6 +51,14 @@ describe('The logger', () => {
     for (const line of withoutColours().trimEnd().split('\n')) expect(line).toMatch(/^(?:\[Nest\] | {4}|Error: one)/);
   });
 
+  it('omits what Nest logs about its own start, even if a bundle has changed the names of its classes', () => {
+    const logger = createLogger({ logFormat: 'json', logLevel: 'debug' });
+    for (const context of ['NestFactory', '_InstanceLoader', 'RouterExplorer2']) logger.log('a', context);
+    expect(written).toBe('');
+    logger.warn('a', '_NestFactory');
+    expect(written).toContain('"level":"warn"');
+  });
+
   it('names levels as LOG_LEVEL does', () => {
     for (const logFormat of ['json', 'pretty'] as const) {
       const logger = createLogger({ logFormat, logLevel: 'debug' });

@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { type Body, InvalidList } from './collector.js';
 import { AddressDenied, Destinations, hostOf, fixedLookup } from '../../egress/destinations.js';
 import { NetworkPolicy } from '../../egress/network-policy.js';
+import { USER_AGENT } from '../../runtime/version.js';
 
 /** The validators of a conditional request. The server responds with 304 if the list has not changed. */
 export interface Validators {
@@ -24,7 +25,6 @@ const PUBLIC_INTERNET = new Destinations(new NetworkPolicy([]));
 type AsTimeout = (error: unknown) => unknown;
 
 const MAX_REDIRECTS = 5;
-const USER_AGENT = 'threat-protection/2.0 (+list refresh)';
 
 /**
  * Fetches a list from the URL that the operator configured, which may be on a private network. A redirect may only lead
@@ -104,7 +104,7 @@ const get = (
         agent: false,
         signal,
         headers: {
-          'user-agent': USER_AGENT,
+          'user-agent': `${USER_AGENT} (+list refresh)`,
           accept: 'application/json, text/plain, */*;q=0.1',
           'accept-encoding': 'identity',
           ...(etag === undefined ? {} : { 'if-none-match': etag }),

@@ -9,7 +9,7 @@ export class CircuitBreaker {
   private openUntil = 0;
   private isProbing = false;
 
-  constructor(private readonly now: () => number = Date.now) {}
+  constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** Whether the breaker is open or half-open. */
   get isOpen(): boolean {

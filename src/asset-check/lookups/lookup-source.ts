@@ -1,21 +1,24 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { ParsedContent } from '../../assets/parsed-content.js';
 import { ASSET_STATUSES } from '../../events/types/asset-statuses.js';
 import { FAILED, type SourceResult, REASONS, TIMED_OUT } from '../source-result.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { finishesWithin } from '../../flow/deadline.js';
-import { Semaphore } from '../../flow/semaphore.js';
+import { FairSlots } from '../../flow/fair/fair-slots.js';
 import type { LookupSettings } from '../sources/sources-file.js';
+import { USER_AGENT } from '../../runtime/version.js';
 
 /** How long a result is cached, in ms. */
 const CACHE_TTL_MS = 30_000;
 const MAX_CACHED = 10_000;
 /** Maximum number of concurrent requests to one source; further requests wait. */
-export const MAX_CONCURRENT_REQUESTS = 50;
+const MAX_CONCURRENT_REQUESTS = 50;
+/** Maximum number of concurrent requests to one source for one organization. */
+export const MAX_REQUESTS_OF_ORGANIZATION = 25;
 const MAX_RESPONSE_BYTES = 65_536;
 
 /**
- * How a lookup ended. `remembered`: the result was cached. `shared`: a request for the same asset was already in
+ * How a lookup ended. `remembered`: the result was cached. `shared`: a request with the same content was already in
  * flight. `skipped`: the circuit breaker was open.
  */
 export const OUTCOMES = [
@@ -24,12 +27,21 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** A source that is queried over HTTP: `POST { "content": … }`. The response has `status` and `reason`. */
+/** The server responded, but its response cannot be used. The response may depend on the content. */
+class UnusableResponse extends Error {}
+
+/**
+ * A source that is queried over HTTP: `POST { "content": … }`. The response has `status` and `reason`.
+ *
+ * All organizations share a source. A cached result and a request in flight are therefore used only for exactly the
+ * content that was sent, no organization gets more than half of the requests, and only an outage of the server opens the
+ * circuit breaker, never its response to one content.
+ */
 export class LookupSource {
   private readonly breaker = new CircuitBreaker();
   private readonly cache = new LRUCache<string, SourceResult>({ max: MAX_CACHED, ttl: CACHE_TTL_MS });
   private readonly inFlight = new Map<string, Promise<SourceResult>>();
-  private readonly requests = new Semaphore(MAX_CONCURRENT_REQUESTS);
+  private readonly slots = new FairSlots(MAX_CONCURRENT_REQUESTS, MAX_REQUESTS_OF_ORGANIZATION);
 
   constructor(
     readonly settings: LookupSettings,
@@ -44,39 +56,45 @@ export class LookupSource {
 
   /**
    * Looks up one content. Never rejects; resolves to `TIMED_OUT` at the deadline.
+   * @param organization whose turn and whose share of the requests the lookup uses
    * @param deadline value of `performance.now()` at which the lookup times out
    */
-  check(content: string, parsed: ParsedContent, deadline: number): SourceResult | Promise<SourceResult> {
-    const key = parsed.keys[0]!;
-    const known = this.cache.get(key);
-    if (known !== undefined) {
-      this.onOutcome('remembered');
-      return known;
-    }
-    const inFlight = this.inFlight.get(key);
-    if (inFlight !== undefined) {
-      this.onOutcome('shared');
-      return withDeadline(inFlight, deadline);
-    }
-    const answer = this.request(content, key, deadline).finally(() => this.inFlight.delete(key));
-    this.inFlight.set(key, answer);
-    return withDeadline(answer, deadline);
+  check(content: string, organization: string, deadline: number): SourceResult | Promise<SourceResult> {
+    const key = digestOf(content);
+    return (
+      this.known(key, deadline) ??
+      withDeadline(
+        this.slots.run(organization, async () => this.request(content, key, deadline)),
+        deadline,
+      )
+    );
   }
 
-  private async request(content: string, key: string, deadline: number): Promise<SourceResult> {
-    await this.requests.acquire();
-    try {
-      // The deadline and the breaker are checked after waiting for a slot, because the deadline may have passed or the
-      // breaker may have opened meanwhile.
-      const isLate = performance.now() >= deadline;
-      if (isLate || !this.breaker.allows()) {
-        this.onOutcome(isLate ? 'timeout' : 'skipped');
-        return isLate ? TIMED_OUT : FAILED;
-      }
-      return await this.attempt(content, key);
-    } finally {
-      this.requests.release();
+  /** The cached result, or that of a request in flight. A lookup that still waits for its turn is never shared. */
+  private known(key: string, deadline: number): SourceResult | Promise<SourceResult> | undefined {
+    const cached = this.cache.get(key);
+    if (cached !== undefined) {
+      this.onOutcome('remembered');
+      return cached;
     }
+    const inFlight = this.inFlight.get(key);
+    if (inFlight === undefined) return undefined;
+    this.onOutcome('shared');
+    return withDeadline(inFlight, deadline);
+  }
+
+  /** Called when it is the turn of the lookup. Time has passed since `check`, so everything is checked again. */
+  private request(content: string, key: string, deadline: number): SourceResult | Promise<SourceResult> {
+    const isLate = performance.now() >= deadline;
+    const known = isLate ? undefined : this.known(key, deadline);
+    if (known !== undefined) return known;
+    if (isLate || !this.breaker.allows()) {
+      this.onOutcome(isLate ? 'timeout' : 'skipped');
+      return isLate ? TIMED_OUT : FAILED;
+    }
+    const answer = this.attempt(content, key).finally(() => this.inFlight.delete(key));
+    this.inFlight.set(key, answer);
+    return answer;
   }
 
   private async attempt(content: string, key: string): Promise<SourceResult> {
@@ -88,7 +106,7 @@ export class LookupSource {
       this.onOutcome(result.status);
       return result;
     } catch (error) {
-      this.breaker.report(false);
+      this.breaker.report(error instanceof UnusableResponse);
       this.onOutcome(signal.aborted ? 'timeout' : 'error', causeOf(error));
       return signal.aborted ? TIMED_OUT : FAILED;
     }
@@ -97,19 +115,29 @@ export class LookupSource {
   private async send(content: string, signal: AbortSignal): Promise<SourceResult> {
     const response = await fetch(this.settings.url, {
       method: 'POST',
-      headers: { accept: 'application/json', ...this.settings.headers, 'content-type': 'application/json' },
+      headers: {
+        accept: 'application/json',
+        'user-agent': USER_AGENT,
+        ...this.settings.headers,
+        'content-type': 'application/json',
+      },
       body: JSON.stringify({ content }),
       // Redirects are not followed: a remote server must not choose which hosts this service connects to.
-      redirect: 'error',
+      redirect: 'manual',
       signal,
     });
     if (!response.ok) {
       await response.body?.cancel();
-      throw new Error(`The server responded with status ${response.status}`);
+      const { status } = response;
+      const message = `The server responded with status ${status}`;
+      throw status === 429 || status >= 500 ? new Error(message) : new UnusableResponse(message);
     }
-    return parseResponse(JSON.parse(await readText(response)));
+    return parseResponse(await readText(response));
   }
 }
+
+/** Contents can be long, so the cache keeps their digests. */
+const digestOf = (content: string): string => createHash('sha256').update(content).digest('base64');
 
 /** Returns the `cause` of an error of `fetch`, because the error itself is generic. */
 const causeOf = (error: unknown): unknown =>
@@ -123,7 +151,8 @@ const readText = async (response: Response): Promise<string> => {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_RESPONSE_BYTES) throw new Error(`The response is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    if (size > MAX_RESPONSE_BYTES)
+      throw new UnusableResponse(`The response is larger than ${MAX_RESPONSE_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
@@ -131,13 +160,19 @@ const readText = async (response: Response): Promise<string> => {
 
 /**
  * Reads `status` and `reason` of a response. An unknown `reason` is ignored.
- * @throws Error if the response has no valid status
+ * @throws UnusableResponse if the response is not valid JSON or has no valid status
  */
-const parseResponse = (answer: unknown): SourceResult => {
+const parseResponse = (text: string): SourceResult => {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new UnusableResponse('The response is not valid JSON');
+  }
   const { status: sentStatus, reason: sentReason } = (answer ?? {}) as { status?: unknown; reason?: unknown };
   const status = ASSET_STATUSES.find((candidate) => candidate === sentStatus);
   const reason = REASONS.find((candidate) => candidate === sentReason);
-  if (status === undefined) throw new Error('The response has no valid status');
+  if (status === undefined) throw new UnusableResponse('The response has no valid status');
   if (status === 'UNKNOWN')
     return {
       status,

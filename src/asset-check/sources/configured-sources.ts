@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
@@ -84,6 +85,8 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     this.lists = this.sources.flatMap(({ of: source, mode }) =>
       source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
     );
+    // Every list listens to the signal, and there may be any number of lists.
+    setMaxListeners(0, this.stop.signal);
     this.register(registry, readiness);
   }
 

@@ -22,6 +22,8 @@ export interface Source {
 export interface SourceQuery {
   readonly content: string;
   readonly parsed: ParsedContent;
+  /** The organization that asks. Lookups of different organizations take turns. */
+  readonly organization: string;
   /** Value of `performance.now()` at which lookups time out. */
   readonly deadline: number;
   /** A buffer that `querySources` fills with the hashes of the host or account. */
@@ -58,10 +60,10 @@ export const querySources = (
 
 const querySource = (
   { of }: Source,
-  { content, parsed, deadline, hashes }: SourceQuery,
+  { content, parsed, organization, deadline, hashes }: SourceQuery,
 ): SourceResult | Promise<SourceResult> => {
   if (of.kind === 'list') return of.list.check(parsed, hashes);
-  return of.kind === 'own' ? of.statuses.check(parsed) : of.lookUp.check(content, parsed, deadline);
+  return of.kind === 'own' ? of.statuses.check(parsed) : of.lookUp.check(content, organization, deadline);
 };
 
 const withSources = (sources: readonly Source[], results: readonly SourceResult[]): readonly AttributedResult[] =>

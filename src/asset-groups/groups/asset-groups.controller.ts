@@ -25,7 +25,6 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
 import { ListAssetGroups } from './list-asset-groups.js';
 import { RenameAssetGroup } from './rename-asset-group.js';
 
-const READ_ACCESS = { reads: ['asset-groups'], responseNamesCheckpoint: true } as const;
 const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
@@ -89,15 +88,18 @@ export class AssetGroupsController {
 
   @Get()
   @Header('Content-Type', 'application/json; charset=utf-8')
-  @Access({ scope: 'read', ...READ_ACCESS })
+  @Access({ scope: 'read', reads: ['asset-groups'] })
   @ApiOperation({
     summary: 'List all groups with their asset counts',
     description:
       'Returns all groups at once, ordered by id. The response includes all earlier changes, on every instance.',
   })
   @ApiOkResponse({ description: 'All groups of the organization, including empty groups.', type: AssetGroupListDto })
-  listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
-    return this.queries.execute(new ListAssetGroups(organization));
+  async listAssetGroups(
+    @Organization() organization: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string | Readable> {
+    return this.tokens.addTo(reply, await this.queries.execute(new ListAssetGroups(organization)));
   }
 
   @Patch(':id')

@@ -11,6 +11,8 @@ export interface GroupSlice {
   readonly json: string;
   /** The id after which the next slice begins; undefined for the last slice. */
   readonly next: number | undefined;
+  /** The slice includes everything up to this position of the log. */
+  readonly position: number;
 }
 
 export interface SliceRequest {
@@ -55,7 +57,8 @@ export class GroupSlices {
     const tail = await readTail(this.log, organization, BigInt(last.revision ?? -1));
     const changes = [...tail.groups.nameById].filter(([id]) => id > after && id <= end);
     const groups = changes.length === 0 ? model : await this.applyChanges(organization, model, changes);
-    return this.slices.run(organization, write(groups, maxBytes, isTruncated ? end : undefined));
+    const written = await this.slices.run(organization, write(groups, maxBytes, isTruncated ? end : undefined));
+    return { ...written, position: last.position };
   }
 
   /** @param changes the new names by id; undefined if the group was deleted */
@@ -76,7 +79,11 @@ export class GroupSlices {
 }
 
 /** @param next the id after which the read model has more groups; undefined if the read model has no more groups */
-function* write(groups: readonly Group[], maxBytes: number, next: number | undefined): Work<GroupSlice> {
+function* write(
+  groups: readonly Group[],
+  maxBytes: number,
+  next: number | undefined,
+): Work<Omit<GroupSlice, 'position'>> {
   let json = '';
   for (const [index, { id, name, assetCount }] of groups.entries()) {
     // The text has at least as many bytes as UTF-16 units, so this test never ends a slice before `maxBytes`.

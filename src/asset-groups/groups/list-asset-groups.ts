@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Logger } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import { Semaphore } from '../../flow/semaphore.js';
@@ -12,7 +13,7 @@ import { type GroupSlice, GroupSlices } from './group-slice.js';
  * All groups of an organization in order of id, as JSON: `{ groups: [{ id, name, assetCount }] }`. A long list is a
  * stream that reads the next groups when the client has read the previous groups.
  */
-export class ListAssetGroups extends Query<string | Readable> {
+export class ListAssetGroups extends Query<AtPosition<string | Readable>> {
   constructor(readonly organization: string) {
     super();
   }
@@ -65,11 +66,13 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
    * @throws Unavailable if the log or the database is unavailable, or an earlier long list of the
    * organization is still being sent after the wait timeout
    */
-  async execute({ organization }: ListAssetGroups): Promise<string | Readable> {
+  async execute({ organization }: ListAssetGroups): Promise<AtPosition<string | Readable>> {
     const list = await this.concurrency.run(organization, 'groups', () =>
       this.slices.read({ organization, after: 0, maxBytes: MAX_WHOLE, maxRows: MAX_ROWS }),
     );
-    return list.next === undefined ? `{"groups":[${list.json}]}` : this.open(organization);
+    // The slices of a long list are read later, so they include everything up to this position.
+    const position = BigInt(list.position);
+    return { result: list.next === undefined ? `{"groups":[${list.json}]}` : await this.open(organization), position };
   }
 
   /** Waits for a free slot of the organization, which the list occupies until the stream ends. */

@@ -16,6 +16,8 @@ export interface NeededGroups {
 
 export interface LoadedGroups extends Loaded {
   readonly groups: AssetGroups;
+  /** The position of the log that the read model has reached. */
+  readonly position: bigint;
   /** The asset counts of the groups that are requested by id. */
   readonly assets: ReadonlyMap<number, number>;
 }
@@ -39,7 +41,13 @@ export const loadGroups = async (
   const values = { organization, names, groupIds: ids, keyHashes: keys };
   const model = (await KNOWN_GROUPS.run(pool, values, TIME_LIMIT_MS))[0]!;
   const { groups: tail, revision } = await readTail(log, organization, BigInt(model.revision ?? -1));
-  return { groups: merge({ names, ids, keys }, model, tail), revision, now: model.now, assets: new Map(model.assets) };
+  return {
+    groups: merge({ names, ids, keys }, model, tail),
+    revision,
+    now: model.now,
+    position: BigInt(model.position),
+    assets: new Map(model.assets),
+  };
 };
 
 const merge = (

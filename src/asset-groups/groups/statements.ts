@@ -1,5 +1,8 @@
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
+import { positionOf } from '../../read-models/checkpoints/position-sql.js';
+
+const POSITION = positionOf('asset-groups');
 
 interface KnownResponse {
   readonly keyHash: string;
@@ -19,6 +22,7 @@ export const KNOWN_GROUPS = statement(
   { organization: 'text', names: 'text[]', groupIds: 'bigint[]', keyHashes: 'text[]' },
   {
     now: 'bigint',
+    position: 'bigint',
     revision: nullable('bigint'),
     last_group_id: nullable('bigint'),
     groups: nullable(json<readonly { readonly id: number; readonly name: string }[]>()),
@@ -26,7 +30,7 @@ export const KNOWN_GROUPS = statement(
     assets: nullable(json<AssetCounts>()),
   },
   `
-    select ${CLOCK} as now, s.revision, s.last_group_id,
+    select ${CLOCK} as now, ${POSITION} as position, s.revision, s.last_group_id,
       (select json_agg(json_build_object('id', g.group_id, 'name', g.name))
        from (
          select group_id, name from read.asset_groups
@@ -47,13 +51,14 @@ export const KNOWN_GROUPS = statement(
 
 /**
  * The groups after an id in one snapshot. The last row is the row that reaches `maxBytes`, or the last group within
- * `maxRows`. If there are no groups, the result is one row with null columns. Each row has the revision that the read
- * model has reached.
+ * `maxRows`. If there are no groups, the result is one row with null columns. Each row has the position and the
+ * revision that the read model has reached.
  */
 export const READ_GROUPS = statement(
   'asset-groups-read',
   { organization: 'text', after: 'bigint', maxRows: 'bigint', maxBytes: 'bigint' },
   {
+    position: 'bigint',
     revision: nullable('bigint'),
     id: nullable('bigint'),
     name: nullable('text'),
@@ -62,8 +67,8 @@ export const READ_GROUPS = statement(
     bytes: nullable('bigint'),
   },
   `
-    select s.revision, g.id, g.name, g.n, g.bytes
-    from (values ($1::text)) requested (organization) left join read.asset_group_streams s using (organization)
+    select at.position, s.revision, g.id, g.name, g.n, g.bytes
+    from (select $1::text as organization, ${POSITION} as position) at left join read.asset_group_streams s using (organization)
     left join lateral (
       select sized.group_id as id, sized.name, c.n, sized.bytes
       from (

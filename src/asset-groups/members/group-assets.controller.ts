@@ -23,7 +23,7 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from '../groups/group-id.js';
 import { ListGroupAssets } from './list-group-assets.js';
 import type { MembershipItem, MembershipResult } from './membership.js';
 
-const READ_ACCESS = { reads: ['asset-groups'], responseNamesCheckpoint: true } as const;
+const READ_ACCESS = { scope: 'read', reads: ['asset-groups'] } as const;
 const WRITE_ACCESS = { scope: 'write', ...BULK } as const;
 
 const REPEATABLE =
@@ -40,7 +40,7 @@ export class GroupAssetsController {
   ) {}
 
   @Get()
-  @Access({ scope: 'read', ...READ_ACCESS })
+  @Access(READ_ACCESS)
   @ApiOperation({
     summary: 'Get one group with its asset count',
     description: 'The response includes all earlier changes, on every instance.',
@@ -48,12 +48,16 @@ export class GroupAssetsController {
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'The current state of the group.', type: ListedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
-  getAssetGroup(@Organization() organization: string, @Param('id') id: string): Promise<ListedAssetGroupDto> {
-    return this.queries.execute(new GetAssetGroup(organization, groupIdOf(id)));
+  async getAssetGroup(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ListedAssetGroupDto> {
+    return this.tokens.addTo(reply, await this.queries.execute(new GetAssetGroup(organization, groupIdOf(id))));
   }
 
   @Get('assets')
-  @Access({ scope: 'read', ...READ_ACCESS })
+  @Access(READ_ACCESS)
   @ApiOperation({
     summary: 'List the assets of a group',
     description:
@@ -62,13 +66,15 @@ export class GroupAssetsController {
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto })
   @ApiFailure(404, NO_SUCH_GROUP)
-  listGroupAssets(
+  async listGroupAssets(
     @Organization() organization: string,
     @Param('id') id: string,
     @Query() { limit, cursor }: GroupAssetsRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<GroupAssetPageDto> {
     const pageSize = Number(limit ?? DEFAULT_LIMIT);
-    return this.queries.execute(new ListGroupAssets(organization, groupIdOf(id), pageSize, cursor));
+    const list = new ListGroupAssets(organization, groupIdOf(id), pageSize, cursor);
+    return this.tokens.addTo(reply, await this.queries.execute(list));
   }
 
   @Post('assets')

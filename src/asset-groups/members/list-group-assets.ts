@@ -1,6 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { Asset } from '../../assets/asset.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { findEvents } from '../../event-log/find-events.js';
 import { parseEvent } from '../../events/event.js';
@@ -15,7 +16,7 @@ import { GroupFinder } from '../groups/get-asset-group.js';
 import { type GroupAssetDto, type GroupAssetPageDto, INVALID_CURSOR } from './group-assets.dto.js';
 import { READ_MEMBERS } from './statements.js';
 
-export class ListGroupAssets extends Query<GroupAssetPageDto> {
+export class ListGroupAssets extends Query<AtPosition<GroupAssetPageDto>> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
@@ -55,7 +56,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
    */
-  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPageDto> {
+  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<AtPosition<GroupAssetPageDto>> {
     const cursors = new PageCursors(await this.log.id(), 'group assets', INVALID_CURSOR);
     const [after] = cursor === undefined ? FIRST : cursors.read(groupId, cursor, FIRST);
     const key = JSON.stringify(['assets', groupId, limit, after]);
@@ -68,15 +69,17 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     limit: number,
     after: string,
     cursors: PageCursors,
-  ): Promise<GroupAssetPageDto> {
-    await this.groups.get(organization, groupId);
+  ): Promise<AtPosition<GroupAssetPageDto>> {
+    // The members are read later, so they include everything up to this position.
+    const { position } = await this.groups.get(organization, groupId);
     // The extra row shows whether there is another page.
     const values = { organization, groupId, after, limit: limit + 1, maxBytes: MAX_PAGE };
     const rows = await READ_MEMBERS.run(this.pool, values, TIME_LIMIT_MS);
     const missing = await this.readMissing(organization, rows);
     const assets = await this.slices.run(organization, fill(rows, missing, limit));
     const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;
-    return hasMore ? { assets, nextCursor: cursors.write(groupId, [rows[assets.length - 1]!.hash]) } : { assets };
+    const nextCursor = hasMore ? cursors.write(groupId, [rows[assets.length - 1]!.hash]) : undefined;
+    return { result: { assets, ...(hasMore && { nextCursor }) }, position };
   }
 
   /** Reads assets from the log, for rows that an earlier version wrote without the asset. */

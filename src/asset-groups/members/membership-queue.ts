@@ -3,7 +3,7 @@ import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { BEGINNING, EventLog, type NewEvent } from '../../event-log/event-log.js';
-import { newUpstreamEvent } from '../../event-log/new-event.js';
+import { bytesOf, newUpstreamEvent } from '../../event-log/new-event.js';
 import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
 import { databaseTime } from '../../postgres/clock.js';
@@ -20,6 +20,14 @@ import {
 } from './membership.js';
 import { READ_PLACEMENTS } from './statements.js';
 import { OrganizationQueues } from '../../flow/organization-queues.js';
+
+interface Entry {
+  readonly stream: string;
+  readonly event: NewEvent;
+}
+
+/** The size of the events, in bytes. */
+const sizeOf = (entries: readonly Entry[]): number => bytesOf(entries.map(({ event }) => event));
 
 interface Waiting {
   readonly request: MembershipRequest;
@@ -95,21 +103,26 @@ export class MembershipQueue {
     await this.waitForProjection(position);
     const placements = await this.readPlacements(organization, batch);
     const now = await databaseTime(this.pool);
-    const entries: { stream: string; event: NewEvent }[] = [];
-    const eventsLeft = await this.quota.eventsLeft(organization);
+    const entries: Entry[] = [];
+    const refusalOf = await this.quota.refuser(organization);
+    let bytes = 0;
     const decided = batch.flatMap((waiting) => {
       // A request that exceeds the quota must not affect the decisions on later requests.
       const after = placementsOf(waiting.request, placements);
       const { items, events } = decideMembership(waiting.request, after, now);
-      if (entries.length + events.length > eventsLeft) {
-        waiting.reject(this.quota.refusal(organization, 'events'));
+      const added = events.map((event) => newUpstreamEvent(SOURCE, event, now, waiting.origin));
+      const bytesAfter = bytes + sizeOf(added);
+      const refusal = added.length > 0 && refusalOf({ events: entries.length + added.length, bytes: bytesAfter });
+      if (refusal) {
+        waiting.reject(refusal);
         return [];
       }
       for (const [hash, placement] of after) placements.set(hash, placement);
-      for (const event of events) entries.push(newUpstreamEvent(SOURCE, event, now, waiting.origin));
+      entries.push(...added);
+      bytes = bytesAfter;
       return [{ ...waiting, items }];
     });
-    const last = await this.store(organization, entries);
+    const last = await this.store(organization, entries, bytes);
     if (last > position) position = last;
     if (entries.length > 0) await this.waitForProjection(position);
     // Another request may have deleted the group meanwhile, and received an asset count that does not include these
@@ -127,12 +140,9 @@ export class MembershipQueue {
   }
 
   /** Stores events, and charges the quota for the stored events. @returns the position of the last event */
-  private async store(
-    organization: string,
-    entries: readonly { readonly stream: string; readonly event: NewEvent }[],
-  ): Promise<bigint> {
+  private async store(organization: string, entries: readonly Entry[], bytes: number): Promise<bigint> {
     // The quota is charged before the first await, so that no other decision uses the same part of the quota.
-    this.quota.charge(organization, { events: entries.length, bytes: 0 });
+    this.quota.charge(organization, { events: entries.length, bytes });
     let stored = 0;
     let last = BEGINNING;
     try {
@@ -142,7 +152,8 @@ export class MembershipQueue {
       return last;
     } catch (error) {
       // An unknown outcome counts as not stored, so that an outage does not use up the quota of clients that retry.
-      this.quota.refund(organization, { events: entries.length - stored, bytes: 0 });
+      const rest = entries.slice(stored);
+      this.quota.refund(organization, { events: rest.length, bytes: sizeOf(rest) });
       throw error;
     }
   }
@@ -150,7 +161,7 @@ export class MembershipQueue {
   /** Returns the requests whose group exists, and rejects all other requests. */
   private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
     const ids = [...new Set(batch.map(({ request }) => request.groupId))];
-    const existing = new Set((await this.groups.find(organization, ids)).map(({ id }) => id));
+    const existing = new Set((await this.groups.find(organization, ids)).result.map(({ id }) => id));
     return batch.filter(({ request, reject }) => {
       if (!existing.has(request.groupId)) reject(groupNotFound());
       return existing.has(request.groupId);

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Config, environmentOf, readConfig } from '../../runtime/config.js';
@@ -10,6 +9,7 @@ import { Invalid } from '../../errors.js';
 import { processedCount, sendEvents } from '../sending/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from '../../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../demo/shipped-rows.js';
+import { inDataDir } from '../../runtime/data-dir.js';
 import { print, say } from '../../runtime/terminal.js';
 import { SIGNALS } from '../runtime/interruption.js';
 import { curlLines } from './calls.js';
@@ -93,6 +93,7 @@ const fetchMetrics = (
   token?: string,
 ): Promise<Response> =>
   fetch(`${url}/v2/organization/metrics${query}`, {
+    redirect: 'error',
     headers: {
       'x-api-key': key,
       ...(token !== undefined && { 'consistency-token': token, prefer: `wait=${WAIT_SECONDS}` }),
@@ -119,7 +120,11 @@ const waitUntilCounted = async (url: string, key: string, token: string, signal:
 /** Waits until the API accepts the key. A new key takes up to a second to work on every instance. */
 const waitUntilAccepted = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
   for (let tries = 0; tries < 50; tries++) {
-    const { status } = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key }, signal });
+    const { status } = await fetch(`${url}/v2/organization/metrics`, {
+      redirect: 'error',
+      headers: { 'x-api-key': key },
+      signal,
+    });
     if (status !== 401) return;
     await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
@@ -183,7 +188,7 @@ const cleanUp = async (): Promise<Result> => {
   const { dataDir, databaseUrl } = readConfig();
   const files = await deleteKeyHeaders(dataDir);
   // Without a database there are no keys to revoke, and `withLog` would create a database.
-  const hasDatabase = databaseUrl !== undefined || existsSync(join(dataDir, 'postgres'));
+  const hasDatabase = databaseUrl !== undefined || existsSync(inDataDir(dataDir, 'postgres'));
   const keys = hasDatabase ? await withLog(({ log }) => revokeDemoKeys(log)) : 0;
   return {
     lines: [`Revoked ${keys} keys and deleted ${files} header files of demos; their data stays`],

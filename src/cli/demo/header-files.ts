@@ -1,5 +1,6 @@
 import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inDataDir } from '../../runtime/data-dir.js';
 
 export interface Keys {
   /** The key for sending events of any organization. */
@@ -11,7 +12,7 @@ export interface Keys {
 /** For each key, the path of the file with the header line of the key. */
 export type KeyHeaders = Keys;
 
-const folderIn = (dataDir: string): string => join(dataDir, 'demo');
+const folderIn = (dataDir: string): string => inDataDir(dataDir, 'demo');
 const fileOf = (name: keyof Keys, url: string): string => `${name}-key-${new URL(url).port}.header`;
 const HEADER_FILE = /^(?:ingest|organization)-key-\d*\.header$/;
 

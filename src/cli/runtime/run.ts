@@ -4,6 +4,7 @@ import { FAILED, WRONG_USAGE } from './output.js';
 import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
 import { requireFileDescriptors } from '../../runtime/file-descriptors.js';
 import { logToStderr } from '../../runtime/log-line.js';
+import { VERSION } from '../../runtime/version.js';
 
 /** The commands. The module of a command is imported only when the command is called. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
@@ -57,6 +58,7 @@ const rejectRepeated = (command: Command): void => {
 export const run = async (args: readonly string[]): Promise<void> => {
   const program = new Command('threat-protection')
     .description('The CLI for operators. Results go to standard output, messages to standard error.')
+    .version(VERSION)
     // These settings precede the commands, because a command inherits the settings of the program when it is added.
     .exitOverride()
     .showHelpAfterError('(see --help)');

@@ -95,18 +95,26 @@ export const post = async (
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);
   let response: Response;
   let result: IngestionResponse;
+  let location: string | null;
   try {
     response = await fetch(new URL(isDryRun ? '/v2/events?dryRun=true' : '/v2/events', url), {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/cloudevents-batch+json' },
       body: `[${batch.map(({ json }) => json).join(',')}]`,
+      // `fetch` would send the key along to wherever a redirect leads.
+      redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     });
-    result = (await response.json()) as IngestionResponse;
+    location = response.headers.get('location');
+    result = location === null ? ((await response.json()) as IngestionResponse) : {};
   } catch (error) {
     throw new TemporaryFailure(reasonOf(error), 0);
   }
   const { status } = response;
+  if (location !== null)
+    throw new Error(
+      `${url} redirects to ${location} (status ${status}). Redirects are not followed, so that the key reaches no other server; use the final address of the service as the URL`,
+    );
   if (status === 200 || status === 400 || status === 413)
     return { status, result, token: response.headers.get('consistency-token') };
   const reason = `${url} answered ${status}: ${result.message ?? response.statusText}`;

@@ -99,11 +99,19 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
  * settles the pending calls in another way. The client may also receive responses to calls that it has already given
  * up.
  */
-const isStrayClientRejection = (error: unknown): boolean => {
+export const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code, type } = error as FailedCall;
+  const stack = error.stack ?? '';
+  // The client also runs callbacks of this service, whose errors must not be ignored. Therefore the first function that
+  // is not of Node must be in the client.
+  const origin = stack.split('\n').find((line) => /^\s+at /.test(line) && !line.includes('node:'));
   // The client also discovers the leader in the background.
-  if (/db-client.*(batchAppend|backpressuredWrite|discover)|grpc-js/i.test(error.stack ?? '')) return true;
+  if (
+    /db-client|grpc-js/.test(origin ?? '') &&
+    /db-client.*(batchAppend|backpressuredWrite|discover)|grpc-js/i.test(stack)
+  )
+    return true;
   return typeof type === 'string' && typeof code === 'number';
 };
 

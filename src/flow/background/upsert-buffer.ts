@@ -1,3 +1,4 @@
+import { storeIsolated } from '../../postgres/store-isolated.js';
 import { DelayedFlush } from './delayed-flush.js';
 import type { FailureReport } from './failure-report.js';
 
@@ -50,10 +51,20 @@ export class UpsertBuffer<Row extends object> {
 
   private async write(): Promise<void> {
     const { rows } = this;
-    if (rows.size === 0) return;
+    const { keyOf, write, report } = this.options;
     this.rows = new Map();
     try {
-      await this.options.write([...rows.values()]);
+      await storeIsolated(
+        [...rows.values()],
+        async (part) => {
+          await write(part);
+          for (const row of part) rows.delete(keyOf(row));
+        },
+        (row, error) => {
+          rows.delete(keyOf(row));
+          report.failed(error);
+        },
+      );
     } catch (error) {
       // If the rows were written and only the database's response was lost, the rows count twice.
       const added = this.rows;

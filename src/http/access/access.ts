@@ -24,11 +24,6 @@ export interface Requirement {
   readonly rawBody?: boolean;
   /** Projections that the route reads. A request with a `Consistency-Token` waits for their checkpoints. */
   readonly reads?: readonly ProjectionName[];
-  /**
-   * Whether the `Consistency-Token` of the response names the checkpoints of `reads`, read before the handler runs. Set
-   * this field on routes whose handlers read from the primary and do not know the exact position.
-   */
-  readonly responseNamesCheckpoint?: boolean;
   /** Limits on the structure of the JSON (400), for bodies of megabytes. Default: only the size is limited. */
   readonly json?: JsonBounds;
 }

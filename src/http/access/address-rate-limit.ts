@@ -23,7 +23,7 @@ export class AddressRateLimit {
     perMinute: number,
     private readonly keys: ApiKeyVerifier,
   ) {
-    this.limit = new RateLimit(perMinute, Date.now, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
+    this.limit = new RateLimit(perMinute, undefined, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
   }
 
   /** Counts a request without a valid key. Returns an error if the address has sent too many requests. */

@@ -10,4 +10,14 @@ export abstract class ApiKeyVerifier {
    * @throws Unavailable while the keys have not been read yet
    */
   abstract verify(key: string): Caller | undefined;
+
+  /**
+   * Verifies a key that `verify` does not know, after the next read of the key events, because the key may have just
+   * been issued by another process. A malformed key is not waited for.
+   * @returns the caller; undefined as in `verify`
+   */
+  abstract verifyAfterRead(key: string): Promise<Caller | undefined> | undefined;
+
+  /** Calls `listener` with the id of each key that has been valid and has been revoked or lost. */
+  abstract onRevoked(listener: (keyId: string) => void): void;
 }

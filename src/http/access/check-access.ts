@@ -8,6 +8,7 @@ import type { RateLimit } from '../../flow/rate-limit.js';
 import type { TimeSlices } from '../../flow/time-slices.js';
 import { type Caller, ownerOf } from './caller.js';
 import type { AddressRateLimit } from './address-rate-limit.js';
+import type { Revocations } from './revocations.js';
 
 /** Checks the key, the rate limit and the scope of a request before its body is read. The callers share time slices. */
 export const checkAccess = (
@@ -16,6 +17,7 @@ export const checkAccess = (
   limit: RateLimit,
   addressLimit: AddressRateLimit,
   slices: TimeSlices,
+  revocations: Revocations,
 ): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
   const { scope, organization = true } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
@@ -32,20 +34,13 @@ export const checkAccess = (
     if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
     request.access = access;
     request.rawResponse = reply.raw;
+    revocations.add(request, reply);
   };
   const reject = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const tooMany = error instanceof Unauthorized ? addressLimit.take(request) : undefined;
     sendError(tooMany ?? error, request, reply);
   };
-  return (request, reply, done) => {
-    let caller: Caller | undefined;
-    try {
-      if (request.raw.url!.length > MAX_URI_LENGTH) throw new UriTooLong();
-      const key = request.headers['x-api-key'];
-      caller = typeof key === 'string' ? keys.verify(key) : undefined;
-    } catch (error) {
-      return reject(error, request, reply);
-    }
+  const proceed = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply, done: () => void): void =>
     slices.begin(ownerOf(caller), () => {
       // The client has closed the connection in the meantime.
       if (request.raw.socket.destroyed) return;
@@ -56,5 +51,19 @@ export const checkAccess = (
       }
       done();
     });
+  return (request, reply, done) => {
+    let caller: Caller | undefined;
+    try {
+      if (request.raw.url!.length > MAX_URI_LENGTH) throw new UriTooLong();
+      const key = request.headers['x-api-key'];
+      if (typeof key === 'string') {
+        caller = keys.verify(key);
+        const later = caller === undefined ? keys.verifyAfterRead(key) : undefined;
+        if (later !== undefined) return void later.then((found) => proceed(found, request, reply, done));
+      }
+    } catch (error) {
+      return reject(error, request, reply);
+    }
+    proceed(caller, request, reply, done);
   };
 };

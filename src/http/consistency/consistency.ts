@@ -3,12 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Unavailable } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
-import {
-  type CheckpointRows,
-  Checkpoints,
-  hasReached,
-  type ProjectionName,
-} from '../../read-models/checkpoints/checkpoints.js';
+import { Checkpoints, hasReached } from '../../read-models/checkpoints/checkpoints.js';
 import { ownerOf } from '../access/caller.js';
 import type { Requirement } from '../access/access.js';
 import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.js';
@@ -25,9 +20,6 @@ const preferredWaitSeconds = (prefer: string | string[] | undefined): number | u
   return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
 };
 
-const lowestPosition = (rows: CheckpointRows, projections: readonly ProjectionName[]): number =>
-  Math.min(...projections.map((name) => rows.get(name)?.position ?? -1));
-
 /** Holds a request with a `Consistency-Token` until the read models include the token's position. */
 @Injectable()
 export class Consistency {
@@ -39,28 +31,14 @@ export class Consistency {
   ) {}
 
   /**
-   * Prepares a request: waits until the read models include the position of the request's token, and adds the token of
-   * the response if the route has `responseNamesCheckpoint`.
-   * @throws the errors of `waitFor`; Unavailable if the database is unavailable
-   */
-  async prepare(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { reads = [], responseNamesCheckpoint }: Requirement,
-  ): Promise<void> {
-    if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.waitFor(request, reply, reads);
-    if (responseNamesCheckpoint === true)
-      await this.tokens.add(reply, lowestPosition(await this.checkpoints.current(), reads));
-  }
-
-  /**
-   * Waits until the checkpoints of these projections have reached the position of the request's token. For a route that
+   * Waits until the checkpoints of the projections that the route reads have reached the position of the request's token. For a route that
    * reads no projection, such as a write, only checks that the token is from this log.
    * @throws Invalid if the token is malformed, Gone if it is from another log or beyond the end of this log
    * @throws Unavailable if the projections do not reach the position in time
+   * @throws Unavailable if the database is unavailable
    * @throws TooManyRequests if too many requests of the organization are waiting
    */
-  private async waitFor(request: FastifyRequest, reply: FastifyReply, reads: readonly ProjectionName[]): Promise<void> {
+  async waitFor(request: FastifyRequest, reply: FastifyReply, { reads = [] }: Requirement): Promise<void> {
     const position = await this.tokens.read(String(request.headers[CONSISTENCY_TOKEN]));
     request.minPosition = position;
     const preferred = preferredWaitSeconds(request.headers['prefer']);

@@ -62,8 +62,14 @@ for (const [characters, kind] of [
 
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+
+/** Returns the position after the byte order mark that a body may begin with. */
+const beginOf = (body: Buffer): number =>
+  body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+
 /** Returns the position of the first non-blank byte, or the end. */
-const skipBlanks = (body: Buffer, from: number): number => {
+const skipBlanks = (body: Buffer, from = beginOf(body)): number => {
   let at = from;
   while (at < body.length && isBlank(body[at]!)) at += 1;
   return at;
@@ -158,7 +164,7 @@ const scanTo = (body: Buffer, scan: Scan, end: number, list: ListLimit | undefin
  * @throws Invalid if brackets do not match; the error of `list.excess` if the list has too many values
  */
 export function* sliceJson(body: Buffer, list?: ListLimit): Work<JsonSlice[]> {
-  const at = list ? skipBlanks(body, 0) + 1 : 0;
+  const at = list ? skipBlanks(body) + 1 : beginOf(body);
   const scan: Scan = { at, from: at, depth: 0, tokens: 0, excess: undefined, slices: [] };
   for (;;) {
     if (scanTo(body, scan, Math.min(scan.at + BYTES_PER_SLICE, body.length), list)) return scan.slices;
@@ -191,8 +197,8 @@ export const parserOf = (body: Buffer): ((slice: Pick<JsonSlice, 'from' | 'to'>)
   };
 };
 
-/** Returns the first non-blank character; '' if there is none. */
+/** Returns the first non-blank character after the byte order mark, if any; '' if there is none. */
 export const firstCharacter = (body: Buffer): string => {
-  const at = skipBlanks(body, 0);
+  const at = skipBlanks(body);
   return at < body.length ? String.fromCharCode(body[at]!) : '';
 };

@@ -1,4 +1,5 @@
 import { ERROR_CODES } from '../errors/error-codes.js';
+import { REVALIDATED } from '../responses/send-snapshot.js';
 
 /** The groups of operations, in reading order. */
 export const TAGS: readonly (readonly [name: string, description: string])[] = [
@@ -56,9 +57,10 @@ export const ERROR_ROWS = Object.entries(ERROR_CODES)
 export const DESCRIPTION = `Metrics, records, asset check, asset groups and webhooks of one organization. The API key, which is sent as
 \`X-API-KEY\`, determines the organization.
 
-Each response carries \`X-Request-Id\`, \`Date\` and \`Cache-Control: private, no-store\`. Unknown fields and query parameters of
-a request are ignored. Instants are ISO 8601 in UTC, and days are UTC days. Within a version, responses may gain fields and
-codes, but no field or code is removed.
+Each response carries \`X-Request-Id\`, \`Date\` and \`Cache-Control: private, no-store\`; a response that a client may
+keep and revalidate has an \`ETag\` and \`Cache-Control: ${REVALIDATED}\`. Unknown fields and query
+parameters of a request are ignored. Instants are ISO 8601 in UTC, and days are UTC days. Within a version, responses may
+gain fields and codes, but no field or code is removed.
 
 ## Errors
 

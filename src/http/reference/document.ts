@@ -5,6 +5,7 @@ import { FEED_SCHEMA, feedSchemas, pageSchemas } from '../../events/feed-schema.
 import { openApiSchemas } from '../../events/cloud-event-schema.js';
 import { SHARED_FAILURES } from '../access/access.js';
 import { ERROR_CODES } from '../errors/error-codes.js';
+import { VERSION } from '../../runtime/version.js';
 import { declareHeaders, SHARED_HEADERS } from './response-headers.js';
 import { DESCRIPTION, TAGS } from './description.js';
 import { METHODS, type Operation, operationsOf, type Parameter, type Response } from './document-parts.js';
@@ -57,7 +58,8 @@ const addExamples = ({ requestBody, responses }: Operation, schemas: Schemas): v
   };
   if (requestBody !== undefined && !('$ref' in requestBody)) add(requestBody);
   for (const [status, response] of Object.entries(responses) as [string, Response][])
-    add(response, errorExample(status, response.description));
+    // Nest joins the causes that a route declares for one status with an empty line; an error has one of them.
+    add(response, errorExample(status, response.description.split('\n\n')[0]!));
 };
 
 /** Adds the parts that all operations share, so that controllers need not repeat them. */
@@ -99,7 +101,7 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     .setOpenAPIVersion('3.1.0')
     .setTitle('Threat protection')
     .setDescription(DESCRIPTION)
-    .setVersion('2.0.0')
+    .setVersion(VERSION)
     // The server is not `/v2`, because generators support only one server, and the health checks are outside `/v2`.
     .addServer('/')
     .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Issued by the operator.' }, 'key')

@@ -10,12 +10,23 @@ const REFERENCE = '#/components/schemas/';
  * @param schemas the schemas that references name
  */
 export const exampleOf = (schema: JsonSchema, schemas: Schemas): unknown => {
-  const { examples, const: constant, enum: values, $ref: reference, properties, required = [], items, anyOf } = schema;
+  const {
+    examples,
+    const: constant,
+    enum: values,
+    $ref: reference,
+    properties,
+    required = [],
+    items,
+    anyOf,
+    oneOf,
+  } = schema;
   if (Array.isArray(examples)) return examples[0];
   if (constant !== undefined) return constant;
   if (Array.isArray(values)) return values[0];
   if (typeof reference === 'string') return exampleOf(schemas[reference.slice(REFERENCE.length)]!, schemas);
-  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as JsonSchema, schemas);
+  const [alternative] = ((anyOf ?? oneOf) as JsonSchema[] | undefined) ?? [];
+  if (alternative !== undefined) return exampleOf(alternative, schemas);
   if (items !== undefined) return [exampleOf(items as JsonSchema, schemas)];
   if (properties === undefined) return undefined;
   const shown = Object.entries(properties as Schemas).filter(

@@ -25,7 +25,7 @@ interface TaggedText {
 }
 
 /** Clients cache a response and revalidate it, which is cheap if the content is unchanged. */
-const CACHE_CONTROL = 'private, max-age=0, must-revalidate';
+export const REVALIDATED = 'private, max-age=0, must-revalidate';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -65,7 +65,7 @@ export const sendSnapshot = async (
   tokens: ConsistencyTokens,
   reply: FastifyReply,
 ): Promise<string | undefined> => {
-  void reply.headers({ 'x-as-of': formatInstant(asOf), 'cache-control': CACHE_CONTROL, etag: tag });
+  void reply.headers({ 'x-as-of': formatInstant(asOf), 'cache-control': REVALIDATED, etag: tag });
   await tokens.add(reply, position);
   if (matchesEntityTag(reply.request.headers['if-none-match'], tag)) {
     void reply.code(304);

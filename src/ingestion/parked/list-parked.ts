@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
@@ -14,7 +15,7 @@ import { LIST_PARKED, type ParkedRow } from './statements.js';
  * Lists a page of the parked events of an organization, or of the parked events that a key without an organization has
  * sent.
  */
-export class ListParked extends Query<ParkedPageDto> {
+export class ListParked extends Query<AtPosition<ParkedPageDto>> {
   constructor(
     readonly caller: Caller,
     readonly limit: number,
@@ -57,7 +58,7 @@ export class ListParkedHandler implements IQueryHandler<ListParked> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
    */
-  async execute({ caller, limit, cursor }: ListParked): Promise<ParkedPageDto> {
+  async execute({ caller, limit, cursor }: ListParked): Promise<AtPosition<ParkedPageDto>> {
     const owner = ownerOf(caller);
     const list = caller.organization === undefined ? LIST_PARKED.ofKey : LIST_PARKED.ofOrganization;
     const cursors = new PageCursors(await this.log.id(), 'parked events', CURSOR_RULE);
@@ -65,13 +66,15 @@ export class ListParkedHandler implements IQueryHandler<ListParked> {
     const parameters = { owner, position: after[0], projection: after[1], limit: limit + 1 };
     return this.concurrency.run(owner, JSON.stringify(['parked', limit, after]), async () => {
       // One extra row shows whether there is another page.
-      const rows = await list.run(this.pool, parameters, TIME_LIMIT_MS);
+      const [read] = await list.run(this.pool, parameters, TIME_LIMIT_MS);
+      const { rows, position } = read!;
       const page = rows.slice(0, limit);
       const last = page.at(-1);
-      return {
+      const result = {
         items: page.map(toDto),
         ...(rows.length > limit && { nextCursor: cursors.write(undefined, [last!.position, last!.projection]) }),
       };
+      return { result, position: BigInt(position) };
     });
   }
 }

@@ -6,6 +6,7 @@ import { streamOf } from '../../events/streams.js';
 import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
+import { truncate } from '../../runtime/truncate.js';
 import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
 import type { LazyEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
@@ -45,10 +46,10 @@ export interface Decision {
 }
 
 /** Truncates text that is sent back, because the sender controls its length. */
-const truncate = (text: string, longest: number): string =>
-  text.length > longest ? `${text.slice(0, longest)}…` : text;
+const excerpt = (text: string, longest: number): string =>
+  text.length > longest ? `${truncate(text, longest)}…` : text;
 
-const quote = (type: string): string => JSON.stringify(truncate(type, 64));
+const quote = (type: string): string => JSON.stringify(excerpt(type, 64));
 
 const typeIssue = (type: string): string =>
   isKnownType(type) ? `type ${quote(type)} is reserved for this service` : `type ${quote(type)} is unknown`;
@@ -70,7 +71,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     const { id, source, type, time, data, issues } = sentEvent;
     const describe = (messages: readonly string[]): Rejection => ({
       index,
-      id: id && truncate(id, MAX_ID_LENGTH),
+      id: id && excerpt(id, MAX_ID_LENGTH),
       issues: messages.map((message) => ({ message })),
     });
     const reject = (reason: RejectReason, messages: readonly string[]): void => {

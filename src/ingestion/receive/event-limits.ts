@@ -14,10 +14,11 @@ const MAX_AHEAD_OF_OWN_KEY_MS = 5 * 60_000;
  * The latest time that an event may have now, in ms. The newest state of a record wins, so a state dated in the future
  * blocks all changes until then. An organization's own key may therefore exceed the current time only by a typical clock
  * difference.
+ * @param now ms, by the database's clock
  * @param organization the organization of the key; undefined for an upstream key
  */
-export const latestFrom = (organization: string | undefined): number =>
-  Date.now() + (organization === undefined ? MAX_AHEAD_MS : MAX_AHEAD_OF_OWN_KEY_MS);
+export const latestFrom = (now: number, organization: string | undefined): number =>
+  now + (organization === undefined ? MAX_AHEAD_MS : MAX_AHEAD_OF_OWN_KEY_MS);
 
 class TooManyEvents extends PayloadTooLargeException {
   constructor() {

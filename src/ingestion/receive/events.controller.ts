@@ -8,6 +8,7 @@ import { EventLog } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
 import { type Caller, CurrentCaller } from '../../http/access/caller.js';
 import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
+import { DatabaseClock } from '../../postgres/clock.js';
 import { originOf } from '../../http/access/origin.js';
 import { readEvents } from './content-mode.js';
 import { TryEvents } from '../dry-run/try-events.js';
@@ -29,6 +30,7 @@ export class EventsController {
     private readonly log: EventLog,
     private readonly tokens: ConsistencyTokens,
     private readonly config: Config,
+    private readonly clock: DatabaseClock,
   ) {}
 
   @Post()
@@ -46,7 +48,7 @@ export class EventsController {
     @CurrentCaller() { organization }: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RecordedEvents | string> {
-    const latest = latestFrom(organization);
+    const latest = latestFrom(this.clock.now(), organization);
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const events = readEvents(request.raw.headersDistinct, body, latest);
     const origin = originOf(request);

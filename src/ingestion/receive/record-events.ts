@@ -81,11 +81,13 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     this.rejections.add(owner, origin.keyId ?? '', groups);
     for (const { type, count } of groups) this.usage.add(owner, 'rejected', type, count);
     requireAccepted(decision);
-    if (organization !== undefined)
-      await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
     const appended: AppendedEvent[] = [];
+    let charged = 0;
     let unusedBytes = bytes;
     try {
+      if (organization !== undefined)
+        await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
+      charged = entries.length;
       await this.append(entries, appended);
       unusedBytes = 0;
     } finally {
@@ -94,7 +96,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
       this.count(owner, 'accepted', typesOf(false));
       this.count(owner, 'duplicate', typesOf(true));
       // Only newly stored events are charged. An event that was not stored is charged when it is sent again.
-      const events = entries.length - storedOf(appended);
+      const events = charged - storedOf(appended);
       if (organization !== undefined) this.quota.refund(organization, { events, bytes: unusedBytes });
     }
     this.count(owner, 'duplicate', repeated);

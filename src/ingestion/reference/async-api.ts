@@ -4,6 +4,7 @@ import { UPSTREAM } from '../../events/event.js';
 import { FEED_MESSAGES, FEED_SOURCE, feedSchemas } from '../../events/feed-schema.js';
 import { BATCH, BINARY, STRUCTURED } from '../receive/content-mode.js';
 import { HOW_TO_SEND } from './how-to-send.js';
+import { VERSION } from '../../runtime/version.js';
 
 const DESCRIPTION = `The events that feed the service: CloudEvents 1.0 over HTTP. A message is one event in structured mode
 (\`${STRUCTURED}\`). A list of events can be sent as \`${BATCH}\`. One event can also be sent in binary mode, with
@@ -48,7 +49,7 @@ export const asyncApi = (): object => ({
   asyncapi: '3.0.0',
   info: {
     title: 'Threat protection: events',
-    version: '2.0.0',
+    version: VERSION,
     description: DESCRIPTION,
     contact: { name: 'The operator of this service' },
     license: { name: 'Proprietary' },

@@ -82,14 +82,13 @@ export const ApiSendEvents = (): MethodDecorator =>
     ),
     ApiResponse({
       status: 400,
-      description: 'All events were rejected, or the request is invalid; `issues` lists the problems.',
+      description: 'All events were rejected; `rejected` lists the problems of each event.',
       type: ErrorBody,
     }),
     ApiResponse({
       status: 429,
       description:
-        'Too many requests with this key, too much data of the organization in flight, too many events of the organization ' +
-        'waiting to be counted, or the daily quota is used up. Retry after `Retry-After` seconds.',
+        'Too many events of the organization are waiting to be counted, or the daily quota of the organization is used up.',
       type: ErrorBody,
     }),
   );

@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatDay, formatInstant } from '../../events/instant.js';
 import { PageCursors } from '../../http/responses/page-cursor.js';
@@ -18,7 +19,7 @@ export interface RejectionFilter {
 }
 
 /** Lists a page of the rejected events of an organization, or of a key without an organization. */
-export class ListRejections extends Query<RejectionPageDto> {
+export class ListRejections extends Query<AtPosition<RejectionPageDto>> {
   constructor(
     readonly owner: string,
     readonly filter: RejectionFilter,
@@ -46,7 +47,7 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
    */
-  async execute({ owner, filter, limit, cursor }: ListRejections): Promise<RejectionPageDto> {
+  async execute({ owner, filter, limit, cursor }: ListRejections): Promise<AtPosition<RejectionPageDto>> {
     const from = filter.from === undefined ? 0 : readDay('from', filter.from);
     const cursors = new PageCursors(await this.log.id(), 'rejections', CURSOR_RULE);
     const after = cursor === undefined ? FIRST_PAGE : cursors.read(undefined, cursor, FIRST_PAGE);
@@ -55,10 +56,11 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
     const { reason: ofReason = '', type: ofType = '' } = filter;
     return this.concurrency.run(owner, JSON.stringify(['rejected', filter, limit, after]), async () => {
       // One extra row shows whether there is another page.
-      const rows = await LIST_REJECTIONS.run(this.pool, { ...parameters, ofReason, ofType }, TIME_LIMIT_MS);
+      const [read] = await LIST_REJECTIONS.run(this.pool, { ...parameters, ofReason, ofType }, TIME_LIMIT_MS);
+      const { rows, position } = read!;
       const shown = rows.slice(0, limit);
       const last = shown.at(-1);
-      return {
+      const result = {
         items: shown.map(({ sample, ...row }) => ({
           ...row,
           day: formatDay(row.day),
@@ -69,6 +71,7 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
           nextCursor: cursors.write(undefined, [last!.day, last!.keyId, last!.reason, last!.type]),
         }),
       };
+      return { result, position: BigInt(position) };
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { RejectedSample } from '../../read-models/rejected-events.js';
+import { truncate } from '../../runtime/truncate.js';
 import type { RejectionGroup } from './rejection-groups.js';
 
 /** The maximum length of the data in a sample, in UTF-16 units. */
@@ -22,9 +23,9 @@ const truncatedJson = (data: unknown): string | null => {
 
 /** The stored sample of a rejected event. */
 export const sampleOf = ({ event, issues }: Pick<RejectionGroup, 'event' | 'issues'>): RejectedSample => ({
-  id: event.id?.slice(0, MAX_ATTRIBUTE) ?? null,
-  source: event.source.slice(0, MAX_ATTRIBUTE),
-  type: event.type.slice(0, MAX_ATTRIBUTE),
-  issues: issues.slice(0, MAX_ISSUES).map((issue) => issue.slice(0, MAX_STRING)),
+  id: event.id === undefined ? null : truncate(event.id, MAX_ATTRIBUTE),
+  source: truncate(event.source, MAX_ATTRIBUTE),
+  type: truncate(event.type, MAX_ATTRIBUTE),
+  issues: issues.slice(0, MAX_ISSUES).map((issue) => truncate(issue, MAX_STRING)),
   data: truncatedJson(event.data),
 });

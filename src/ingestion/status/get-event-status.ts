@@ -1,6 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Invalid } from '../../errors.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog, type FoundEvent } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
 import { type RecordKind, timeOf } from '../../events/record.js';
@@ -14,7 +15,7 @@ import { type NamedEvent, readNamedEvent } from './named-event.js';
 import type { EventStatusDto } from './status.dto.js';
 
 /** Returns the status of events, for the organization of their records or the key without an organization that sent them. */
-export class GetEventStatus extends Query<readonly EventStatusDto[]> {
+export class GetEventStatus extends Query<AtPosition<readonly EventStatusDto[]>> {
   constructor(
     readonly caller: Caller,
     /** The items of the request, not validated yet. */
@@ -64,7 +65,7 @@ export class GetEventStatusHandler implements IQueryHandler<GetEventStatus> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database cannot be reached
    */
-  async execute({ caller, events }: GetEventStatus): Promise<readonly EventStatusDto[]> {
+  async execute({ caller, events }: GetEventStatus): Promise<AtPosition<readonly EventStatusDto[]>> {
     const named: NamedEvent[] = [];
     const issues: string[] = [];
     for (const [index, item] of events.entries()) {
@@ -89,10 +90,11 @@ export class GetEventStatusHandler implements IQueryHandler<GetEventStatus> {
       );
       const found = await this.log.find(named);
       const stateOf = new Map(states.map((state) => [state.ordinal - 1, state]));
-      return named.map(({ id }, n): EventStatusDto => {
+      const result = named.map(({ id }, n): EventStatusDto => {
         const event = found[n];
         return event && isOwn(event) ? statusOf(id, event, stateOf.get(n)!) : { status: 'unknown' };
       });
+      return { result, position: BigInt(states[0]?.position ?? -1) };
     });
   }
 }

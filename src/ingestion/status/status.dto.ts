@@ -9,6 +9,21 @@ export const EVENT_STATUSES = ['unknown', 'stored', 'counted', 'superseded', 'pa
 /** The limits of a request about up to 100 events with their data. */
 export const STATUS_BODY = { bodyLimit: 1024 * 1024, json: { depth: 32, values: 20_000 } } as const;
 
+const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
+
+/** The schema of one event of the request. `readNamedEvent` validates the events one by one. */
+const NAMED_EVENT = {
+  type: 'object',
+  required: ['source', 'id', 'type'],
+  properties: {
+    source: { type: 'string', description: 'The `source` of the event.' },
+    id: { type: 'string', description: 'The `id` of the event.' },
+    type: { type: 'string', description: 'The type of the event.' },
+    data: { ...ANY_OBJECT, description: 'The data of the event.' },
+    record: { ...ANY_OBJECT, description: 'The fields of the data that identify the record.' },
+  },
+};
+
 export class EventStatusRequest {
   /**
    * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with the fields
@@ -18,7 +33,7 @@ export class EventStatusRequest {
   @IsArray({ message: EVENTS })
   @ArrayMinSize(1, { message: EVENTS })
   @ArrayMaxSize(MAX_EVENTS, { message: EVENTS })
-  @ApiProperty({ type: 'array', items: { type: 'object' }, minItems: 1, maxItems: MAX_EVENTS })
+  @ApiProperty({ type: 'array', items: NAMED_EVENT, minItems: 1, maxItems: MAX_EVENTS })
   events!: unknown[];
 }
 

@@ -1,6 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Invalid } from '../../errors.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { dayOf, formatDay } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import { DatabaseClock } from '../../postgres/clock.js';
@@ -16,7 +17,7 @@ import type { EventUsageDto } from './usage.dto.js';
  * Counts the events that the keys of an organization, or one key without an organization, have sent, by day, type and
  * outcome.
  */
-export class GetEventUsage extends Query<EventUsageDto> {
+export class GetEventUsage extends Query<AtPosition<EventUsageDto>> {
   constructor(
     readonly caller: Caller,
     /** UTC days, as sent. */
@@ -41,7 +42,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the database is unavailable
    */
-  execute({ caller, from: firstDay, to: lastDay }: GetEventUsage): Promise<EventUsageDto> {
+  execute({ caller, from: firstDay, to: lastDay }: GetEventUsage): Promise<AtPosition<EventUsageDto>> {
     const today = dayOf(this.clock.now());
     const to = Math.min(today, lastDay === undefined ? today : readDay('to', lastDay));
     const from = Math.max(today - KEPT_DAYS + 1, firstDay === undefined ? -Infinity : readDay('from', firstDay));
@@ -49,14 +50,12 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
       throw new Invalid('from must be on or before to, and must not be after today');
     const owner = ownerOf(caller);
     return this.concurrency.run(owner, JSON.stringify(['usage', from, to]), async () => {
-      const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
+      const [read] = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
       const { organization } = caller;
       const quota =
         organization === undefined ? undefined : await readQuotaLeft(this.pool, this.config, organization, today);
-      return {
-        usage: rows.map(({ day, ...row }) => ({ day: formatDay(day), ...row })),
-        ...(quota && { quota }),
-      };
+      const usage = read!.rows.map(({ day, ...row }) => ({ day: formatDay(day), ...row }));
+      return { result: { usage, ...(quota && { quota }) }, position: BigInt(read!.position) };
     });
   }
 }

@@ -46,11 +46,11 @@ export class QuotaAmountDto {
   left!: number;
 }
 
-/** The organization's quota for one UTC day. Changes to the organization's groups also count against the quota. */
+/** The organization's quota for one UTC day. Changes of groups, group members and webhooks also count against it. */
 export class EventQuotaDto {
   /** The number of events that may be stored. Absent if there is no limit. */
   events?: QuotaAmountDto;
-  /** The number of bytes of request bodies, uncompressed. Absent if there is no limit. */
+  /** The number of bytes: uncompressed request bodies with events, and the stored events of other changes. Absent if there is no limit. */
   bytes?: QuotaAmountDto;
   /** When the quota resets. @example "2026-03-04T00:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })

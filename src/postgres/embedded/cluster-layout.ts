@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { access, chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
+import { inDataDir } from '../../runtime/data-dir.js';
 import { closeDirectory } from './data-dir.js';
 import { canEnter, type Owner, serverOwner } from './os-user.js';
 
@@ -66,7 +67,7 @@ const createEnterableDirectory = async (hash: string): Promise<string> => {
  * after a hash of the data directory's path. `place.json` records the choice.
  */
 export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout> => {
-  const home = join(dataDir, 'postgres');
+  const home = inDataDir(dataDir, 'postgres');
   const createdDirectories: string[] = [];
   try {
     for (const directory of [dataDir, home])

@@ -1,9 +1,10 @@
 import { chmod, chown, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inDataDir, OWN_NAMES } from '../../runtime/data-dir.js';
 import type { Owner } from './os-user.js';
 
-/** The names that the service uses in `DATA_DIR`, and the folder that a file system has at its root. */
-const OWN_NAMES: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
+/** The names that may be in `DATA_DIR`: those of the service, and the folder that a file system has at its root. */
+const KNOWN_NAMES: ReadonlySet<string> = new Set([...OWN_NAMES, 'lost+found']);
 
 /** @param serverUser the only other user who gets search permission; undefined if no other user gets it */
 export const closeDirectory = async (directory: string, serverUser: Owner | undefined): Promise<void> => {
@@ -14,12 +15,15 @@ export const closeDirectory = async (directory: string, serverUser: Owner | unde
   if ((mode & 0o777) !== wanted) await chmod(directory, wanted);
 };
 
+const closeFile = async (file: string): Promise<void> => {
+  if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, 0o600);
+};
+
 const closeFiles = async (directory: string): Promise<void> => {
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     if (!entry.isFile()) continue;
-    const file = join(directory, entry.name);
     try {
-      if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, 0o600);
+      await closeFile(join(directory, entry.name));
     } catch (error) {
       // Another process of this service may have removed the file.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
@@ -29,12 +33,14 @@ const closeFiles = async (directory: string): Promise<void> => {
 
 /** Files in `directory` that the service did not create; empty if no other user can access the directory. */
 const foreignFilesIn = async (directory: string): Promise<readonly string[]> =>
-  ((await stat(directory)).mode & 0o066) === 0 ? [] : (await readdir(directory)).filter((name) => !OWN_NAMES.has(name));
+  ((await stat(directory)).mode & 0o066) === 0
+    ? []
+    : (await readdir(directory)).filter((name) => !KNOWN_NAMES.has(name));
 
 /**
  * Restricts `DATA_DIR` to its owner, whatever permissions the directory and its files were created with, because the
  * directory holds passwords and everything ever reported. If `DATA_DIR` also contains other files, its own permissions
- * are left unchanged, and only the directories of this service in it are restricted.
+ * are left unchanged, and only the directories and files of this service in it are restricted.
  * @param serverUser the server's user, if the server runs as another user and the cluster is inside `DATA_DIR`
  * @param log called for files that stay accessible to others
  */
@@ -59,14 +65,12 @@ export const closeDataDir = async (
       `DATA_DIR ${dataDir} contains other files, such as ${JSON.stringify(foreignFiles[0])}; its permissions are left unchanged`,
     );
   });
-  for (const [name, permittedUser] of [
-    ['postgres', serverUser],
-    ['lists', undefined],
-  ] as const) {
-    const directory = join(dataDir, name);
-    await attempt(directory, async () => {
-      await closeDirectory(directory, permittedUser);
-      await closeFiles(directory);
+  for (const name of OWN_NAMES) {
+    const path = inDataDir(dataDir, name);
+    await attempt(path, async () => {
+      if (!(await stat(path)).isDirectory()) return closeFile(path);
+      await closeDirectory(path, name === 'postgres' ? serverUser : undefined);
+      await closeFiles(path);
     });
   }
 };

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import type { Config } from '../../runtime/config.js';
+import { type Config, ignoreLibpqVariables } from '../../runtime/config.js';
+import { inDataDir } from '../../runtime/data-dir.js';
 import { findBinaries } from './binaries.js';
 import { createCluster, refuseUnreachable } from './cluster.js';
 import { type ClusterLayout, findClusterLayout } from './cluster-layout.js';
@@ -86,9 +86,10 @@ export const openDatabase = async (
   if (databaseUrl !== undefined) {
     // If an embedded server keeps its files in `dataDir`, the server's user may need access. The process that starts
     // the server grants that access.
-    if (!existsSync(join(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
+    if (!existsSync(inDataDir(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
     return { url: databaseUrl, release: async () => {} };
   }
+  ignoreLibpqVariables();
   const layout = await findClusterLayout(dataDir);
   if (!layout.cluster.startsWith(layout.home))
     log(`The database is in ${layout.cluster}, because PostgreSQL's user cannot enter ${layout.home}`);

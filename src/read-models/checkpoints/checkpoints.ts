@@ -2,7 +2,7 @@ import { Injectable, Optional } from '@nestjs/common';
 import { type Clock, monotonic } from '../../flow/clock.js';
 import { coalesce } from '../../flow/coalesce.js';
 import type { Connection, RowOf } from '../../postgres/statement.js';
-import { WatchPool } from '../pools.js';
+import { CheckpointPool } from '../pools.js';
 import { READ_CHECKPOINTS } from '../statements.js';
 
 const MIN_POLL_INTERVAL_MS = 10;
@@ -12,8 +12,16 @@ const RETRY_DELAY_MS = 100;
 const READ_TIMEOUT_MS = 2_500;
 
 /** The names of all projections in `projections/registry.ts`. */
-export type ProjectionName =
-  'asset-groups' | 'asset-statuses' | 'brands-and-flags' | 'metrics' | 'records' | 'takedowns' | 'webhooks';
+export const ALL_PROJECTIONS = [
+  'asset-groups',
+  'asset-statuses',
+  'brands-and-flags',
+  'metrics',
+  'records',
+  'takedowns',
+  'webhooks',
+] as const;
+export type ProjectionName = (typeof ALL_PROJECTIONS)[number];
 
 /** The checkpoint of one projection. */
 type CheckpointRow = RowOf<typeof READ_CHECKPOINTS>;
@@ -45,7 +53,7 @@ export class Checkpoints {
   private isPolling = false;
 
   constructor(
-    private readonly pool: WatchPool,
+    private readonly pool: CheckpointPool,
     @Optional() private readonly clock: Clock = monotonic,
   ) {}
 

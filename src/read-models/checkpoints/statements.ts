@@ -8,9 +8,17 @@ import { statement } from '../../postgres/statement.js';
 export const READ_PROJECTION_CHECKPOINTS = statement(
   'projection-checkpoints',
   {},
-  { projection: 'text', position: 'bigint', as_of: 'bigint', age: 'bigint', unknown: 'bigint', parked: 'bigint' },
+  {
+    projection: 'text',
+    position: 'bigint',
+    as_of: 'bigint',
+    age: 'bigint',
+    unknown: 'bigint',
+    version: 'integer',
+    parked: 'bigint',
+  },
   `
-    select projection, position, as_of, greatest(0, ${CLOCK} - as_of) as age, unknown,
+    select projection, position, as_of, greatest(0, ${CLOCK} - as_of) as age, unknown, version,
       (select count(*) from read.parked_events p where p.projection = c.projection) as parked
     from read.checkpoints c
     order by projection`,

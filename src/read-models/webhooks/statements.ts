@@ -143,6 +143,8 @@ export interface StoredProgress {
   readonly nextAttemptAt: number | null;
   /** How often the receiver refused the next record when it was sent alone. */
   readonly refused: number;
+  /** The `webhook-id` of that record. Absent or null: the id is unknown, or the receiver did not refuse the record. */
+  readonly refusedId?: string | null;
   /** ms. Null: no attempt has succeeded yet. */
   readonly lastSuccessAt: number | null;
   /** Null: no attempt has failed yet. */

@@ -50,9 +50,7 @@ export class FeedController {
   })
   @ApiResponse({
     status: 410,
-    description:
-      'The `lastEventId` or the `Consistency-Token` is from another log, or from before a restore. Start again without this ' +
-      'value.',
+    description: 'The `lastEventId` is from another log, or from before a restore. Start again without `lastEventId`.',
     type: ErrorBody,
   })
   async getFeed(

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { FailureReport } from '../../flow/background/failure-report.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import type { FeedWatch } from '../../records/feed/feed-watch.js';
@@ -44,6 +45,8 @@ export interface DeliveryContext {
   /** Called when another process has taken the lease. */
   readonly onLeaseLost: () => void;
   readonly warn: (message: string) => void;
+  /** Reports deliveries that cannot be signed, because the master key of their secret is unavailable. */
+  readonly signing: Pick<FailureReport, 'failed'>;
   /** Called each time the deliveries poll for changed endpoints. */
   readonly onPoll: () => void;
 }

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { allEnded } from '../../flow/all-ended.js';
+import { reportFailures } from '../../flow/background/failure-report.js';
 import { pause } from '../../flow/retry.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
 import { Readiness } from '../../ops/readiness.js';
@@ -44,6 +46,7 @@ const deliver = async (
     egress,
     clock,
     warn,
+    signing: reportFailures('sign webhook deliveries', ops.registry, undefined, (line) => writeLog(line, 'error')),
     onPoll: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
     slots: new Slots(),
@@ -79,15 +82,16 @@ const deliver = async (
         stop: stop.signal,
         giveUp: giveUp.signal,
       };
-      await Promise.all([
-        lease.hold(abortAll, stop.signal).catch((error: unknown) => {
-          abortAll();
-          throw error;
-        }),
-        new Deliveries(context).run(),
-      ]);
-      stopSignal.removeEventListener('abort', finish);
-      await lease.release().catch(() => {});
+      const held = lease.hold(abortAll, stop.signal).catch((error: unknown) => {
+        abortAll();
+        throw error;
+      });
+      try {
+        await allEnded([held, new Deliveries(context).run()]);
+      } finally {
+        stopSignal.removeEventListener('abort', finish);
+        await lease.release().catch(() => {});
+      }
       if (!stopSignal.aborted) writeLog('Another process delivers webhooks; standing by');
     }
   } finally {

@@ -18,6 +18,8 @@ const SAVE_INTERVAL_MS = 1_000;
 /** Backoff after errors that the endpoint did not cause. */
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 5_000;
+/** How long a delivery that cannot be signed waits for the operator, in ms. */
+const UNSIGNED_RETRY_MS = 60_000;
 /** An endpoint is responsive if its last delivery succeeded within this time. */
 const RESPONSIVE_WITHIN_MS = 1_000;
 
@@ -39,8 +41,6 @@ export class EndpointDelivery {
   private readonly connection: Connection;
   private progress: StoredProgress | undefined;
   private limits: BatchLimits | undefined;
-  /** The `webhook-id` of the record that the endpoint rejected last, if the record was sent alone. */
-  private rejectedId: string | undefined;
   /** The revision of the endpoint's row when the row was last read. */
   private revision: number | undefined;
   /**
@@ -158,7 +158,6 @@ export class EndpointDelivery {
     const restored = (await this.isInLog(stored)) ? stored : progressOf(endpoint, null, logId);
     this.progress = restored;
     this.limits = undefined;
-    this.rejectedId = undefined;
     warn(
       `The log no longer has the event ${lost.event}… at position ${lost.position}, up to which records were delivered ` +
         `to webhook ${this.id}. Its deliveries continue after position ${restored.position}`,
@@ -178,19 +177,21 @@ export class EndpointDelivery {
     const { giveUp, deliveryLog, commands, clock } = this.context;
     const sent = await post(this.context, endpoint, this.connection, batch);
     const { at, response, webhookId, durationMs } = sent;
-    this.isResponsive = response.error === undefined && durationMs <= RESPONSIVE_WITHIN_MS;
     // The endpoint may or may not have received the request, so the request will be sent again.
     if (giveUp.aborted && response.error !== undefined) return 'end';
+    // The operator must provide the key: nothing was sent, and the endpoint is not the cause.
+    if (sent.isUnsigned) return (changed) => clock.pause(UNSIGNED_RETRY_MS, changed);
+    this.isResponsive = response.error === undefined && durationMs <= RESPONSIVE_WITHIN_MS;
     const known = this.progress!;
-    const isOtherRecord = this.rejectedId !== undefined && this.rejectedId !== webhookId;
+    const isOtherRecord = known.refusedId != null && known.refusedId !== webhookId;
     const progress = isOtherRecord ? { ...known, refused: 0 } : known;
     const now = clock.now();
     const outcome = outcomeOf({ batch, at, response, progress, maxBatch: endpoint.batch, limits, now });
-    this.rejectedId = outcome.progress.refused > 0 ? webhookId : undefined;
+    const after = { ...outcome.progress, refusedId: outcome.progress.refused > 0 ? webhookId : null };
     const attempted: DeliveryAttempt = { ...sent, records: batch.records.length, setAside: outcome.setAside };
     deliveryLog.add(endpoint, attempted);
-    await this.retryUntilStored(() => this.store(outcome.progress, attempted));
-    this.progress = outcome.progress;
+    await this.retryUntilStored(() => this.store(after, attempted));
+    this.progress = after;
     this.limits = outcome.limits;
     this.savedAt = now;
     if (outcome.disable === undefined) return 'next';

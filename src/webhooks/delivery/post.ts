@@ -5,9 +5,8 @@ import type { Content, Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
 import { signedHeaders, webhookIdOf } from './requests/sign.js';
 import { tracing } from '../../runtime/tracing/tracing.js';
+import { USER_AGENT } from '../../runtime/version.js';
 import { deliverySpan, endDeliverySpan } from './delivery-span.js';
-
-const USER_AGENT = 'threat-protection/2.0';
 
 /** A request that was sent, and its response. */
 export interface SentRequest {
@@ -16,11 +15,13 @@ export interface SentRequest {
   readonly webhookId: string;
   readonly response: EndpointResponse;
   readonly durationMs: number;
+  /** True if nothing was sent, because the request could not be signed. The operator is notified. */
+  readonly isUnsigned?: true;
 }
 
 /** Signs a body and sends it to an endpoint. */
 export const post = async (
-  { keys, clock, giveUp, warn }: DeliveryContext,
+  { keys, clock, giveUp, signing }: DeliveryContext,
   endpoint: Endpoint,
   connection: Connection,
   { contentType, body }: Content,
@@ -32,11 +33,12 @@ export const post = async (
     if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
     secrets = signingKeys(keys, endpoint, at);
   } catch (error) {
-    warn(`Cannot sign the deliveries to webhook ${endpoint.webhookId}: ${(error as Error).message}`);
+    signing.failed(new Error(`webhook ${endpoint.webhookId}: ${(error as Error).message}`));
     return {
       at,
       webhookId,
       durationMs: 0,
+      isUnsigned: true,
       response: { error: 'the request could not be signed; the operator has been notified' },
     };
   }

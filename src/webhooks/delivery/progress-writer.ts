@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/coalesce.js';
+import { storeIsolated } from '../../postgres/store-isolated.js';
 import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { EndpointResponse } from './requests/response.js';
 import type { Batch } from './next-batch.js';
@@ -23,7 +24,15 @@ interface Row {
   readonly endpoint: string;
   readonly progress: StoredProgress | null;
   readonly attempt: StoredAttempt | null;
+  /** Why the row cannot be stored, if other rows of the same statement could be. */
+  failure?: unknown;
 }
+
+/** The row without the response body, which is the only part that the endpoint determines freely. */
+const withoutAnswer = ({ endpoint, progress, attempt }: Row): Row => {
+  const lastFailure = progress?.lastFailure && { ...progress.lastFailure, answer: '' };
+  return { endpoint, progress: progress && { ...progress, lastFailure: lastFailure ?? null }, attempt };
+};
 
 const storedAttempt = (
   { at, webhookId, records, response, durationMs, setAside }: DeliveryAttempt,
@@ -73,12 +82,23 @@ export class ProgressWriter {
       this.waiting = this.waiting.filter((each) => each !== row);
       throw error;
     }
+    if (row.failure !== undefined) throw row.failure;
   }
 
   private readonly flush = coalesce(async (): Promise<void> => {
     const rows = this.waiting;
     this.waiting = [];
+    const rejected: Row[] = [];
+    const store = (part: readonly Row[]): Promise<void> => this.storeRows(part);
+    await storeIsolated(rows, store, (row) => rejected.push(row));
+    for (const row of rejected)
+      await storeIsolated([withoutAnswer(row)], store, (_, error) => {
+        row.failure = error;
+      });
+  });
+
+  private async storeRows(rows: readonly Row[]): Promise<void> {
     const [row] = await STORE_PROGRESS.runEach(this.pool, rows, { epoch: this.epoch });
     if (!row!.isHeld) throw new LeaseLost('Another process has the lease of the webhook deliveries');
-  });
+  }
 }

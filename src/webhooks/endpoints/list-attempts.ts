@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
 import { RequestConcurrency } from '../../read-models/request-concurrency.js';
@@ -9,7 +10,7 @@ import { webhookNotFound } from './webhook.js';
 import type { AttemptDto } from '../attempts.dto.js';
 
 /** Lists the latest delivery attempts of an endpoint, newest first. */
-export class ListAttempts extends Query<AttemptDto[]> {
+export class ListAttempts extends Query<AtPosition<AttemptDto[]>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
@@ -30,12 +31,12 @@ export class ListAttemptsHandler implements IQueryHandler<ListAttempts> {
   ) {}
 
   /** @throws NotFound if the organization has no such endpoint */
-  execute({ organization, webhookId, limit }: ListAttempts): Promise<AttemptDto[]> {
+  execute({ organization, webhookId, limit }: ListAttempts): Promise<AtPosition<AttemptDto[]>> {
     return this.concurrency.run(organization, `attempts ${webhookId} ${limit}`, async () => {
-      const { byId } = await loadWebhooks(this.pool, this.log, organization);
+      const { byId, position } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
       const rows = await READ_ATTEMPTS.run(this.pool, { webhookId, limit }, TIME_LIMIT_MS);
-      return rows.map(({ attempt }) => ({ ...attempt, at: formatInstant(attempt.at) }));
+      return { result: rows.map(({ attempt }) => ({ ...attempt, at: formatInstant(attempt.at) })), position };
     });
   }
 }

@@ -7,7 +7,10 @@ import { WEBHOOK_TYPES } from '../../events/types/webhooks.js';
 import { KNOWN_WEBHOOKS } from './statements.js';
 import { evolve, type Webhooks } from './webhook.js';
 
-export interface LoadedWebhooks extends Webhooks, Loaded {}
+export interface LoadedWebhooks extends Webhooks, Loaded {
+  /** The position of the log that the read model has reached. */
+  readonly position: bigint;
+}
 
 /** Each event contains the whole endpoint. With the longest URLs and filters, this many events take about 10 MB. */
 const MAX_TAIL = 1_000;
@@ -36,5 +39,5 @@ export const loadWebhooks = async (
     name: 'webhooks',
   };
   const revision = await readTail(log, tail, (event) => evolve(webhooks, event));
-  return { ...webhooks, revision, now: rows[0]!.now };
+  return { ...webhooks, revision, now: rows[0]!.now, position: BigInt(rows[0]!.position) };
 };

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
 import { Invalid } from '../../errors.js';
 import { BEGINNING, EventLog } from '../../event-log/event-log.js';
 import { readDate } from '../../http/range.js';
-import { WatchPool } from '../../read-models/pools.js';
 import { InitialBackfill } from '../../records/initial-backfill.js';
 import { FEED_END, FEED_POSITION_AT } from './statements.js';
 import type { StartPosition } from './webhook.js';
@@ -11,7 +11,7 @@ import type { StartPosition } from './webhook.js';
 @Injectable()
 export class StartPositions {
   constructor(
-    private readonly pool: WatchPool,
+    private readonly pool: Pool,
     private readonly log: EventLog,
     private readonly backfill: InitialBackfill,
   ) {}

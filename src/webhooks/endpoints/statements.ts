@@ -1,6 +1,7 @@
 import type { Webhook } from '../../events/types/webhooks.js';
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
+import { positionOf } from '../../read-models/checkpoints/position-sql.js';
 import {
   type LastFailure,
   type StoredAttempt,
@@ -13,17 +14,17 @@ export const MAX_BEHIND = 10_000;
 
 /**
  * Reads the endpoints of an organization that are not deleted, and the endpoints that were created by requests with
- * these keys. If there are no such endpoints, the result is one row without an endpoint. Each row has the stream
- * revision that the read model has reached.
+ * these keys. If there are no such endpoints, the result is one row without an endpoint. Each row has the
+ * position and the stream revision that the read model has reached.
  */
 export const KNOWN_WEBHOOKS = statement(
   'webhooks-known',
   { organization: 'text', keyHashes: 'text[]' },
-  { now: 'bigint', reached: nullable('bigint'), endpoint: nullable(json<Webhook>()) },
+  { now: 'bigint', position: 'bigint', reached: nullable('bigint'), endpoint: nullable(json<Webhook>()) },
   `
-    select ${CLOCK} as now, (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
+    select ${CLOCK} as now, one.position, (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
       w.endpoint::json as endpoint
-    from (values (1)) one (row) left join lateral (
+    from (select ${positionOf('webhooks')} as position) one left join lateral (
       select id, created_at, endpoint from read.webhook_endpoints where organization = $1 and state <> 'DELETED'
       union
       select id, created_at, endpoint from read.webhook_endpoints

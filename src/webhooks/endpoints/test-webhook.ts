@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
 import { pause } from '../../flow/retry.js';
@@ -13,7 +14,7 @@ import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from '../attempts.dto.js';
 
 /** Asks the delivery process, the only process that sends requests to endpoints, to send one `webhook.test` event. */
-export class TestWebhook extends Command<TestResultDto> {
+export class TestWebhook extends Command<AtPosition<TestResultDto>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
@@ -45,12 +46,12 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
    * @throws TooManyRequests if too many tests of the organization are waiting
    * @throws Unavailable if no delivery process responds in time
    */
-  execute({ organization, webhookId }: TestWebhook): Promise<TestResultDto> {
+  execute({ organization, webhookId }: TestWebhook): Promise<AtPosition<TestResultDto>> {
     return this.concurrency.run(organization, undefined, async () => {
-      const { byId } = await loadWebhooks(this.pool, this.log, organization);
+      const { byId, position } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
       const { took, webhookId: deliveryId, ...result } = await this.runTest(organization, webhookId);
-      return { deliveryId, ...result, ms: took };
+      return { result: { deliveryId, ...result, ms: took }, position };
     });
   }
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CircuitBreaker } from '../../../src/asset-check/lookups/circuit-breaker.js';
 import { LookupSource, type Outcome } from '../../../src/asset-check/lookups/lookup-source.js';
-import { parseContent } from '../../../src/assets/parse-content.js';
 import { eventually } from '../../support/eventually.js';
 import { brief } from '../list-of.js';
 import { answers, ListServer, sends } from '../lists/list-server.js';
+import { USER_AGENT } from '../../../src/runtime/version.js';
 
 /** Longer than a request takes on a busy machine. */
 const TIMEOUT_MS = 120_000;
@@ -30,8 +30,8 @@ describe('LookupSource', () => {
       onOutcome,
     );
 
-  const ask = async (content: string, budgetMs = 10_000, lookup = source): Promise<string> =>
-    brief(await lookup.check(content, parseContent(content).parsed!, performance.now() + budgetMs));
+  const ask = async (content: string, budgetMs = 10_000, lookup = source, organization = 'acme'): Promise<string> =>
+    brief(await lookup.check(content, organization, performance.now() + budgetMs));
 
   beforeEach(async () => {
     server = new ListServer();
@@ -50,7 +50,10 @@ describe('LookupSource', () => {
     expect(await ask('https://a.evil.example/x')).toBe('BLOCKED parent-domain');
     expect(JSON.parse(body)).toEqual({ content: 'https://a.evil.example/x' });
     expect(server.requests).toMatchObject([
-      { path: '/v2/asset/check', headers: { 'x-api-key': 'secret', 'content-type': 'application/json' } },
+      {
+        path: '/v2/asset/check',
+        headers: { 'x-api-key': 'secret', 'content-type': 'application/json', 'user-agent': USER_AGENT },
+      },
     ]);
   });
 
@@ -68,7 +71,7 @@ describe('LookupSource', () => {
     expect(watched.isCircuitOpen).toBe(false);
     server.behave = () => {};
     await ask('b.example', 10_000, watched);
-    server.behave = json({});
+    server.behave = answers(503);
     for (const name of ['c', 'd', 'e', 'f', 'g']) await ask(`${name}.example`, 10_000, watched);
     expect(outcomes).toEqual(['timeout', 'error', 'error', 'error', 'error', 'skipped']);
     // Failed lookups have an error; lookups that were not sent have none.
@@ -124,15 +127,85 @@ describe('LookupSource', () => {
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
-  it('sends one request for all spellings of an asset and all concurrent lookups', async () => {
-    server.behave = json({ status: 'BLOCKED' });
-    const contents = ['evil.example', 'https://EVIL.example/', 'evil.example.', 'hxxp://evil[.]example'];
-    expect(await Promise.all(contents.map((content) => ask(content)))).toEqual(contents.map(() => 'BLOCKED'));
-    expect(await ask('evil.example')).toBe('BLOCKED');
+  it('sends one request for equal contents, and never uses the result of one content for another content', async () => {
+    server.behave = (request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => json({ status: body.includes('bad') ? 'BLOCKED' : 'UNKNOWN' })(request, response));
+    };
+    const contents = ['fine', 'bad'].flatMap((word) =>
+      [`https://a.example/go?to=${word}`, `https://a.example/#${word}`].flatMap((content) => [content, content]),
+    );
+    const expected = ['fine', 'bad'].flatMap((word) => Array<string>(4).fill(word === 'bad' ? 'BLOCKED' : 'not-found'));
+    expect(await Promise.all(contents.map((content) => ask(content)))).toEqual(expected);
+    for (const [index, content] of contents.entries()) expect(await ask(content)).toBe(expected[index]);
+    expect(server.requests).toHaveLength(4);
+  });
+
+  it('opens the circuit breaker for an outage of the server, and never for a response to one content', async () => {
+    const failures = async (behaviour: ListServer['behave'], timeoutMs = 5_000): Promise<boolean> => {
+      const watched = lookUp(timeoutMs);
+      server.behave = behaviour;
+      for (let n = 0; n < 6; n += 1) await ask(`${n}.example`, 10_000, watched);
+      return watched.isCircuitOpen;
+    };
+    for (const behaviour of [answers(400), answers(401), answers(404), answers(302, { location: '/' })])
+      expect(await failures(behaviour)).toBe(false);
+    for (const body of ['{}', '{', `"${'x'.repeat(100_000)}"`]) expect(await failures(sends(body))).toBe(false);
+    for (const behaviour of [answers(429), answers(500), answers(503)]) expect(await failures(behaviour)).toBe(true);
+    expect(await failures((request) => request.socket.destroy())).toBe(true);
+    expect(await failures(() => {}, 50)).toBe(true);
+  });
+
+  it('gives each lookup that shares a request its own deadline', async () => {
+    let answer = (): void => {};
+    server.behave = (request, response) => void (answer = () => json({ status: 'BLOCKED' })(request, response));
+    const first = ask('evil.example', 50);
+    const second = ask('evil.example', 10_000, source, 'globex');
+    expect(await first).toBe('timeout');
+    answer();
+    expect(await second).toBe('BLOCKED');
     expect(server.requests).toHaveLength(1);
-    // A page is looked up separately from its host.
-    expect(await ask('evil.example/page')).toBe('BLOCKED');
-    expect(server.requests).toHaveLength(2);
+  });
+
+  it('answers an organization in time while another organization sends bulk checks and contents that the server rejects', async () => {
+    server.behave = (request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        const behaviour = body.includes('rejected') ? answers(400) : json({ status: 'BLOCKED' });
+        setTimeout(() => behaviour(request, response), 50);
+      });
+    };
+    const shared = lookUp();
+    const isOver = { value: false };
+    const rejected = (async (): Promise<void> => {
+      for (let n = 0; !isOver.value; n += 1) await ask(`rejected-${n}.example`, 10_000, shared, 'busy');
+    })();
+    const bulk = Array.from({ length: 2_000 }, (_, n) => ask(`bulk-${n}.example`, 3_000, shared, 'busy'));
+    let inTime = 0;
+    for (let n = 0; n < 20; n += 1)
+      if ((await ask(`quiet-${n}.example`, 1_500, shared, 'quiet')) === 'BLOCKED') inTime += 1;
+    isOver.value = true;
+    await Promise.all([rejected, ...bulk]);
+    expect(inTime).toBeGreaterThanOrEqual(19);
+  });
+
+  it('keeps half of the requests for other organizations, whose lookups do not wait behind equal ones', async () => {
+    const held: (() => void)[] = [];
+    server.behave = (request, response) => void held.push(() => json({ status: 'UNKNOWN' })(request, response));
+    const patient = lookUp(TIMEOUT_MS);
+    const busy = Array.from({ length: 60 }, (_, n) => ask(`site-${n}.example`, TIMEOUT_MS, patient));
+    await eventually('the server holds 25 requests', () => held.length === 25);
+    // The other organization has queued the same content, and an impatient lookup of it, long before.
+    const impatient = ask('site-59.example', 10, patient);
+    const bystander = ask('site-59.example', TIMEOUT_MS, patient, 'globex');
+    await eventually('the server holds the request of the bystander', () => held.length === 26);
+    for (const answer of held.splice(25)) answer();
+    expect([await bystander, await impatient]).toEqual(['not-found', 'timeout']);
+    server.behave = json({ status: 'UNKNOWN' });
+    for (const answer of held) answer();
+    expect(new Set(await Promise.all(busy))).toEqual(new Set(['not-found']));
   });
 
   it('does not cache failures', async () => {
@@ -147,7 +220,7 @@ describe('LookupSource', () => {
     const hold: ListServer['behave'] = (request, response) =>
       void heldResponses.push(() => json({ status: 'UNKNOWN' })(request, response));
     const askAll = (budgetMs: number, lookup: LookupSource): Promise<string>[] =>
-      Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, budgetMs, lookup));
+      Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, budgetMs, lookup, `organization-${n % 3}`));
     // Once the server has responded to the request of another source, it has received all earlier requests.
     const everythingHasArrived = async (): Promise<void> => {
       server.behave = json({ status: 'UNKNOWN' });

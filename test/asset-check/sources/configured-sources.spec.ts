@@ -55,6 +55,20 @@ describe('Lists that were never read', () => {
     expect(warnings).not.toContain(SENTENCE);
   });
 
+  it('cause no warning of Node about listeners, although there are more than ten', async () => {
+    const warned: Error[] = [];
+    const collect = (warning: Error): number => warned.push(warning);
+    process.on('warning', collect);
+    try {
+      await startWith(...Array.from({ length: 12 }, (_, number) => ({ ...readable(), id: `list-${number}` })));
+      await app!.close();
+      app = undefined;
+    } finally {
+      process.off('warning', collect);
+    }
+    expect(warned.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([]);
+  });
+
   it('do not occur, and readiness is ok, if every list was read or no list is configured', async () => {
     expect(await lists(await startWith(readable()))).toMatchObject({ state: 'ok' });
     await app!.close();

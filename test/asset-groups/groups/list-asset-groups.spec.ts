@@ -72,7 +72,10 @@ const logOf = async (
 const newList = (log: InMemoryEventLog) => {
   const slices = new GroupSlices(database.pool, log, new TimeSlices());
   const handler = new ListAssetGroupsHandler(new RequestConcurrency(), slices);
-  return { slices, list: (organization: string) => handler.execute(new ListAssetGroups(organization)) };
+  return {
+    slices,
+    list: async (organization: string) => (await handler.execute(new ListAssetGroups(organization))).result,
+  };
 };
 
 const groupsIn = async (list: string | Readable): Promise<Group[]> => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { readContent } from '../../../src/asset-groups/members/membership.js';
 import { MembershipQueue } from '../../../src/asset-groups/members/membership-queue.js';
 import { TooManyRequests, Unavailable } from '../../../src/errors.js';
+import type { Amount } from '../../../src/quotas/daily-quota.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 describe('Waiting membership changes', () => {
@@ -9,12 +10,15 @@ describe('Waiting membership changes', () => {
   let stored: number[];
   /** Events that the organization may still store. */
   let eventsLeft: number;
+  /** Bytes that the organization may still store. */
+  let bytesLeft: number;
   /** The number of appends that will still succeed. */
   let appends: number;
   let open: (error?: Error) => void;
   let queue: MembershipQueue;
   beforeEach(() => {
     [stored, eventsLeft, appends] = [[], Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    bytesLeft = 1_000_000;
     const gate = new Promise<void>((resolve, reject) => {
       open = (error) => (error ? reject(error) : resolve());
     });
@@ -34,10 +38,12 @@ describe('Waiting membership changes', () => {
       { find: async (_: string, ids: number[]) => ids.map((id) => ({ id })) },
       { reached: () => gate.then(() => true) },
       {
-        eventsLeft: async () => eventsLeft,
-        charge: (_: string, { events }: { events: number }) => (eventsLeft -= events),
-        refund: (_: string, { events }: { events: number }) => (eventsLeft += events),
-        refusal: () => new TooManyRequests(60, 'The quota is used up'),
+        refuser: async () => (cost: Amount) =>
+          cost.events > eventsLeft || cost.bytes > bytesLeft
+            ? new TooManyRequests(60, 'The quota is used up')
+            : undefined,
+        charge: (_: string, { events, bytes }: Amount) => void ((eventsLeft -= events), (bytesLeft -= bytes)),
+        refund: (_: string, { events, bytes }: Amount) => void ((eventsLeft += events), (bytesLeft += bytes)),
       },
     ];
     queue = new MembershipQueue(...(dependencies as unknown as ConstructorParameters<typeof MembershipQueue>));
@@ -103,6 +109,18 @@ describe('Waiting membership changes', () => {
     await expect(add(1, ...contents)).rejects.toThrow(Unavailable);
     expect(stored).toEqual([250]);
     expect(eventsLeft).toBe(750);
+    // An event of a member takes 100 to 400 bytes.
+    expect(1_000_000 - bytesLeft).toBeGreaterThan(250 * 100);
+    expect(1_000_000 - bytesLeft).toBeLessThan(250 * 400);
+  });
+
+  it('are charged for the bytes of their events, and rejected if fewer bytes are left', async () => {
+    bytesLeft = 400;
+    open();
+    expect((await add(1, 'a.example')).result).toMatchObject([{ result: 'added' }]);
+    expect(bytesLeft).toBeLessThan(300);
+    await expect(add(1, 'b.example', 'c.example')).rejects.toThrow(TooManyRequests);
+    expect(stored).toEqual([1]);
   });
 
   it('fail together if a dependency is unavailable', async () => {

@@ -3,7 +3,7 @@ import { ConfigError } from '../../../src/runtime/config.js';
 import { Unavailable } from '../../../src/errors.js';
 import { connectBy } from '../../../src/event-log/eventstoredb/connection-string.js';
 import { EventStoreConnection } from '../../../src/event-log/eventstoredb/connection.js';
-import { appendFailure, DeniedByStore } from '../../../src/event-log/eventstoredb/failures.js';
+import { appendFailure, DeniedByStore, isStrayClientRejection } from '../../../src/event-log/eventstoredb/failures.js';
 
 /** Returns the reason that the log line of a 503 contains. */
 const reasonOf = (error: unknown): string => {
@@ -47,9 +47,43 @@ describe('A cluster without a reachable node', () => {
   it('is reported as unavailable', async () => {
     const failure = await connection.readEnd().catch((error: Error) => error);
     expect(failure).toBeInstanceOf(Unavailable);
-    expect(((failure as Error).cause as Error).message).toBe(
+    const { cause } = failure as Error;
+    expect((cause as Error).message).toBe(
       'No node of EventStoreDB that EVENTSTORE_URL names answered, or none of them leads',
     );
+    // The client also rejects promises that nobody awaits with this error.
+    expect(isStrayClientRejection((cause as Error).cause)).toBe(true);
+  });
+});
+
+describe('An unhandled rejection', () => {
+  const failing = async (call: () => unknown): Promise<unknown> =>
+    Promise.resolve()
+      .then(call)
+      .catch((error: unknown) => error);
+  /** The frames of a client that runs a callback. */
+  const FRAMES = [
+    '    at Subscription._transform (/app/node_modules/@eventstore/db-client/dist/streams/utils/Subscription.js:60:19)',
+    '    at Object.onReceiveMessage (/app/node_modules/@grpc/grpc-js/build/src/client.js:300:15)',
+  ].join('\n');
+
+  it('ends the process if a callback of this service caused the rejection, although the client ran the callback', async () => {
+    for (const call of [() => (undefined as unknown as Error).message, () => new URL('no URL')]) {
+      const error = (await failing(call)) as Error;
+      error.stack += `\n${FRAMES}`;
+      expect(isStrayClientRejection(error)).toBe(false);
+    }
+  });
+
+  it('is ignored if the client caused the rejection', () => {
+    for (const origin of [
+      '    at callErrorFromStatus (/app/node_modules/@grpc/grpc-js/build/src/call.js:32:19)',
+      '    at Writable.write (node:internal/streams/writable:510:10)\n' +
+        '    at backpressuredWrite (/app/node_modules/@eventstore/db-client/dist/utils/backpressuredWrite.js:9:20)',
+    ])
+      expect(
+        isStrayClientRejection(Object.assign(new Error('Failed'), { stack: `Error: Failed\n${origin}\n${FRAMES}` })),
+      ).toBe(true);
   });
 });
 

@@ -115,7 +115,7 @@ describe('A failure in the background', () => {
           },
         };
         const checker = new AssetChecker([{ id: 'partner', mode: 'ENABLED', of } as never], 100, registry);
-        return Promise.resolve(checker.check('evil.example'));
+        return Promise.resolve(checker.check('evil.example', 'acme'));
       },
     ],
   ];

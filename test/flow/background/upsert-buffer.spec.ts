@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { DatabaseError } from 'pg';
 import { UpsertBuffer } from '../../../src/flow/background/upsert-buffer.js';
 
 interface Row {
@@ -78,5 +79,30 @@ describe('An upsert buffer', () => {
         { key: 'b', count: 1 },
       ],
     ]);
+  });
+
+  it('writes each row once if a row can never be stored and the database then fails', async () => {
+    const written: string[] = [];
+    const failures: unknown[] = [];
+    let isAway = true;
+    const rows = new UpsertBuffer<Row>({
+      keyOf: ({ key }) => key,
+      merge: (known) => known,
+      write: async (batch) => {
+        const keys = batch.map(({ key }) => key);
+        if (keys.includes('invalid')) throw Object.assign(new DatabaseError('invalid', 0, 'error'), { code: '22P02' });
+        if (keys.includes('late') && isAway) throw new Error('the database is unavailable');
+        written.push(...keys);
+      },
+      report: { failed: (error) => void failures.push(error), dropped: () => {} },
+      maxRows: 10,
+      flushIntervalMs: 60_000,
+    });
+    for (const key of ['a', 'invalid', 'b', 'late']) rows.add({ key, count: 1 });
+    await rows.stop();
+    expect([written, failures.length]).toEqual([['a'], 2]);
+    isAway = false;
+    await rows.stop();
+    expect([written, failures.length]).toEqual([['a', 'b', 'late'], 2]);
   });
 });

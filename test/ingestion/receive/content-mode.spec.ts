@@ -106,11 +106,19 @@ describe('readEvents', () => {
     ['one event in batch mode', BATCH, JSON.stringify(GOOD), FOR_A_LIST],
     ['null in batch mode', BATCH, 'null', FOR_A_LIST],
     ['two values', BATCH, '[][]', 'The body is not JSON'],
-    ['a byte order mark', STRUCTURED, `\ufeff${JSON.stringify(GOOD)}`, 'The body must be one event, a JSON object'],
+    ['two byte order marks', STRUCTURED, `\ufeff\ufeff${JSON.stringify(GOOD)}`, 'The body must be one event'],
+    ['only a byte order mark', STRUCTURED, '\ufeff', 'it is empty'],
     ['JSON without ce- headers', BINARY, JSON.stringify(GOOD), `${BINARY} without ce- headers is not an event`],
   ])('rejects a body that contains %s', (_, contentType, body, message) => {
     expect(() => read(contentType, body)).toThrow(Invalid);
     expect(() => read(contentType, body)).toThrow(message);
+  });
+
+  it('accepts a byte order mark before the JSON in each mode', () => {
+    expect(read(STRUCTURED, `\ufeff${JSON.stringify(GOOD)}`)).toEqual([EXPECTED]);
+    expect(read(BATCH, `\ufeff\r\n${JSON.stringify([GOOD])}`)).toEqual([EXPECTED]);
+    expect(read(BATCH, '\ufeff[]')).toEqual([]);
+    expect(readBinary({}, '\ufeff{"threatId":"t-1"}')).toEqual(EXPECTED);
   });
 
   it('rejects a body that is not UTF-8', () => {

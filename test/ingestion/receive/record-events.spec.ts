@@ -508,3 +508,14 @@ it('a slow log does not cause a 429', async () => {
     },
   );
 });
+
+it('A request that the daily quota of events rejects does not use up the quota of bytes', async () => {
+  const config = readConfig({ INGEST_EVENTS_PER_DAY: '1', INGEST_BYTES_PER_DAY: '1000' });
+  const handler = handlerOf(log, database.pool, untilTheEnd(new DailyQuota(database.pool, config, new Registry())));
+  const send = (...threats: string[]) => {
+    const events = threats.map((id) => threat(id, { organization: 'frugal' }));
+    return handler.execute(new RecordEvents(events, LATEST, 'frugal', 900));
+  };
+  for (let attempt = 0; attempt < 3; attempt += 1) await expect(send('q-1', 'q-2')).rejects.toThrow('1 events per day');
+  expect((await send('q-1')).result.accepted).toBe(1);
+});

@@ -1,10 +1,14 @@
 import { tmpdir } from 'node:os';
 import { Logger } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { KeyUses } from '../../../src/api-keys/key-uses.js';
 import { dayOf } from '../../../src/events/instant.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
 import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
 import type { RejectionGroup, RejectReason } from '../../../src/ingestion/rejections/rejection-groups.js';
+import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
+import { readKeyUses } from '../../../src/read-models/key-uses.js';
 import { sampleOf } from '../../../src/ingestion/rejections/sample.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import {
@@ -123,25 +127,74 @@ describe('Rejected events', () => {
     expect((await kept()).find(({ keyId }) => keyId === 'key_a')).toMatchObject({ count: 100 });
   });
 
+  const rowsOf = (day: number, rows: number, owner = 'acme'): RejectedEvents[] =>
+    Array.from({ length: rows }, (_, n) => ({
+      owner,
+      day,
+      keyId: `key_${n}`,
+      reason: 'data',
+      type: 'other',
+      count: 1,
+      lastAt: day,
+      sample: sampleOf(groupOf({ id: 'a' })),
+    }));
+
+  /** Adds rows in parts, because one statement for all rows may exceed the timeout of the pool. */
+  const add = async (rows: readonly RejectedEvents[]): Promise<void> => {
+    for (let from = 0; from < rows.length; from += 1_000)
+      await addRejectedEvents(app.pool, rows.slice(from, from + 1_000));
+  };
+
   it('are limited to 10,000 rows, of which the oldest are deleted first', async () => {
-    const rowsOf = (day: number, rows: number): RejectedEvents[] =>
-      Array.from({ length: rows }, (_, n) => ({
-        owner: 'acme',
-        day,
-        keyId: `key_${n}`,
-        reason: 'data',
-        type: 'other',
-        count: 1,
-        lastAt: 1,
-        sample: sampleOf(groupOf({ id: 'a' })),
-      }));
     await clearRejectedEvents(app.pool);
-    await addRejectedEvents(app.pool, rowsOf(1, MAX_ROWS));
-    await addRejectedEvents(app.pool, rowsOf(2, 3));
+    await add(rowsOf(1, MAX_ROWS));
+    await add(rowsOf(2, 3));
     const rows = await kept();
     const counted = await app.pool.query('select count(*)::int as n from service.rejections');
     expect(counted.rows).toEqual([{ n: MAX_ROWS }]);
     expect(rows.filter(({ day }) => day === 2)).toHaveLength(3);
+  });
+
+  it('lose only rows of the owner that caused more than 10,000 rows', async () => {
+    const owners = ['aaa', 'zzz', 'middle'];
+    for (const flooding of owners) {
+      await clearRejectedEvents(app.pool);
+      const others = owners.filter((owner) => owner !== flooding);
+      await add([...rowsOf(1, 50, others[0]), ...rowsOf(2, 60, others[1]), ...rowsOf(2, MAX_ROWS, flooding)]);
+      const rows = await kept();
+      expect(owners.map((name) => rows.filter(({ owner }) => owner === name).length)).toEqual(
+        owners.map((name) => (name === flooding ? MAX_ROWS - 110 : name === others[0] ? 50 : 60)),
+      );
+    }
+    await clearRejectedEvents(app.pool);
+  });
+
+  it('are stored although a row of another owner can never be stored, as are usage and uses of keys', async () => {
+    const registry = new Registry();
+    const pool = app.pool as WatchPool;
+    const rejections = new RejectionLog(pool, registry);
+    const usage = new UsageLog(pool, registry);
+    const uses = new KeyUses(pool, registry);
+    for (const owner of ['before', 'never\0', 'after']) {
+      rejections.add(owner, `key_of_${owner}`, [groupOf({ id: 'a' })]);
+      usage.add(owner, 'rejected', 'other', 1);
+      uses.add(`key_of_${owner}`);
+    }
+    // A second flush neither repeats the valid rows nor tries the invalid row again.
+    for (const log of [rejections, usage, uses, rejections, usage, uses]) await log.beforeApplicationShutdown();
+    const owners = ['after', 'before'];
+    const stored = async (sql: string): Promise<object[]> => (await app.pool.query<object>(sql, [owners])).rows;
+    expect(
+      await stored('select owner, count as n from service.rejections where owner = any($1) order by owner'),
+    ).toEqual(owners.map((owner) => ({ owner, n: 1 })));
+    expect(
+      await stored('select owner, events as n from service.event_usage where owner = any($1) order by owner'),
+    ).toEqual(owners.map((owner) => ({ owner, n: 1 })));
+    const used = await readKeyUses(app.pool);
+    expect(owners.map((owner) => used.has(`key_of_${owner}`))).toEqual([true, true]);
+    const metrics = await registry.metrics();
+    for (const task of ['write rejected events', 'write usage', 'write key uses'])
+      expect(metrics).toContain(`threat_protection_background_failures_total{task="${task}"} 1\n`);
   });
 
   it('take bounded memory while the database does not respond, and are stored once it does', async () => {
@@ -149,7 +202,7 @@ describe('Rejected events', () => {
     let stored: number[] = [];
     const query = ({ values }: { values: number[][] }): Promise<object> => {
       if (isAway) return Promise.reject(new Error('away'));
-      stored = values[5]!;
+      if (values.length > 5) stored = values[5]!;
       return Promise.resolve({ rows: [] });
     };
     const connection = {
@@ -188,5 +241,11 @@ describe('The sample of a rejected event', () => {
     const long = 'x'.repeat(100_000);
     const sample = sampleOf(groupOf({ id: long, source: long, type: long }));
     expect(JSON.stringify(sample).length).toBeLessThan(8_192);
+  });
+
+  it('contains no half of a surrogate pair', () => {
+    const long = `a${'😀'.repeat(1_000)}`;
+    const { id, source, type } = sampleOf(groupOf({ id: long, source: long, type: long }));
+    for (const text of [id!, source, type]) expect(text.isWellFormed()).toBe(true);
   });
 });

@@ -4,10 +4,12 @@ import { assetStatuses } from '../../../projections/asset-statuses/projection.js
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
+import { Backoff } from '../../../src/flow/retry.js';
 import { Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { queryOnce } from '../../support/query-once.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
 
@@ -22,7 +24,13 @@ describe('Read models of an earlier version', () => {
 
   const run = (stop = new AbortController().signal): Promise<void> => {
     const collect = (line: string): number => logged.push(line);
-    return rebuildOutdated({ pool: database.pool, log }, PROJECTIONS, { say: collect, warn: collect }, stop);
+    return rebuildOutdated(
+      { pool: database.pool, log },
+      PROJECTIONS,
+      { say: collect, warn: collect },
+      stop,
+      new Backoff(10, 50),
+    );
   };
 
   const keys = async (): Promise<string[]> =>
@@ -58,6 +66,47 @@ describe('Read models of an earlier version', () => {
     expect(logged).toHaveLength(2 * PROJECTIONS.length);
     await run();
     expect(logged).toHaveLength(2 * PROJECTIONS.length);
+  });
+
+  const failures = (): number => logged.filter((line) => line.startsWith('A read model could not be rebuilt')).length;
+
+  it('are rebuilt without a restart after the database has refused connections in the middle of a rebuild', async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    const onServer = (sql: string): Promise<object[]> => queryOnce(process.env['TEST_DATABASE_URL']!, sql);
+    const readAll = log.readAll.bind(log);
+    let reads = 0;
+    log.readAll = async (...given) => {
+      if ((reads += 1) === 1) {
+        await onServer(`alter database ${name} allow_connections false`);
+        await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+      }
+      return readAll(...given);
+    };
+    const running = run();
+    await eventually('two attempts have failed', () => failures() >= 2);
+    await onServer(`alter database ${name} allow_connections true`);
+    await running;
+    expect(await keys()).toEqual(['LINKEDIN:in/evil']);
+    expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
+  });
+
+  it('are rebuilt although the rebuild of another projection fails, which is retried', async () => {
+    const other = await database.pool.connect();
+    const versions = async (): Promise<object[]> =>
+      (await database.pool.query('select version from read.checkpoints order by version')).rows;
+    const versionBefore = { version: 1 };
+    const current = { version: assetStatuses.version };
+    try {
+      await other.query(`select pg_advisory_lock(hashtext('read_next_asset-statuses'))`);
+      const running = run();
+      await eventually('two attempts have failed', () => failures() >= 2);
+      expect(await versions()).toEqual([versionBefore, current]);
+      await other.query('select pg_advisory_unlock_all()');
+      await running;
+      expect(await versions()).toEqual([current, current]);
+    } finally {
+      other.release();
+    }
   });
 
   it('stay in use if the rebuild is stopped, and are rebuilt by the next start', async () => {
@@ -130,6 +179,39 @@ describe('The tables of a projection', () => {
       'The log is unavailable (The log is away); waiting for at most 60 s',
       'The log is available again; the work continues',
     ]);
+  });
+
+  it('have the same owners and privileges after a rebuild', async () => {
+    const [reporter, owner] = ['reporter', 'owner'].map((name) => `${name}_${process.pid}_${Date.now()}`);
+    const access = async (): Promise<object[]> => {
+      const sql = `
+        select relname, relowner::regrole, attname, p.grantee::regrole, p.privilege_type, p.is_grantable from pg_class
+        left join lateral (
+          select null as attname, p.* from aclexplode(relacl) p
+          union all select attname, p.* from pg_attribute, aclexplode(attacl) p where attrelid = pg_class.oid
+        ) p on true
+        where relnamespace = 'read'::regnamespace and relkind = 'r' order by 1, 2, 3, 4, 5, 6`;
+      return (await database.pool.query<object>(sql)).rows;
+    };
+    await database.pool.query(`
+      create role ${reporter}; create role ${owner};
+      grant usage on schema read to ${reporter}; grant usage, create on schema read to ${owner};
+      alter table read.days owner to ${owner}; grant select on read.days to ${reporter} with grant option;
+      grant select, trigger on read.listed_records to ${reporter}; grant select on read.asset_statuses to public;
+      grant select (organization, brand) on read.brand_records to ${reporter}`);
+    try {
+      const before = await access();
+      const log = new InMemoryEventLog();
+      await projectToHead(log, database.pool);
+      for (const projection of ALL) await rebuild({ pool: database.pool, log }, projection);
+      expect(await access()).toEqual(before);
+      await database.pool.query(
+        `begin; set local role ${reporter}; select organization from read.brand_records; commit`,
+      );
+    } finally {
+      await database.pool.query(`
+        alter table read.days owner to current_user; drop owned by ${reporter}, ${owner}; drop role ${reporter}, ${owner}`);
+    }
   });
 
   it('have the same storage parameters and index names after a rebuild', async () => {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import createClient, { type Client } from 'openapi-fetch';
 import { EXAMPLES } from '../../../src/events/cloud-event-schema.js';
-import type { paths } from './client/paths.js';
+import type { components, paths } from './client/paths.js';
 
 /** What a client team has: the types that openapi-typescript makes of the reference, and openapi-fetch. */
 const CLIENT = join(import.meta.dirname, 'client');
@@ -13,6 +13,8 @@ export type Batch = Extract<
   paths['/v2/events']['post']['requestBody']['content']['application/cloudevents-batch+json'],
   readonly unknown[]
 >;
+
+type WebhookChange = components['schemas']['WebhookChange'];
 
 /** One event of each type. `examples.ts` is compiled below, which checks the types of the events. */
 const EVENTS = EXAMPLES as unknown as Batch;
@@ -151,6 +153,73 @@ describe('A client that is generated from the reference', () => {
       id: 1,
       unassignedAssetCount: 1,
     });
+  });
+
+  it('reads the records of each kind page by page', async () => {
+    const threats = await client.GET('/v2/organization/threats', { params: { query: { limit: 1 } } });
+    expect(threats.data?.items.map(({ asset, status }) => [asset.type, status])).toEqual([['URL', 'APPROVED']]);
+    expect(threats.data?.nextCursor).toBeUndefined();
+    expect((await client.GET('/v2/organization/reports')).data?.items.map(({ id }) => id)).toEqual(['report-2041']);
+    expect((await client.GET('/v2/organization/takedowns')).data?.items[0]?.asset.type).toBe('URL');
+    const { data: verdicts } = await client.GET('/v2/organization/verdicts');
+    expect(verdicts?.items[0]?.asset.content).toBe('metamask-login.example');
+  });
+
+  it('follows the feed to its end, and tells changes from deletions', async () => {
+    const seen: string[] = [];
+    let lastEventId: string | undefined;
+    for (;;) {
+      const { data } = await client.GET('/v2/organization/feed', {
+        params: { query: { limit: 2, ...(lastEventId !== undefined && { lastEventId }) } },
+      });
+      if (data!.length === 0) break;
+      for (const element of data!) {
+        lastEventId = element.id;
+        if (element.method === 'DELETE') seen.push(`${element.subject} was deleted`);
+        // The type of an element determines the type of its data.
+        else if (element.type === 'threat-protection.threat') seen.push(`threat ${element.data!.asset.content}`);
+        else seen.push(element.type);
+      }
+    }
+    expect(seen).toEqual([
+      'threat-protection.report',
+      'report-1987 was deleted',
+      'threat metamask-login.example',
+      'threat-5498 was deleted',
+      'threat-protection.takedown',
+      'takedown-287 was deleted',
+      'threat-protection.verdict',
+    ]);
+  });
+
+  it('reads a state that includes an earlier write', async () => {
+    const token = (await send(EVENTS)).response.headers.get('consistency-token')!;
+    const params = { header: { 'Consistency-Token': token } };
+    const { data, response } = await client.GET('/v2/organization/metrics', { params, headers: { Prefer: 'wait=10' } });
+    expect([data?.metrics.newThreats, response.headers.get('preference-applied')]).toEqual([1, 'wait=10']);
+    const wrong = await client.GET('/v2/organization/feed', { params: { header: { 'Consistency-Token': 'wrong' } } });
+    expect(wrong.error?.code).toBe('BAD_REQUEST');
+  });
+
+  it('creates, changes, tests and deletes a webhook, and a change keeps the settings that it does not name', async () => {
+    const url = 'https://acme.example/webhooks';
+    const created = await client.POST('/v2/organization/webhooks', { body: { url, types: ['threat'] } });
+    expect([created.data?.batch, created.data?.secret]).toEqual([1, expect.stringMatching(/^whsec_/)]);
+    const params = { path: { id: created.data!.id } };
+    const change = (body: WebhookChange) => client.PATCH('/v2/organization/webhooks/{id}', { params, body });
+    expect((await change({ batch: 5 })).data?.batch).toBe(5);
+    expect((await change({ types: null, description: 'Gateway' })).data).toMatchObject({
+      batch: 5,
+      description: 'Gateway',
+    });
+    const rotated = await client.POST('/v2/organization/webhooks/{id}/rotate', { params, body: {} });
+    expect(rotated.data?.secret).not.toBe(created.data?.secret);
+    expect((await client.POST('/v2/organization/webhooks/{id}/test', { params })).data?.status).toBe(204);
+    expect((await client.GET('/v2/organization/webhooks')).data?.webhooks.map(({ id }) => id)).toEqual([
+      params.path.id,
+    ]);
+    expect((await client.DELETE('/v2/organization/webhooks/{id}', { params })).data?.success).toBe(true);
+    expect((await client.GET('/v2/organization/webhooks/{id}', { params })).error?.code).toBe('NOT_FOUND');
   });
 
   it('gets a 401 for an invalid key', async () => {

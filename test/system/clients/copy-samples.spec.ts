@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
+import { answers, ListServer } from '../../asset-check/lists/list-server.js';
 import { delivered, history } from '../../projections/histories.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
@@ -140,6 +141,30 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       await projecting.reached();
       start();
       await eventually('the copy is complete', isComplete);
+    });
+
+    it('stops if a retry would not help, and sends the key to no other address', async () => {
+      const [service, other] = [new ListServer(), new ListServer()];
+      const [url, location] = [await service.start(), await other.start()];
+      const empty = mkdtempSync(join(tmpdir(), 'copy-sample-'));
+      writeFileSync(join(empty, sample.file), sample.text.replace(BASE, url));
+      try {
+        for (const status of [302, 307, 401, 403]) {
+          service.behave = answers(status, { location });
+          const stopped = spawn(sample.program, [sample.file], {
+            cwd: empty,
+            env: { ...process.env, THREAT_PROTECTION_API_KEY: key },
+            stdio: 'ignore',
+            timeout: 10_000,
+          });
+          expect(await once(stopped, 'exit')).toEqual([1, null]);
+        }
+        expect(service.requests).toHaveLength(4);
+        expect(other.connections).toBe(0);
+      } finally {
+        await Promise.all([service.stop(), other.stop()]);
+        rmSync(empty, { recursive: true });
+      }
     });
 
     it('starts over if the log is a different one', async () => {

@@ -267,7 +267,8 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
       separated['subject'] = 'two\u2028lines';
       const texts = [good, { ...bad, time: 'never' }, odd, separated].map((event) => JSON.stringify(event));
       const noJson = [Buffer.from('{"a":NaN}\n'), Buffer.from('{"a":"\xff"}\n', 'latin1'), Buffer.from('\ufeff{}\n')];
-      writeFileSync(file, Buffer.concat([Buffer.from(`${texts.join('\r\n')}\n\n`), ...noJson]));
+      // A file may begin with a byte order mark; any other line may not.
+      writeFileSync(file, Buffer.concat([Buffer.from(`\ufeff${texts.join('\r\n')}\n\n`), ...noJson]));
       const { code, err, total } = await run();
       expect({ code, total }).toEqual({ code: 1, total: counted(3, 0, 4, 1) });
       expect(err.trim().split('\n').sort()).toEqual([

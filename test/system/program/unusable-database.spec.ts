@@ -32,6 +32,21 @@ describe('A database that cannot be used', () => {
   );
 
   it(
+    'makes each program exit with 78 and a line that names DATABASE_URL without its value if the URL cannot be parsed',
+    async () => {
+      const env = { DATABASE_URL: 'postgres://u:secret#w@127.0.0.1:5432/d', PORT: '0' };
+      for (const [program, ...words] of [['src/main.js'], ['projections/main.js'], ['src/cli.js', 'start']] as const) {
+        const ended = startProgram(program, words, { env });
+        expect(await ended.ended()).toBe(78);
+        const lines = ended.output().trimEnd().split('\n');
+        expect(lines).toEqual([expect.stringContaining('DATABASE_URL contains \\"#\\"')]);
+        expect(lines[0]).not.toContain('secret');
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
     'makes npm start exit with 78, and is reported by only one of its processes',
     async () => {
       const env = { DATABASE_URL: withWrongPassword(), PORT: '0' };

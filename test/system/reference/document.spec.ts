@@ -107,6 +107,16 @@ describe('The API reference', () => {
       }
   });
 
+  it('says the causes of an error once, and shows one of them in the example', () => {
+    for (const [name, { responses }] of underV2)
+      for (const [status, { description = '', content = {} }] of Object.entries(responses)) {
+        const sentences = description.split(/(?<=\.)\s+/);
+        expect([name, status, sentences]).toEqual([name, status, [...new Set(sentences)]]);
+        const { message } = (content['application/json']?.example ?? {}) as { message?: string };
+        expect([name, status, message]).toEqual([name, status, message?.replaceAll('\n', ' ')]);
+      }
+  });
+
   it('states that each process counts the requests of a key separately', () => {
     const { headers } = reference.components as unknown as { headers: Record<string, { description: string }> };
     expect(headers['RateLimit-Limit']!.description).toContain('in each process of the API');
@@ -153,6 +163,27 @@ describe('The API reference', () => {
       walk(name, schema as Record<string, unknown>);
     }
     expect(faults).toEqual([]);
+  });
+
+  it('gives code generators no field whose type they would narrow wrongly', () => {
+    const faults: string[] = [];
+    const walk = (at: string, part: unknown): void => {
+      if (typeof part !== 'object' || part === null) return;
+      const schema = part as Record<string, unknown>;
+      // Generators make a field with a default value required, although the client may omit it.
+      if (typeof schema['default'] !== 'undefined') faults.push(`${at} has a default value`);
+      if ('properties' in schema && ('anyOf' in schema || 'oneOf' in schema)) faults.push(`${at} is two types at once`);
+      if (schema['type'] === 'object' && !('properties' in schema || 'additionalProperties' in schema))
+        faults.push(`${at} is an object without fields`);
+      for (const [key, value] of Object.entries(schema)) if (key !== 'examples') walk(`${at}.${key}`, value);
+    };
+    walk('schemas', reference.components.schemas);
+    expect(faults).toEqual([]);
+    const { items } = reference.components.schemas['Feed'] as unknown as {
+      items: { oneOf: { $ref: string }[]; discriminator: { propertyName: string; mapping: object } };
+    };
+    expect(items.discriminator.propertyName).toBe('type');
+    expect(Object.values(items.discriminator.mapping)).toEqual(items.oneOf.map(({ $ref }) => $ref));
   });
 
   it('declares each parameter once, with a description', () => {

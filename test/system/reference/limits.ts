@@ -50,6 +50,8 @@ const SLOTS = 'src/webhooks/delivery/slots.ts';
 const TEST = 'src/webhooks/endpoints/test-webhook.ts';
 const RECORDS = 'src/records/record-queries.ts';
 const EXPORT = 'src/records/export-records.ts';
+const LOOKUPS = 'src/asset-check/lookups/lookup-source.ts';
+const KEYS = 'src/api-keys/key-ring.ts';
 const SOURCES_FILE = 'src/asset-check/sources/sources-file.ts';
 const POOLS = 'src/read-models/pools.ts';
 
@@ -70,6 +72,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `${sources.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network if the address is IPv6`,
       beyond: '429',
       rejects: 'src/http/access/address-rate-limit.ts',
+    },
+    {
+      what: 'Requests with an unknown key, which wait until the process has read the newest keys',
+      limit: (sources) =>
+        `${sources.count(KEYS, 'MAX_WAITING')}; up to ${sources.duration(KEYS, 'MAX_WAIT_FOR_READ_MS')}`,
+      beyond: '401',
     },
     {
       what: 'Open connections',
@@ -143,7 +151,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Database connections of an API process',
       limit: (sources) =>
-        `metrics ${sources.count(POOLS, 'METRICS.max')}; requests ${sources.count(POOLS, 'createRequestPool.max')}; lists and feed ${sources.count(POOLS, 'RECORDS.max')}; exports ${sources.count(POOLS, 'EXPORTS.max')}; followers and health ${sources.count(POOLS, 'createWatchPool.max')}; the event log has further connections of its own`,
+        `metrics ${sources.count(POOLS, 'METRICS.max')}; requests ${sources.count(POOLS, 'createRequestPool.max')}; lists and feed ${sources.count(POOLS, 'RECORDS.max')}; exports ${sources.count(POOLS, 'EXPORTS.max')}; followers and health ${sources.count(POOLS, 'createWatchPool.max')}; checkpoints ${sources.count(POOLS, 'createCheckpointPool.max')}; the event log has further connections of its own`,
       beyond: '503',
     },
   ],
@@ -264,6 +272,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'Time for the lookups of a bulk check',
       limit: (sources) => sources.duration('src/asset-check/asset-checker.ts', 'MAX_BUDGET_MS'),
       beyond: 'the source reports `timeout`',
+    },
+    {
+      what: 'Lookups at a source of the kind `http` at a time',
+      limit: (sources) =>
+        `${sources.count(LOOKUPS, 'MAX_CONCURRENT_REQUESTS')}; ${sources.count(LOOKUPS, 'MAX_REQUESTS_OF_ORGANIZATION')} per organization`,
+      beyond: 'the lookup waits',
     },
     {
       what: 'Download of a list',

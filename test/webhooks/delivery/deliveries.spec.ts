@@ -1,14 +1,20 @@
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { Webhook } from '../../../src/events/types/webhooks.js';
 import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
+import { pause } from '../../../src/flow/retry.js';
+import { MasterKeys } from '../../../src/webhooks/master-keys.js';
 import { startProjecting } from '../../support/projecting.js';
 import { eventually } from '../../support/eventually.js';
 import { sent, stored } from '../../support/upstream.js';
 import { answering, Receiver, subjectsIn } from './receiver.js';
 import { AT, FastClock, Rig } from './rig.js';
+import { USER_AGENT } from '../../../src/runtime/version.js';
 
 const HOUR = 3_600_000;
 const named = (count: number, from = 0): string[] => Array.from({ length: count }, (_, n) => `t${n + from}`);
@@ -72,7 +78,7 @@ describe('An endpoint', () => {
       expect(headers).toMatchObject({
         'content-type': 'application/cloudevents+json',
         'content-length': String(Buffer.byteLength(body)),
-        'user-agent': 'threat-protection/2.0',
+        'user-agent': USER_AGENT,
       });
       for (const absent of ['cookie', 'authorization', 'transfer-encoding']) expect(headers).not.toHaveProperty(absent);
     }
@@ -157,6 +163,21 @@ describe('An endpoint', () => {
     expect(attempts).toEqual({ n: 100 });
   });
 
+  it('that fails with a response that PostgreSQL would reject after truncation is disabled like any other', async () => {
+    const webhook = await rig.endpoint(url);
+    // Each control character is escaped to six characters, and the limit is in the middle of an emoji.
+    receiver.react = answering(500, {}, `${'\u001b'.repeat(170)}a${'😀'.repeat(100)}`);
+    await rig.block(named(1));
+    await rig.projecting.reached();
+    await rig.deliver({ clock: new FastClock() });
+    await eventually('the endpoint is disabled', async () => {
+      await rig.projecting.reached();
+      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
+    });
+    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'failing' });
+    expect(receiver.received.length).toBeLessThan(160);
+  });
+
   it('that rejects one record of a batch misses only this record, which its attempts name', async () => {
     const webhook = await rig.endpoint(url, { batch: 8 });
     receiver.react = (received, response) =>
@@ -173,6 +194,57 @@ describe('An endpoint', () => {
       `select attempt -> 'setAside' as record from service.webhook_attempts where attempt ->> 'setAside' is not null`,
     );
     expect(aside).toEqual([{ record: { type: 'threat', id: 't5' } }]);
+  });
+
+  it('keeps the number of rejections of a record across processes, but not for a changed record', async () => {
+    const webhook = await rig.endpoint(url);
+    receiver.react = answering(422);
+    await rig.block(['t']);
+    await rig.projecting.reached();
+    const clock = new FastClock();
+    const fastPause = clock.pause.bind(clock);
+    // After the 19th rejection, the delivery waits until it is stopped.
+    clock.pause = (...args) => (receiver.received.length < 19 ? fastPause(...args) : pause(...args));
+    const before = await rig.deliver({ clock });
+    await eventually('19 rejections', async () => {
+      const [row] = await rig.rows<{ refused: number }>(
+        `select (progress ->> 'refused')::int as refused from service.webhook_progress`,
+      );
+      return row?.refused === 19;
+    });
+    await before.stop();
+    await rig.block(['t'], 'acme', 'ALLOWED');
+    await rig.projecting.reached();
+    await rig.deliver({ clock: new FastClock() });
+    await waitForCursor(webhook, await rig.log.head());
+    expect(receiver.received).toHaveLength(19 + 20);
+  });
+
+  it('is not sent to and does not fail while its signing key is missing', async () => {
+    const clock = new FastClock();
+    const otherFile = join(rig.folder, 'other-keys');
+    writeFileSync(otherFile, `${randomBytes(32).toString('base64')}\n`);
+    const webhook = await rig.endpoint(url, { masterKey: new MasterKeys(otherFile).newest().id });
+    await rig.block(['t']);
+    await rig.projecting.reached();
+    const { unsigned } = await rig.deliver({ clock });
+    await eventually('two attempts to sign', () => unsigned.length >= 2);
+    expect(clock.pauses.slice(0, 2)).toEqual([60_000, 60_000]);
+    expect(unsigned[0]).toMatch(`webhook ${webhook.webhookId}: The master key ${webhook.masterKey}`);
+    const written = 'select from service.webhook_progress union all select from service.webhook_attempts';
+    expect(await rig.rows(written)).toEqual([]);
+    const id = await rig.askForTest(webhook, Date.now());
+    await eventually('the result of the test', async () => {
+      const [row] = await rig.rows<{ result: object }>('select result from service.webhook_tests where id = $1', [id]);
+      return row!.result !== null;
+    });
+    expect(await rig.rows(written)).toEqual([]);
+    expect(receiver.received).toEqual([]);
+
+    appendFileSync(rig.keyFile, readFileSync(otherFile));
+    await waitForCursor(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(['t']);
+    expect(await stateOf(webhook)).toMatchObject({ state: 'ACTIVE' });
   });
 
   it('receives the records after the new cursor again after a replay, with the same webhook-ids', async () => {

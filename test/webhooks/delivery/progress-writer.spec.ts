@@ -1,8 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
-import { ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
-import { STORE_PROGRESS } from '../../../src/read-models/webhooks/statements.js';
+import { Lease } from '../../../src/read-models/leases/lease.js';
+import { type DeliveryAttempt, ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
+import type { EndpointResponse } from '../../../src/webhooks/delivery/requests/response.js';
+import { STORE_PROGRESS, WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
+import { createDatabase } from '../../support/postgres.js';
 import { NO_FAILURES } from './no-failures.js';
 
 const ENDPOINT = Object.keys(STORE_PROGRESS.parameters).indexOf('endpoint');
@@ -23,6 +26,14 @@ const turn = async (): Promise<void> => {
   await setImmediate();
 };
 
+const attempted = (response: EndpointResponse): DeliveryAttempt => ({
+  at: 1,
+  webhookId: 'msg_1',
+  records: 1,
+  response,
+  durationMs: 5,
+});
+
 describe('ProgressWriter', () => {
   it('writes the progress of an endpoint once if it is stored again after an earlier statement failed', async () => {
     const { statements, pool } = slowDatabase();
@@ -39,5 +50,46 @@ describe('ProgressWriter', () => {
     expect(statements.map(({ endpoints }) => endpoints)).toEqual([['a'], ['b', 'a']]);
     statements[1]!.end();
     await Promise.all(again);
+  });
+
+  it('stores the progress of all endpoints if PostgreSQL rejects the response body of one of them', async () => {
+    const database = await createDatabase();
+    try {
+      const lease = new Lease(database.pool, WEBHOOKS_LANE, () => {});
+      const writer = new ProgressWriter(database.pool, (await lease.acquire(new AbortController().signal))!);
+      const failure = (answer: string) => ({ at: 1, status: 500, error: 'answered 500', answer });
+      const response = { status: 500, error: 'answered 500' };
+      await Promise.all([
+        writer.store('a', { ...NO_FAILURES, tries: 1, lastFailure: failure('\ud83d') }, attempted(response)),
+        writer.store('b', { ...NO_FAILURES, tries: 1, lastFailure: failure('busy') }, attempted(response)),
+        writer.store('c', { ...NO_FAILURES, position: 20 }, attempted({ status: 200 })),
+      ]);
+      const { rows } = await database.pool.query('select endpoint, progress from service.webhook_progress order by 1');
+      expect(rows).toEqual([
+        { endpoint: 'a', progress: { ...NO_FAILURES, tries: 1, lastFailure: failure('') } },
+        { endpoint: 'b', progress: { ...NO_FAILURES, tries: 1, lastFailure: failure('busy') } },
+        { endpoint: 'c', progress: { ...NO_FAILURES, position: 20 } },
+      ]);
+      const attempts = await database.pool.query('select endpoint, number from service.webhook_attempts order by 1');
+      expect(attempts.rows).toEqual(['a', 'b', 'c'].map((endpoint) => ({ endpoint, number: 1 })));
+    } finally {
+      await database.drop();
+    }
+  });
+
+  it('fails only the progress that PostgreSQL rejects even without the response body', async () => {
+    const database = await createDatabase();
+    try {
+      const lease = new Lease(database.pool, WEBHOOKS_LANE, () => {});
+      const writer = new ProgressWriter(database.pool, (await lease.acquire(new AbortController().signal))!);
+      const [bad, good] = await Promise.allSettled([
+        writer.store('a', { ...NO_FAILURES, logId: '\ud83d' }),
+        writer.store('b', NO_FAILURES),
+      ]);
+      expect(bad).toMatchObject({ status: 'rejected', reason: { code: '22P02' } });
+      expect(good).toEqual({ status: 'fulfilled', value: undefined });
+    } finally {
+      await database.drop();
+    }
   });
 });

@@ -69,6 +69,8 @@ interface RunningDeliveries {
   /** How often the deliveries have polled for endpoints so far. */
   readonly polls: () => number;
   readonly warnings: readonly string[];
+  /** The reports of deliveries that could not be signed. */
+  readonly unsigned: readonly string[];
 }
 
 /** A log, its read models, and a delivery process that runs in the process of the spec. */
@@ -192,6 +194,7 @@ export class Rig {
     const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
     const [stop, giveUp] = [new AbortController(), new AbortController()];
     const warnings: string[] = [];
+    const unsigned: string[] = [];
     let polls = 0;
     const logId = await log.id();
     const writer = new ProgressWriter(pool, (await lease.acquire(stop.signal))!);
@@ -215,6 +218,7 @@ export class Rig {
       giveUp: giveUp.signal,
       onLeaseLost: () => stop.abort(),
       warn: (sentence) => warnings.push(sentence),
+      signing: { failed: (error) => void unsigned.push((error as Error).message) },
       onPoll: () => void (polls += 1),
     }).run();
     const held = lease.hold(() => stop.abort(), stop.signal);
@@ -229,6 +233,6 @@ export class Rig {
       for (const each of pools) await each.end();
     };
     this.endings.push(end);
-    return { stop: end, ended: running, polls: () => polls, warnings };
+    return { stop: end, ended: running, polls: () => polls, warnings, unsigned };
   }
 }

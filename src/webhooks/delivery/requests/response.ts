@@ -1,5 +1,6 @@
 import { errors } from 'undici';
 import { printable } from '../../../runtime/terminal.js';
+import { truncate } from '../../../runtime/truncate.js';
 import { AddressDenied } from '../../../egress/destinations.js';
 
 /** The maximum length of the part of a response body that the organization sees, in UTF-16 units. */
@@ -53,7 +54,7 @@ export const failureOf = (error: unknown): EndpointResponse => {
 
 /** The outcome of a request that got a response. @param bytes the beginning of the body */
 export const responseOf = (status: number, bytes: Buffer, retryAfter: string | undefined): EndpointResponse => {
-  const text = printable(bytes.subarray(0, MAX_SHOWN_CHARACTERS).toString()).slice(0, MAX_SHOWN_CHARACTERS);
+  const text = truncate(printable(bytes.subarray(0, MAX_SHOWN_CHARACTERS).toString()), MAX_SHOWN_CHARACTERS);
   const isSuccess = status >= 200 && status < 300;
   return {
     status,

@@ -32,6 +32,14 @@ describe('The embedded PostgreSQL', () => {
     await database.release();
   });
 
+  it('is reached whatever variables of libpq are set', async () => {
+    const variables = { PGPORT: '9999', PGSSLMODE: 'require', PGOPTIONS: '-c default_transaction_read_only=on' };
+    Object.assign(process.env, variables, { PGHOST: 'nowhere', PGUSER: 'nobody', PGSSLNEGOTIATION: 'direct' });
+    const database = await open(dataDir);
+    expect(await queryOnce(database.url, 'show transaction_read_only')).toEqual([{ transaction_read_only: 'off' }]);
+    await database.release();
+  });
+
   it('starts one server if two processes start it concurrently', async () => {
     const [one, other] = await Promise.all([installation.use(dataDir), installation.use(dataDir)]);
     expect(one.url).toBe(other.url);

@@ -15,6 +15,7 @@ const BUILT = [
   'src/postgres/embedded',
   'src/runtime',
   'node_modules/pg',
+  'node_modules/pg-connection-string',
   'node_modules/.bundled',
 ];
 

@@ -1,10 +1,11 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { NetworkPolicy } from '../../../../src/egress/network-policy.js';
 import { Destinations } from '../../../../src/egress/destinations.js';
 import { Connection, Egress } from '../../../../src/webhooks/delivery/requests/send.js';
+import { eventually } from '../../../support/eventually.js';
 import { answering, Receiver } from '../receiver.js';
 
 /** Private and reserved addresses, in every form that a URL, a name server or a tunnel may contain. */
@@ -206,6 +207,36 @@ describe('A delivery', () => {
     expect(answer).toEqual({ error: 'no connection was established within 5 s' });
     socket.destroy();
     silentServer.close();
+  });
+
+  it('leaves nothing behind in the signal that cancels all deliveries', async () => {
+    const receiver = new Receiver();
+    const url = new URL(await receiver.start());
+    const connection = connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1'])));
+    const stop = new AbortController().signal;
+    for (let n = 0; n < 3; n += 1)
+      expect(await connection.send({ url, headers: {}, body: Buffer.from('{}') }, stop)).toMatchObject({ status: 204 });
+    expect(getEventListeners(stop, 'abort')).toEqual([]);
+    // Node stores the signals that `AbortSignal.any` derives from this one in a set.
+    const sets = Object.getOwnPropertySymbols(stop).map((name) => (stop as never)[name] as unknown);
+    expect(sets.filter((value) => value instanceof Set && value.size > 0)).toEqual([]);
+    connection.end();
+    await receiver.stop();
+  });
+
+  it('is cancelled by the signal, before and while the receiver responds', async () => {
+    const receiver = new Receiver();
+    const url = new URL(await receiver.start());
+    receiver.react = () => {};
+    const connection = connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1'])));
+    const stop = new AbortController();
+    const request = { url, headers: {}, body: Buffer.from('{}') };
+    const sent = connection.send(request, stop.signal);
+    await eventually('the request', () => receiver.received.length === 1);
+    stop.abort();
+    for (const outcome of [await sent, await connection.send(request, stop.signal)])
+      expect(outcome).toEqual({ error: 'the connection failed' });
+    await receiver.stop();
   });
 
   it('reveals nothing about a host except that its address is not public', async () => {

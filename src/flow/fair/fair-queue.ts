@@ -3,12 +3,12 @@ const HEAD_START_MS = 1;
 
 interface Owner<Job> {
   readonly jobs: Job[];
-  /** Processor time that the owner has used, in ms. */
+  /** Time that the owner has used, in ms. */
   usedMs: number;
 }
 
 /**
- * Queues the jobs of owners that share one processor. The next job belongs to the owner that has used the least time, so
+ * Queues the jobs of owners that share one processor or a set of slots. The next job belongs to the owner that has used the least time, so
  * that an owner with few jobs hardly waits for owners with many jobs. An idle owner accumulates no credit.
  */
 export class FairQueue<Job> {
@@ -31,13 +31,18 @@ export class FairQueue<Job> {
     this.waiting += 1;
   }
 
-  /** @returns the next job and a function that charges its duration in ms to the owner; undefined if the queue is empty */
-  take(): { readonly name: string; readonly job: Job; readonly spend: (ms: number) => void } | undefined {
+  /**
+   * @param mayRun whether an owner may have its next job now
+   * @returns the next job and a function that charges its duration in ms to the owner; undefined if there is no such job
+   */
+  take(
+    mayRun: (name: string) => boolean = () => true,
+  ): { readonly name: string; readonly job: Job; readonly spend: (ms: number) => void } | undefined {
     let next: [string, Owner<Job>] | undefined;
     for (const entry of this.owners) {
       const [name, { jobs, usedMs }] = entry;
       if (jobs.length > 0) {
-        if (next === undefined || usedMs < next[1].usedMs) next = entry;
+        if ((next === undefined || usedMs < next[1].usedMs) && mayRun(name)) next = entry;
       } else if (this.waiting === 0 || usedMs <= this.leastUsedMs) this.owners.delete(name);
     }
     if (next === undefined) return undefined;

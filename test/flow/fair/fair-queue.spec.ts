@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { FairQueue } from '../../src/flow/fair-queue.js';
+import { FairQueue } from '../../../src/flow/fair/fair-queue.js';
 
 /** Takes at most `maxJobs` jobs, each of which lasts `job` ms. @returns the owners of the jobs, in order */
 const drain = (queue: FairQueue<number>, maxJobs = Infinity): string[] => {

@@ -1,0 +1,57 @@
+import { expect, it } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
+import { dispatchBatch } from '../../../projections/engine/projector.js';
+import { LANES } from '../../../projections/registry.js';
+import type { UpstreamEvent } from '../../../src/events/event.js';
+import { EXAMPLES, recordedInOrder, sent } from '../../support/upstream.js';
+
+const EVENTS = 48;
+const COST_MS = 3;
+
+/** Makes reading the property take `COST_MS` of processor time. */
+const costly = <T extends object>(item: T, name: keyof T): T => {
+  const value = item[name];
+  return Object.defineProperty({ ...item }, name, {
+    get: () => {
+      for (const end = performance.now() + COST_MS; performance.now() < end;);
+      return value;
+    },
+  });
+};
+
+/** Counts how often other work of the process could run meanwhile. */
+const turnsDuring = async (work: Promise<unknown>): Promise<number> => {
+  let turns = 0;
+  let isDone = false;
+  const done = work.finally(() => void (isDone = true));
+  while (!isDone) {
+    await setImmediate();
+    turns += 1;
+  }
+  await done;
+  return turns;
+};
+
+const projections = LANES.flatMap((lane) => lane.projections);
+const eventsOf = (type: UpstreamEvent['type']) =>
+  recordedInOrder(Array.from({ length: EVENTS }, () => sent(type, { ...EXAMPLES[type] })));
+
+it('Other work runs after each event that is costly to decode, so that the transaction of the previous batch does not wait', async () => {
+  const events = eventsOf('ThreatStatusChanged').map((event) => costly(event, 'data'));
+  const checkpoints = projections.map(({ name }) => ({ projection: name, position: -1n }));
+  const turns = await turnsDuring(dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS) }));
+  expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
+});
+
+it.each([
+  ['metrics', 'ThreatStatusChanged'],
+  ['records', 'ThreatStatusChanged'],
+  ['records', 'AssetStatusChanged'],
+  ['asset-statuses', 'AssetStatusChanged'],
+  ['asset-groups', 'AssetGrouped'],
+] as const)('Other work runs after each event that is costly to prepare for %s: %s', async (name, type) => {
+  const projection = projections.find((each) => each.name === name)!;
+  const events = eventsOf(type).map(({ data, ...event }) => costly({ ...event, event: { type, data } }, 'event'));
+  const turns = await turnsDuring(projection.prepare(events as never));
+  expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
+});
