@@ -3,6 +3,7 @@ import { type Clock, monotonic } from '../../flow/clock.js';
 import { coalesce } from '../../flow/coalesce.js';
 import type { Connection, RowOf } from '../../postgres/statement.js';
 import { WatchPool } from '../pools.js';
+import { READ_IS_LEASED } from '../leases/statements.js';
 import { READ_CHECKPOINTS } from '../statements.js';
 
 const MIN_POLL_INTERVAL_MS = 10;
@@ -54,6 +55,15 @@ export class Checkpoints {
    * @throws Unavailable if the database is unavailable
    */
   readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, READ_TIMEOUT_MS));
+
+  /**
+   * Returns whether a projector holds the lease of a lane, even if its checkpoint does not move.
+   * @throws if the database is unavailable
+   */
+  async isProjecting(lane: string): Promise<boolean> {
+    const [row] = await READ_IS_LEASED.run(this.pool, { lane }, READ_TIMEOUT_MS);
+    return row!.isLeased;
+  }
 
   /**
    * Waits until the checkpoints of all these projections have reached a position of the log.
