@@ -16,10 +16,10 @@ const readSent = async (log: EventLog): Promise<Sent[]> => {
   const sent: Sent[] = [];
   for (let after = BEGINNING; ;) {
     const page = await log.readAll(after, 5_000);
+    if (page.length === 0) return sent;
     for (const { type, data, metadata } of page)
       if (isUpstreamType(type))
         sent.push({ id: (metadata as { id: string }).id, type, data: data as Record<string, unknown> });
-    if (page.length < 5_000) return sent;
     after = page.at(-1)!.position;
   }
 };

@@ -104,7 +104,7 @@ interface Piece extends Pick<Batch, 'events' | 'position'> {
 /**
  * Reads the log once and applies it to the shadow tables of projections. Waits while the log is unavailable.
  * @param after the last position that has been applied
- * @param upTo the last position to apply; if undefined, the log is applied up to its current end
+ * @param upTo the last position to apply
  * @returns the position reached
  * @throws Unavailable if the log stays unavailable for 60 s
  * @throws ApplyError, naming the position, if an event could not be applied
@@ -116,13 +116,13 @@ export const applyLog = async (
     after = BEGINNING,
     upTo,
     onProgress,
-  }: { after?: bigint; upTo?: bigint; onProgress?: (position: bigint) => void } = {},
+  }: { after?: bigint; upTo: bigint; onProgress?: ((position: bigint) => void) | undefined },
 ): Promise<bigint> => {
   const isolation = new PoisonEventIsolation();
   let position = after;
-  while (upTo === undefined || position < upTo) {
+  while (position < upTo) {
     const page = await readWithRetries(() => log.readAll(position, PAGE_SIZE), retryOptions);
-    const events = upTo === undefined ? page : page.filter((event) => event.position <= upTo);
+    const events = page.filter((event) => event.position <= upTo);
     const last = events.at(-1);
     if (!last) break;
     for (const piece of isolation.split({ events, position: last.position })) {
@@ -137,7 +137,6 @@ export const applyLog = async (
       ({ position } = piece);
       onProgress?.(position);
     }
-    if (position === last.position && (page.length < PAGE_SIZE || events.length < page.length)) break;
   }
   return position;
 };

@@ -29,7 +29,7 @@ const live = (n: number): Sent => sentReport(`live-${n}`, { createdAt: AT, updat
 /** Rebuilds naively: truncates the live tables and fills them again. */
 const rebuildInPlace = async (pool: Pool, log: EventLog): Promise<void> => {
   await pool.query(`truncate ${metrics.tables.map((table) => `read.${table}`).join()}`);
-  await applyLog({ pool, log }, [{ projection: metrics, schema: 'read' }]);
+  await applyLog({ pool, log }, [{ projection: metrics, schema: 'read' }], { upTo: await log.head() });
 };
 
 const rebuildLive = async (

@@ -168,6 +168,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'embedded-end-use': () => [],
   'embedded-lock-out': () => [],
   'lease-take': () => ['counts', 'me', 1, false],
+  'lease-read': () => ['counts'],
   'lease-release': () => ['counts', 'me'],
   'checkpoints-enter': (b) => [b(key('p')), b(() => 1), 'log', 0],
   'checkpoints-move': (b) => [...columns(b, key('p'), 0, 1), 1, ...columns(b, 0, 's', 1, id)],

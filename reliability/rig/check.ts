@@ -22,8 +22,8 @@ export const wholeLog = async (log: EventLog): Promise<RecordedEvent[]> => {
   const events: RecordedEvent[] = [];
   for (let after = BEGINNING; ; after = events.at(-1)!.position) {
     const page = await log.readAll(after, 5_000);
+    if (page.length === 0) return events;
     events.push(...page);
-    if (page.length < 5_000) return events;
   }
 };
 

@@ -56,8 +56,8 @@ const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEve
 async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerator<RecordedEvent[]> {
   for (let position = after; ;) {
     const page = await readWithRetries(() => log.readAll(position, size));
-    if (page.length > 0) yield page;
-    if (page.length < size) return;
+    if (page.length === 0) return;
+    yield page;
     position = page.at(-1)!.position;
   }
 }

@@ -89,6 +89,12 @@ export class WrongExpectedRevision extends Error {
   }
 }
 
+/**
+ * The size at which a page of events ends, in bytes of stored JSON; in EventStoreDB, in bytes of the store's files. A
+ * page exceeds this size by at most two events.
+ */
+export const MAX_PAGE_BYTES = 8 * 1_024 * 1_024;
+
 /** The position before the first event of every log. */
 export const BEGINNING = -1n;
 
@@ -134,7 +140,10 @@ export abstract class EventLog {
   /** Reads the event at exactly this position; undefined if this service has no event there. */
   abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
 
-  /** Reads at most `limit` events of the whole log after a position. If it returns fewer events, the log ends after them. */
+  /**
+   * Reads the next events of the whole log after a position: at least one event, at most `limit` events, and no further
+   * events once they have `MAX_PAGE_BYTES`. Returns no events only if the log ends at the position.
+   */
   abstract readAll(after: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**

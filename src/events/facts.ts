@@ -65,17 +65,14 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
 interface Unvalidated {
   readonly brands?: unknown;
   readonly brandReviews?: unknown;
-  readonly asset?: { readonly content?: unknown } | null;
 }
 
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 
-/** Writing this many characters of an asset takes about as long as writing a fact. */
-const CHARACTERS_PER_FACT = 1_000;
-const longText = ({ asset }: Unvalidated): number =>
-  typeof asset?.content === 'string' ? Math.floor(asset.content.length / CHARACTERS_PER_FACT) : 0;
+/** Reading and writing this many bytes takes about as long as writing a row. */
+const BYTES_PER_FACT = 1_024;
 
-const MAX_FACTS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
+const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
   ReportFiled: ({ brands }) => 1 + lengthOf(brands),
   // A deletion removes up to one fact per brand of the record.
   ReportDeleted: () => 1 + MAX_LIST,
@@ -85,20 +82,23 @@ const MAX_FACTS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => n
   TakedownFiled: () => 4,
   TakedownStatusChanged: () => 4,
   TakedownDeleted: () => 4,
-  AssetStatusChanged: (data) => 1 + lengthOf(data.brandReviews) + longText(data),
+  AssetStatusChanged: (data) => 1 + lengthOf(data.brandReviews),
   AssetStatusChangeDeleted: () => 1 + MAX_LIST,
   BrandRegistered: () => 1,
   BrandRemoved: () => 1,
   FeatureFlagChanged: () => 1,
   // The row of the asset, and the counts of the old and the new group.
-  AssetGrouped: (data) => 3 + longText(data),
+  AssetGrouped: () => 3,
   AssetUngrouped: () => 2,
 };
-const maxFactsByType = new Map<string, (data: Unvalidated) => number>(Object.entries(MAX_FACTS));
+const maxRowsByType = new Map<string, (data: Unvalidated) => number>(Object.entries(MAX_ROWS));
 
 /**
- * Returns the maximum number of rows that applying an event may add, change or remove, according to the event alone.
- * Accepts unvalidated data. Replacing an earlier state may also remove the facts of that state, which are not included.
+ * Returns the maximum cost of applying an event, according to the event alone, in facts: one for each row that the event
+ * may add, change or remove, and one for each started KiB of its data after the first KiB. Accepts unvalidated data.
+ * Replacing an earlier state may also remove the facts of that state, which are not included.
  */
-export const maxFactsOf = ({ type, data }: { readonly type: string; readonly data: unknown }): number =>
-  maxFactsByType.get(type)?.((data ?? {}) as Unvalidated) ?? 1;
+export const maxFactsOf = ({ type, data }: { readonly type: string; readonly data: unknown }): number => {
+  const rows = maxRowsByType.get(type)?.((data ?? {}) as Unvalidated) ?? 1;
+  return rows - 1 + Math.ceil(Buffer.byteLength(JSON.stringify(data ?? {})) / BYTES_PER_FACT);
+};

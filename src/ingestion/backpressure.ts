@@ -19,7 +19,12 @@ const POLL_INTERVAL_MS = 20;
 const CHECKPOINT_TIMEOUT_MS = 300;
 /** Maximum number of requests held at the same time, because each held request keeps its body in memory. */
 const MAX_HELD_REQUESTS = 64;
-/** If the checkpoint has not moved for this long, the projector has stopped. Holding requests is then useless. */
+/** The lane of the metrics in `projections/registry.ts`. */
+const LANE = 'counts';
+/**
+ * If the checkpoint has not moved for this long, the projector may have stopped. If no projector holds the lease
+ * either, holding requests is useless.
+ */
 const PROJECTOR_STOPPED_MS = 2_000;
 const RETRY_AFTER_SECONDS = 1;
 const MESSAGES = {
@@ -54,7 +59,8 @@ interface UncountedAppend {
  * Backpressure: prevents the backfill of one organization from delaying the events of other organizations. The log
  * stores events faster than the projector counts the events, and the projector counts them in order. If the backlog
  * exceeds its limit, requests of the organizations with the largest backlogs are held until the backlog shrinks, or
- * rejected with 429. The backlog is measured in facts, because one event may count as up to fifty facts.
+ * rejected with 429. The backlog is measured in facts, because one event may count as up to fifty facts, or may have
+ * many KiB.
  */
 @Injectable()
 export class IngestBackpressure {
@@ -152,7 +158,10 @@ export class IngestBackpressure {
       before === undefined ? Number.NEGATIVE_INFINITY : before.position === position ? before.movedAt : now;
     this.counted = { position, movedAt };
     const stoppedSince = Math.max(movedAt, this.appends[0]?.since ?? now);
-    const isStopped = now - stoppedSince > PROJECTOR_STOPPED_MS;
+    // A projector that is only slow still holds its lease: its backlog must not be forgotten. If the lease cannot be
+    // read, the database is unavailable to the projector as well.
+    const isStopped =
+      now - stoppedSince > PROJECTOR_STOPPED_MS && !(await this.checkpoints.isProjecting(LANE).catch(() => false));
     const [counted, uncounted] = partition(this.appends, (one) => isStopped || one.position <= position);
     this.appends = uncounted;
     this.forget(counted);

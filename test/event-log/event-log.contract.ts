@@ -5,6 +5,7 @@ import {
   type Batch,
   BEGINNING,
   type EventLog,
+  MAX_PAGE_BYTES,
   type NewEvent,
   type RecordedEvent,
   WrongExpectedRevision,
@@ -65,6 +66,8 @@ const someEvent = (data: object = { n: 1 }, metadata: object = {}): NewEvent => 
   metadata,
 });
 
+const sizeOf = (data: unknown): number => Buffer.byteLength(JSON.stringify(data));
+
 const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id);
 
 /** Reads everything that a log holds after a position, page by page. */
@@ -72,8 +75,8 @@ const readOn = async (log: EventLog, after: bigint, limit: number): Promise<Reco
   const all: RecordedEvent[] = [];
   for (;;) {
     const page = await log.readAll(all.at(-1)?.position ?? after, limit);
+    if (page.length === 0) return all;
     all.push(...page);
-    if (page.length < limit) return all;
   }
 };
 
@@ -442,6 +445,27 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
           if (at > 0) expect(event.position).toBeGreaterThan(whole[at - 1]!.position);
         for (const limit of [1, 7, 24])
           expect(mine(await readOn(log, before, limit)).slice(0, 24)).toEqual(mine(whole));
+      });
+
+      it('ends a page of large events at 8 MiB, and delivers every event to readers and followers', async () => {
+        const before = await log.head();
+        const large = Array.from({ length: 20 }, (_, n) => someEvent({ n, text: 'é'.repeat(450_000) }));
+        await log.appendAll(large.map((event) => ({ stream: stream('large'), event })));
+        const expectPage = (events: readonly RecordedEvent[]): void => {
+          const beforeLastTwo = events.slice(0, -2).reduce((sum, { data }) => sum + sizeOf(data), 0);
+          expect(beforeLastTwo).toBeLessThan(MAX_PAGE_BYTES);
+        };
+        const page = await log.readAll(before, 1_000);
+        expectPage(page);
+        expect(page.length).toBeGreaterThanOrEqual(10);
+        const whole = (await readOn(log, before, 1_000)).filter((event) => event.stream === stream('large'));
+        expect(ids(whole)).toEqual(ids(large));
+        const startedAt = Date.now();
+        const { seen, batches, stop } = follow(log, before, organization);
+        await eventually('the follower has caught up', () => (batches.at(-1)?.asOf ?? 0) > startedAt);
+        await stop();
+        expect(ids(seen)).toEqual(ids(large));
+        for (const { events } of batches) expectPage(events);
       });
 
       it('excludes the event at the given position', async () => {

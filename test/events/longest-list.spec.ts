@@ -38,18 +38,18 @@ describe.each([
   });
 
   it('adds one fact per item to the maximum of the event', () => {
-    expect(maxFactsOf(event(50))).toBe(51);
+    expect(maxFactsOf(event(15))).toBe(16);
   });
 });
 
-it('maxFactsOf returns the number of rows that a move between groups changes, and more for a long asset', () => {
+it('maxFactsOf returns the number of rows that a move between groups changes, and one more for each further KiB', () => {
   const weigh = (type: string, content: unknown = 'a.example'): number =>
     maxFactsOf({ type, data: { asset: { type: 'URL', content } } });
   expect(weigh('AssetGrouped')).toBe(3);
-  expect(weigh('AssetGrouped', 'a'.repeat(4_000))).toBe(7);
+  expect(weigh('AssetGrouped', 'a'.repeat(4_000))).toBe(6);
   expect(weigh('AssetGrouped', 7)).toBe(3);
-  expect(weigh('AssetUngrouped', 'a'.repeat(4_000))).toBe(2);
-  expect(weigh('AssetStatusChanged', 'a'.repeat(4_000))).toBe(5);
+  expect(weigh('AssetUngrouped', 'a'.repeat(4_000))).toBe(5);
+  expect(weigh('AssetStatusChanged', 'é'.repeat(4_000))).toBe(8);
   expect(maxFactsOf({ type: 'AssetGrouped', data: null })).toBe(3);
 });
 

@@ -3,22 +3,30 @@ import { TooManyRequests } from '../../src/errors.js';
 import { type Facts, tally } from '../../src/ingestion/fact-counts.js';
 import { IngestBackpressure, newHoldBudget, type HoldBudget } from '../../src/ingestion/backpressure.js';
 import type { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
+import { metrics } from '../../projections/metrics/projection.js';
+import { LANES } from '../../projections/registry.js';
 import { TestClock } from '../support/test-clock.js';
 
 let clock: TestClock;
 /** The checkpoint of the metrics; undefined if the database does not respond. */
 let counted: number | undefined;
+/** Whether a projector holds the lease of the lane. */
+let isLeased: boolean;
 /** The position of the last stored event. */
 let head: number;
 let pace: IngestBackpressure;
 
 beforeEach(() => {
-  [clock, counted, head] = [new TestClock(), 0, 0];
+  [clock, counted, isLeased, head] = [new TestClock(), 0, false, 0];
   const current = async () => {
     if (counted === undefined) throw new Error('the database is unavailable');
     return new Map([['metrics', { projection: 'metrics', position: counted, asOf: 0 }]]);
   };
-  pace = new IngestBackpressure({ current } as unknown as Checkpoints, clock);
+  const isProjecting = async (lane: string) => {
+    if (counted === undefined) throw new Error('the database is unavailable');
+    return isLeased && LANES.find(({ name }) => name === lane)!.projections.includes(metrics);
+  };
+  pace = new IngestBackpressure({ current, isProjecting } as unknown as Checkpoints, clock);
 });
 
 const big = new Map([['big', 2_000]]);
@@ -93,6 +101,17 @@ describe('The backpressure', () => {
     await pace.admit(big, impatient());
   });
 
+  it('remembers the backlog of a projector that is slow but still holds its lease', async () => {
+    isLeased = true;
+    await store(big);
+    await clock.advance(60_000, 1_000);
+    await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
+    await pace.admit(small, impatient());
+    isLeased = false;
+    await clock.advance(20);
+    await pace.admit(big, impatient());
+  });
+
   it('holds no request if the projector has stopped', async () => {
     await store(big);
     await clock.advance(2_100);
@@ -138,6 +157,16 @@ describe('The backpressure', () => {
         ['small', 51],
       ]),
     );
+  });
+
+  it('weighs events by their size: each started KiB after the first is one more fact', () => {
+    const threat = (content: string) => ({
+      event: { id: 'any', type: 'ThreatStatusChanged', data: { organization: 'big', asset: { type: 'URL', content } } },
+    });
+    const large = threat('😀'.repeat(4_096));
+    expect(tally([threat('a.example')])).toEqual(new Map([['big', 1]]));
+    expect(tally([large])).toEqual(new Map([['big', 17]]));
+    expect(pace.portion(Array.from({ length: 1_000 }, () => large))).toHaveLength(117);
   });
 
   it('splits a request with many facts into appends of at least one event', () => {

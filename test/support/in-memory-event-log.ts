@@ -9,6 +9,7 @@ import {
   type EventKey,
   type ExpectedRevision,
   type FoundEvent,
+  MAX_PAGE_BYTES,
   type NewEvent,
   type RecordedEvent,
   WrongExpectedRevision,
@@ -83,17 +84,17 @@ export class InMemoryEventLog extends EventLog {
   }
 
   readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
-    return this.read(() => this.events.filter(({ position }) => position > after).slice(0, limit));
+    return this.read(() => this.pageAfter(after, limit));
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { batchSize = () => 1_000, clock = monotonic } = this.options;
     for (let position = after; !signal.aborted;) {
-      const laterEvents = this.events.filter((event) => event.position > position);
-      const events = laterEvents.slice(0, Math.max(1, batchSize()));
+      const events = this.pageAfter(position, Math.max(1, batchSize()));
       position = events.at(-1)?.position ?? position;
-      await onBatch({ events, position, asOf: events.length === laterEvents.length ? Date.now() : undefined });
-      if (events.length === laterEvents.length) await clock.sleep(IDLE_MS, signal);
+      const isLast = position === (this.events.at(-1)?.position ?? position);
+      await onBatch({ events, position, asOf: isLast ? Date.now() : undefined });
+      if (isLast) await clock.sleep(IDLE_MS, signal);
     }
   }
 
@@ -107,6 +108,18 @@ export class InMemoryEventLog extends EventLog {
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  private pageAfter(after: bigint, limit: number): RecordedEvent[] {
+    const page: RecordedEvent[] = [];
+    let bytes = 0;
+    for (const event of this.events) {
+      if (page.length >= limit || bytes >= MAX_PAGE_BYTES) break;
+      if (event.position <= after) continue;
+      page.push(event);
+      bytes += Buffer.byteLength(JSON.stringify([event.data, event.metadata]));
+    }
+    return page;
   }
 
   private async read<T>(carryOut: () => T): Promise<T> {

@@ -1,7 +1,7 @@
 import { Unavailable } from '../../errors.js';
 import type { Batch, RecordedEvent } from '../event-log.js';
 import type { Subscription } from './client.js';
-import type { EventStoreConnection } from './connection.js';
+import { type EventStoreConnection, isFullPage } from './connection.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { singleFlight } from '../../flow/single-flight.js';
 import { EndOfLog } from './end-of-log.js';
@@ -120,7 +120,7 @@ export class CatchUpSubscription {
    */
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
-    while (this.arrived.length < PAGE && this.fetched < this.endOfLog.last && !this.signal.aborted) {
+    while (!isFullPage(this.arrived, PAGE) && this.fetched < this.endOfLog.last && !this.signal.aborted) {
       const leftMs = until - performance.now();
       if (leftMs <= 0) return;
       await this.wakeOr(leftMs);
@@ -177,7 +177,7 @@ export class CatchUpSubscription {
     const ownEvent = isNew ? this.streams.pick(event) : undefined;
     if (ownEvent === undefined) return;
     this.arrived.push(ownEvent);
-    if (this.arrived.length >= PAGE && !this.isPaused) {
+    if (isFullPage(this.arrived, PAGE) && !this.isPaused) {
       this.isPaused = true;
       this.subscription?.pause();
     }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExpectedRevision, NewEvent, RecordedEvent } from '../event-log.js';
+import { type ExpectedRevision, MAX_PAGE_BYTES, type NewEvent, type RecordedEvent } from '../event-log.js';
 import { CallWatchdog } from './call-watchdog.js';
 import { type SubscriptionHandlers, type Reading, StoreClient, type Subscription, type Written } from './client.js';
 import { isResponse, isInvalidPosition, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
@@ -20,6 +20,13 @@ const RETRY_APPEND_MS = 400;
  */
 const MAX_READS = 32;
 const MAX_APPENDS = 256;
+
+/** Whether a page has enough events or bytes. Positions are offsets in the store's files. */
+export const isFullPage = (events: readonly RecordedEvent[], limit: number): boolean => {
+  const [first] = events;
+  if (first === undefined) return false;
+  return events.length >= limit || Number(events.at(-1)!.position - first.position) >= MAX_PAGE_BYTES;
+};
 
 /**
  * One connection to the store. Every call has a timeout. A failed read throws `Unavailable`; the errors of appends are
@@ -108,8 +115,8 @@ export class EventStoreConnection {
   }
 
   /**
-   * Reads the events after a position in streams whose names have one of the prefixes; if it returns fewer than
-   * `limit`, the store has no more such events. Uses a subscription, because reads cannot filter.
+   * Reads the next page of events after a position in streams whose names have one of the prefixes; the page is empty
+   * only if the store has no more such events. Uses a subscription, because reads cannot filter.
    */
   readAll(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
     return this.read((client, onResponse) => {
@@ -119,8 +126,8 @@ export class EventStoreConnection {
         subscription = client.subscribe(after, prefixes, {
           onEvent: (event) => {
             onResponse();
-            if (events.length < limit) events.push(event);
-            if (events.length === limit) resolve(events);
+            if (!isFullPage(events, limit)) events.push(event);
+            if (isFullPage(events, limit)) resolve(events);
           },
           onCheckpoint: onResponse,
           onCaughtUp: () => resolve(events),

@@ -90,16 +90,11 @@ export class EventStoreDbLog extends EventLog {
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
-    const events: RecordedEvent[] = [];
     for (let from = after; ;) {
-      const remaining = limit - events.length;
-      const page = await this.connection.readAll(from, this.streams.prefixes, remaining);
-      for (const event of page) {
-        const ownEvent = this.streams.pick(event);
-        if (ownEvent !== undefined) events.push(ownEvent);
-      }
+      const page = await this.connection.readAll(from, this.streams.prefixes, limit);
       // The server also returns streams of other applications whose names have the same prefixes.
-      if (events.length === limit || page.length < remaining) return events;
+      const events = page.flatMap((event) => this.streams.pick(event) ?? []);
+      if (events.length > 0 || page.length === 0) return events;
       from = page.at(-1)!.position;
     }
   }

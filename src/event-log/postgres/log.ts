@@ -11,6 +11,7 @@ import {
   type EventKey,
   type ExpectedRevision,
   type FoundEvent,
+  MAX_PAGE_BYTES,
   type NewEvent,
   type RecordedEvent,
   WrongExpectedRevision,
@@ -115,7 +116,7 @@ export class PostgresLog extends EventLog {
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     let deliveredAt = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
-      let batch: Batch;
+      let batch: Batch & { readonly isFull: boolean };
       try {
         batch = await this.readBatch(position);
         backoff.reset();
@@ -124,11 +125,11 @@ export class PostgresLog extends EventLog {
         await pause(backoff.next(), signal);
         continue;
       }
-      const isFull = batch.events.length === PAGE;
+      const { isFull, ...delivered } = batch;
       position = batch.position;
       const readAt = performance.now();
       if (batch.events.length > 0 || readAt - deliveredAt >= HEARTBEAT_MS) {
-        await onBatch(batch);
+        await onBatch(delivered);
         deliveredAt = readAt;
       }
       if (!isFull) await pause(POLL_MS, signal);
@@ -154,14 +155,15 @@ export class PostgresLog extends EventLog {
     await Promise.all([...new Set([this.pool, this.subscriptionPool])].map((pool) => pool.end()));
   }
 
-  private async readBatch(after: bigint): Promise<Batch> {
+  private async readBatch(after: bigint): Promise<Batch & { readonly isFull: boolean }> {
     const rows = await orThrowUnavailable(READ_NEXT.run(this.pool, { after, limit: PAGE }));
     const events = rows.flatMap((row) => (row.position === null ? [] : [recorded(row as EventRow)]));
     const last = events.at(-1);
     // If the page is not full, it contains all events of the statement's snapshot after the position, so everything
     // acknowledged before `as_of` has been read. If the page is full, later events were recorded after its last event.
-    const asOf = last && events.length === PAGE ? last.recordedAt : rows[0]!.as_of;
-    return { events, position: last?.position ?? after, asOf };
+    const isFull = events.length === PAGE || (rows.at(-1)!.bytes ?? 0) >= MAX_PAGE_BYTES;
+    const asOf = last && isFull ? last.recordedAt : rows[0]!.as_of;
+    return { events, position: last?.position ?? after, asOf, isFull };
   }
 }
 

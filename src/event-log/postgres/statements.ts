@@ -1,3 +1,4 @@
+import { MAX_PAGE_BYTES } from '../event-log.js';
 import { json, nullable, type RowOf, statement, textOf } from '../../postgres/statement.js';
 
 const EVENT = {
@@ -12,6 +13,19 @@ const EVENT = {
 } as const;
 const COLUMNS = Object.keys(EVENT).join(', ');
 
+/**
+ * The next events after `$1`, at most `$2` and until they have `MAX_PAGE_BYTES`. `bytes` is the size of an event and of
+ * all events before it in the page.
+ */
+const PAGE = `
+  select ${COLUMNS}, bytes from (
+    select e.*, sum(size) over (order by position rows unbounded preceding) as bytes from (
+      select ${COLUMNS}, octet_length(data::text) + octet_length(metadata::text) as size
+      from log.events where position > $1 order by position limit $2
+    ) e
+  ) e
+  where bytes - size < ${MAX_PAGE_BYTES}`;
+
 /** A row of `log.events`. */
 export type EventRow = RowOf<typeof READ_ALL>;
 
@@ -19,7 +33,7 @@ export const READ_ALL = statement(
   'log-read-all',
   { after: 'bigint', limit: 'bigint' },
   EVENT,
-  `select ${COLUMNS} from log.events where position > $1 order by position limit $2`,
+  `select ${COLUMNS} from (${PAGE}) e order by position`,
 );
 /**
  * Reads the next events and `as_of`, the start of the transaction in ms by the database's clock. The transaction starts
@@ -39,12 +53,11 @@ export const READ_NEXT = statement(
     data: nullable(json()),
     metadata: nullable(json()),
     recorded_at: nullable('bigint'),
+    bytes: nullable('bigint'),
   },
   `
     select floor(extract(epoch from transaction_timestamp()) * 1000)::bigint as as_of, e.*
-    from (select) now left join lateral (
-      select ${COLUMNS} from log.events where position > $1 order by position limit $2
-    ) e on true
+    from (select) now left join lateral (${PAGE}) e on true
     order by e.position`,
 );
 export const READ_AT = statement(

@@ -2,6 +2,7 @@ import { Injectable, Optional } from '@nestjs/common';
 import { type Clock, monotonic } from '../../flow/clock.js';
 import { coalesce } from '../../flow/coalesce.js';
 import type { Connection, RowOf } from '../../postgres/statement.js';
+import { READ_IS_LEASED } from '../leases/statements.js';
 import { CheckpointPool } from '../pools.js';
 import { READ_CHECKPOINTS } from '../statements.js';
 
@@ -62,6 +63,15 @@ export class Checkpoints {
    * @throws Unavailable if the database is unavailable
    */
   readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, READ_TIMEOUT_MS));
+
+  /**
+   * Returns whether a projector holds the lease of a lane, even if its checkpoint does not move.
+   * @throws if the database is unavailable
+   */
+  async isProjecting(lane: string): Promise<boolean> {
+    const [row] = await READ_IS_LEASED.run(this.pool, { lane }, READ_TIMEOUT_MS);
+    return row!.isLeased;
+  }
 
   /**
    * Waits until the checkpoints of all these projections have reached a position of the log.

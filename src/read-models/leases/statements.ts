@@ -45,6 +45,14 @@ export const ACQUIRE_LEASE = statement(
     returning owner = $2 as "isHeld", epoch, wanted_until > ${CLOCK} as "isWanted"`,
 );
 
+/** Reads whether a projector works in a lane, that is, whether the lease of the lane is valid. */
+export const READ_IS_LEASED = statement(
+  'lease-read',
+  { lane: 'text' },
+  { isLeased: 'boolean' },
+  `select exists (select from read.projector_leases where lane = $1 and expires_at > ${CLOCK}) as "isLeased"`,
+);
+
 /** Expires the lease of a lane, and clears its owner, so that the former owner does not renew it. */
 export const RELEASE_LEASE = statement(
   'lease-release',

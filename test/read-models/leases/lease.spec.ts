@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import { HeldLanes, Lease } from '../../../src/read-models/leases/lease.js';
 import { ACQUIRE_LEASE } from '../../../src/read-models/leases/statements.js';
+import type { WatchPool } from '../../../src/read-models/pools.js';
 import { READ_CLOCK } from '../../../src/postgres/statements.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -236,4 +238,15 @@ describe('The leases of several lanes', () => {
     expect(await tryToAcquire('wanted', false)).toBe(true);
     expect(await tryToAcquire('wanted in vain', true)).toBe(true);
   });
+});
+
+it('Checkpoints reports a lane as projecting until its lease expires or is released', async () => {
+  const checkpoints = new Checkpoints(database.pool as WatchPool);
+  const isProjecting = (): Promise<boolean> => checkpoints.isProjecting('counts');
+  expect(await isProjecting()).toBe(false);
+  const lease = leaseOf('counts', new TestClock());
+  await lease.acquire(new AbortController().signal);
+  expect(await isProjecting()).toBe(true);
+  await lease.release();
+  expect(await isProjecting()).toBe(false);
 });
