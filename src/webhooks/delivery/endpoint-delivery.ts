@@ -225,10 +225,7 @@ export class EndpointDelivery {
     const after = Math.max(this.progress!.position, reached);
     const waitRequest = { organization: this.organization, kinds: kindsOf(endpoint), after, reached, asOf: 0 };
     const isSaved = this.progress!.position === endpoint.progress?.position;
-    // If too many requests are waiting for notifications, this delivery polls instead.
-    await watch
-      .wait(waitRequest, isSaved ? MAX_WAIT_MS : SAVE_INTERVAL_MS, changed)
-      .catch(() => clock.pause(SAVE_INTERVAL_MS, changed));
+    await watch.wait(waitRequest, isSaved ? MAX_WAIT_MS : SAVE_INTERVAL_MS, changed);
     if (!isSaved && !stop.aborted && clock.now() - this.savedAt >= SAVE_INTERVAL_MS)
       await this.saveProgress(this.progress!);
   }
