@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allEnded } from '../../flow/all-ended.js';
+import { allEnded } from '../../flow/background/all-ended.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { pause } from '../../flow/retry.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';

@@ -1,4 +1,4 @@
-import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool as HttpPool, ProxyAgent } from 'undici';
 import { withoutInterim } from './interim-responses.js';
 import { type EndpointResponse, responseOf, failureOf } from './response.js';
 import { AddressDenied, type Destinations, fixedLookup } from '../../../egress/destinations.js';
@@ -19,7 +19,7 @@ const OPTIONS = {
   bodyTimeout: 0,
   factory: (origin: string | URL, options: object): Dispatcher => {
     const { connect, ...others } = options as { connect: buildConnector.connector };
-    return new Pool(origin, { ...others, connect: withoutInterim(connect) });
+    return new HttpPool(origin, { ...others, connect: withoutInterim(connect) });
   },
 } as const;
 
