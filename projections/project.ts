@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
-import { allEnded } from '../src/flow/all-ended.js';
+import { allEnded } from '../src/flow/background/all-ended.js';
 import type { Lanes } from '../src/ops/lanes.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';

@@ -9,6 +9,9 @@ export class WaitingRequests {
   private readonly byOrganization = new Map<string, number>();
   private total = 0;
 
+  /** @param maxInAll the maximum number of requests that wait in total */
+  constructor(private readonly maxInAll = MAX_IN_ALL) {}
+
   /** The number of requests that are waiting now. */
   get size(): number {
     return this.total;
@@ -16,7 +19,7 @@ export class WaitingRequests {
 
   /**
    * Counts a request as waiting while `wait` runs.
-   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if 2,000 requests are waiting in total
+   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if too many requests are waiting in total
    */
   async run<Result>(organization: string, wait: () => Promise<Result>): Promise<Result> {
     const count = this.byOrganization.get(organization) ?? 0;
@@ -25,7 +28,7 @@ export class WaitingRequests {
         RETRY_AFTER_SECONDS,
         `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait for new data; retry later, or without timeout and Consistency-Token`,
       );
-    if (this.total >= MAX_IN_ALL)
+    if (this.total >= this.maxInAll)
       throw new Unavailable(
         'Too many requests are waiting for new data; retry later, or without timeout and Consistency-Token',
         RETRY_AFTER_SECONDS,

@@ -103,18 +103,27 @@ export const COMPLETE_TEST = statement(
 );
 
 /**
- * Lists all endpoints that are not deleted (at most ten per organization) with their revisions. Returns no rows until
- * the projection has reached a position in the log, because later events may delete an endpoint or change its URL.
+ * Lists all endpoints that are not deleted (at most ten per organization) with their revisions, unless the list has the
+ * given fingerprint; otherwise every row has the new fingerprint. An empty list is one row without an endpoint. The list
+ * is empty until the projection has reached a position in the log, because later events may delete an endpoint or change
+ * its URL.
  */
-export const LIST_ENDPOINTS = statement(
-  'webhooks-list-living',
-  { upTo: 'bigint' },
-  { organization: 'text', id: 'text', revision: 'bigint' },
+export const LIST_CHANGED_ENDPOINTS = statement(
+  'webhooks-list-changed',
+  { upTo: 'bigint', fingerprint: 'text' },
+  { fingerprint: 'text', organization: nullable('text'), id: nullable('text'), revision: nullable('bigint') },
   `
-    select organization, id, revision from read.webhook_endpoints
-    where state <> 'DELETED'
-      and exists (select from read.checkpoints where projection = 'webhooks' and position >= $1)
-    order by organization, id`,
+    with living as materialized (
+      select organization, id, revision from read.webhook_endpoints
+      where state <> 'DELETED'
+        and exists (select from read.checkpoints where projection = 'webhooks' and position >= $1)
+    )
+    select f.fingerprint, l.organization, l.id, l.revision
+    from (
+      select coalesce(bit_xor(hashtextextended(organization || ':' || id, revision)), 0)::text as fingerprint from living
+    ) f left join living l on true
+    where f.fingerprint <> $2
+    order by l.organization, l.id`,
 );
 
 /** The progress of deliveries to an endpoint. */

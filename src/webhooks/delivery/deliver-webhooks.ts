@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allEnded } from '../../flow/all-ended.js';
+import { allEnded } from '../../flow/background/all-ended.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { pause } from '../../flow/retry.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
@@ -37,6 +37,8 @@ const deliver = async (
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
   const databaseClock = await new DatabaseClock(watchPool).begin();
   const clock = { now: () => databaseClock.now(), pause };
+  // Each endpoint waits once, and the number of endpoints is unlimited.
+  const unlimited = new WaitingRequests(Number.POSITIVE_INFINITY);
   const egress = new Egress(new Destinations(new NetworkPolicy(config.webhookAllow)), config.webhookProxy);
   const shared = {
     pool,
@@ -48,7 +50,7 @@ const deliver = async (
     warn,
     signing: reportFailures('sign webhook deliveries', ops.registry, undefined, (line) => writeLog(line, 'error')),
     onPoll: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
-    watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
+    watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), unlimited, ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
   };

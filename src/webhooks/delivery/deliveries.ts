@@ -1,8 +1,9 @@
 import { Backoff } from '../../flow/retry.js';
+import type { RowOf } from '../../postgres/statement.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import {
   DELETE_STATE_OF_DELETED_ENDPOINTS,
-  LIST_ENDPOINTS,
+  LIST_CHANGED_ENDPOINTS,
   REWIND_TO_END,
   LIST_PENDING_TESTS,
   TEST_TTL_MS,
@@ -29,6 +30,8 @@ export class Deliveries {
   private readonly deliveries = new Map<string, Running>();
   private readonly inFlight = new Set<Promise<void>>();
   private readonly tests = new Set<string>();
+  /** The fingerprint of the list of endpoints that the deliveries correspond to; empty if the list must be read. */
+  private fingerprint = '';
   /** Whether the database may still have rows about deleted endpoints. */
   private hasLeftovers = true;
   /** The end of the log when these deliveries started. */
@@ -65,17 +68,9 @@ export class Deliveries {
 
   private async poll(pool: DeliveryContext['pool']): Promise<void> {
     this.endAtStart ??= await this.readEnd(pool);
-    const endpoints = await LIST_ENDPOINTS.run(pool, { upTo: this.endAtStart });
-    const ids = new Set(endpoints.map(({ id }) => id));
-    for (const { organization, id, revision } of endpoints) {
-      const running = this.deliveries.get(id);
-      if (running === undefined) this.start(organization, id, revision);
-      else if (running.revision !== revision) {
-        running.revision = revision;
-        running.delivery.wake();
-      }
-    }
-    for (const [id, { delivery }] of this.deliveries) if (!ids.has(id)) delivery.wake();
+    const { endAtStart: upTo, fingerprint } = this;
+    const rows = await LIST_CHANGED_ENDPOINTS.run(pool, { upTo, fingerprint });
+    if (rows.length > 0) this.follow(rows);
     if (this.hasLeftovers) {
       this.hasLeftovers = false;
       await DELETE_STATE_OF_DELETED_ENDPOINTS.run(pool, {}).catch((error: unknown) => {
@@ -84,6 +79,22 @@ export class Deliveries {
       });
     }
     await this.runTests(pool);
+  }
+
+  /** Starts the deliveries to new endpoints, and wakes the deliveries to changed and deleted endpoints. */
+  private follow(rows: readonly RowOf<typeof LIST_CHANGED_ENDPOINTS>[]): void {
+    this.fingerprint = rows[0]!.fingerprint;
+    const ids = new Set(rows.map(({ id }) => id));
+    for (const { organization, id, revision } of rows) {
+      if (organization === null || id === null || revision === null) continue;
+      const running = this.deliveries.get(id);
+      if (running === undefined) this.start(organization, id, revision);
+      else if (running.revision !== revision) {
+        running.revision = revision;
+        running.delivery.wake();
+      }
+    }
+    for (const [id, { delivery }] of this.deliveries) if (!ids.has(id)) delivery.wake();
   }
 
   /**
@@ -103,6 +114,8 @@ export class Deliveries {
     const ended = delivery.run().finally(() => {
       this.deliveries.delete(id);
       this.hasLeftovers = true;
+      // The list may have this endpoint again with the same revision, for example after a rebuild.
+      this.fingerprint = '';
     });
     this.track(ended);
   }

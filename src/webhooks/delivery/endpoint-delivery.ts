@@ -108,7 +108,7 @@ export class EndpointDelivery {
   }
 
   private async step(): Promise<NextStep> {
-    const { logId, clock, records, ids } = this.context;
+    const { logId, clock, records, ids, slots } = this.context;
     const endpoint = await this.read();
     if (endpoint === undefined) return 'end';
     const isChanged = this.revision !== undefined && this.revision !== endpoint.revision;
@@ -126,7 +126,7 @@ export class EndpointDelivery {
     if (leftMs > 0 && !isChanged) return (changed) => clock.pause(leftMs, changed);
 
     const limits = this.limits ?? { size: endpoint.batch };
-    const next = await readNext(records, ids, endpoint, progress, limits);
+    const next = await slots.read(this.organization, () => readNext(records, ids, endpoint, progress, limits));
     // The check follows the read of the feed: a lost event never returns, so an event that the log has now was also in
     // the log when the feed was read.
     if (!(await this.isInLog(progress))) return this.rewind(progress);
@@ -225,10 +225,7 @@ export class EndpointDelivery {
     const after = Math.max(this.progress!.position, reached);
     const waitRequest = { organization: this.organization, kinds: kindsOf(endpoint), after, reached, asOf: 0 };
     const isSaved = this.progress!.position === endpoint.progress?.position;
-    // If too many requests are waiting for notifications, this delivery polls instead.
-    await watch
-      .wait(waitRequest, isSaved ? MAX_WAIT_MS : SAVE_INTERVAL_MS, changed)
-      .catch(() => clock.pause(SAVE_INTERVAL_MS, changed));
+    await watch.wait(waitRequest, isSaved ? MAX_WAIT_MS : SAVE_INTERVAL_MS, changed);
     if (!isSaved && !stop.aborted && clock.now() - this.savedAt >= SAVE_INTERVAL_MS)
       await this.saveProgress(this.progress!);
   }

@@ -359,6 +359,11 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'the delivery waits',
     },
     {
+      what: 'Reads of the feed by the delivery process',
+      limit: (sources) => `${sources.count(SLOTS, 'MAX_READS_PER_ORGANIZATION')} at a time per organization`,
+      beyond: 'the delivery waits',
+    },
+    {
       what: 'Time and size of one delivery request',
       limit: (sources) =>
         `${sources.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${sources.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${sources.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${sources.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,

@@ -213,7 +213,10 @@ describe('An endpoint', () => {
       return row?.refused === 19;
     });
     await before.stop();
-    await rig.block(['t'], 'acme', 'ALLOWED');
+    const asset = { type: 'URL', content: 'phishing.example' };
+    const updatedAt = new Date(Date.parse(AT) + HOUR).toISOString();
+    const changed = { organization: 'acme', threatId: 't', asset, status: 'ALLOWED', createdAt: AT, updatedAt };
+    await rig.log.appendAll([stored(sent('ThreatStatusChanged', changed))]);
     await rig.projecting.reached();
     await rig.deliver({ clock: new FastClock() });
     await waitForCursor(webhook, await rig.log.head());

@@ -211,7 +211,12 @@ export class Rig {
       writer,
       clock,
       ids: new FeedIds(logId),
-      watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests()),
+      watch: new FeedWatch(
+        watchPool,
+        new Readiness(),
+        new Checkpoints(watchPool),
+        new WaitingRequests(Number.POSITIVE_INFINITY),
+      ),
       slots: new Slots(),
       deliveryLog: new DeliveryLog(false),
       stop: stop.signal,

@@ -51,6 +51,22 @@ describe('Slots', () => {
     expect(jobs.count).toBe(2);
   });
 
+  it('allow one read of the feed at a time per organization, while other organizations read', async () => {
+    const [slots, jobs] = [new Slots(), new Jobs()];
+    let done = 0;
+    const readAs = (name: string): void =>
+      void slots.run(name, true, () => slots.read(name, jobs.of(name))).then(() => (done += 1));
+    for (let n = 0; n < 8; n += 1) readAs('o');
+    readAs('other');
+    await settled();
+    expect(Object.fromEntries(jobs.running)).toEqual({ o: 1, other: 1 });
+    await slots
+      .run('failing', true, () => slots.read('failing', () => Promise.reject(new Error('failed'))))
+      .catch(() => {});
+    for (; done < 9; await settled()) jobs.endAll();
+    expect(jobs.most).toBe(2);
+  });
+
   it('allow 32 requests to endpoints that may be slow, so that responsive endpoints get a slot', async () => {
     const [slots, jobs] = [new Slots(), new Jobs()];
     for (const name of organizations(20)) for (let n = 0; n < 10; n += 1) void slots.run(name, false, jobs.of(name));

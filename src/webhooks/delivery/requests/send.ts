@@ -1,4 +1,5 @@
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool as HttpPool, ProxyAgent } from 'undici';
+import { withoutInterim } from './interim-responses.js';
 import { type EndpointResponse, responseOf, failureOf } from './response.js';
 import { AddressDenied, type Destinations, fixedLookup } from '../../../egress/destinations.js';
 
@@ -11,7 +12,16 @@ const MAX_HEADER_BYTES = 16_384;
 /** How long an idle connection stays open. Few receivers close idle connections earlier. */
 const KEEP_ALIVE_MS = 2_000;
 
-const LIMITS = { pipelining: 1, maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 0, bodyTimeout: 0 } as const;
+const OPTIONS = {
+  pipelining: 1,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  factory: (origin: string | URL, options: object): Dispatcher => {
+    const { connect, ...others } = options as { connect: buildConnector.connector };
+    return new HttpPool(origin, { ...others, connect: withoutInterim(connect) });
+  },
+} as const;
 
 /** A request to send. */
 export interface OutgoingRequest {
@@ -30,7 +40,7 @@ export class Egress {
   ) {
     const tls = { timeout: CONNECT_TIMEOUT_MS };
     if (proxyUrl !== undefined)
-      this.proxy = new ProxyAgent({ ...LIMITS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
+      this.proxy = new ProxyAgent({ ...OPTIONS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
   }
 
   /** True if connection events are unavailable, because a proxy opens the connections. */
@@ -54,9 +64,10 @@ export class Egress {
   /** @param onChange called when the connection opens and when it closes; never called with a proxy */
   open(addresses: readonly string[], onChange: (isOpen: boolean) => void): Dispatcher {
     if (this.proxy !== undefined) return this.proxy;
-    const connect = { timeout: CONNECT_TIMEOUT_MS, lookup: fixedLookup(addresses), autoSelectFamily: true };
+    const lookup = fixedLookup(addresses);
+    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup, autoSelectFamily: true });
     const keep = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS };
-    const agent = new Agent({ ...LIMITS, ...keep, connections: 1, connect });
+    const agent = new Agent({ ...OPTIONS, ...keep, connections: 1, connect });
     return agent.on('connect', () => onChange(true)).on('disconnect', () => onChange(false));
   }
 

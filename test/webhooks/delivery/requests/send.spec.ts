@@ -1,5 +1,6 @@
 import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { NetworkPolicy } from '../../../../src/egress/network-policy.js';
@@ -256,6 +257,55 @@ describe('A delivery', () => {
   });
 });
 
+/** A receiver that answers each request with these chunks, each in a packet of its own. */
+const rawReceiver = async (chunks: readonly string[]): Promise<{ url: string; server: Server }> => {
+  const server = createServer((socket) => {
+    socket.setNoDelay().on('error', () => {});
+    socket.on('data', async () => {
+      for (const chunk of chunks) {
+        socket.write(chunk);
+        await pause(5);
+      }
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, server };
+};
+
+describe('A delivery to a receiver that sends interim responses', () => {
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const HINTS = 'HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n';
+  const BODY = 'HTTP/1.1 100 is the body';
+  const FINAL = `HTTP/1.1 200 OK\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`;
+
+  it.each([
+    ['100 Continue', [CONTINUE, FINAL]],
+    ['100 Continue in one packet with the final response', [CONTINUE + FINAL]],
+    ['100 Continue byte by byte', [...CONTINUE, FINAL]],
+    ['102 Processing', ['HTTP/1.1 102 Processing\r\n\r\n', FINAL]],
+    ['103 Early Hints', [HINTS, FINAL]],
+    ['several of them', [HINTS + CONTINUE, CONTINUE + HINTS, FINAL]],
+    ['eight of them', [CONTINUE.repeat(8), FINAL]],
+  ])('succeeds with the final response: %s', async (_, chunks) => {
+    const { url, server } = await rawReceiver(chunks);
+    const connection = connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1'])));
+    for (let n = 0; n < 2; n += 1) expect(await send(connection, url)).toEqual({ status: 200, text: BODY });
+    connection.end();
+    server.close();
+  });
+
+  it.each([
+    ['more than eight of them', [CONTINUE.repeat(9), FINAL]],
+    ['one without an end', [`HTTP/1.1 100 Continue\r\nx: ${'x'.repeat(20_000)}`]],
+    ['101 Switching Protocols', ['HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n']],
+  ])('fails: %s', async (_, chunks) => {
+    const { url, server } = await rawReceiver(chunks);
+    const connection = connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1'])));
+    expect((await send(connection, url)).error).toMatch(/^the (connection was closed|response headers are too large)/);
+    server.close();
+  });
+});
+
 describe('A delivery through WEBHOOK_PROXY', () => {
   let proxy: Server;
   const proxyRequests: string[] = [];
@@ -283,5 +333,22 @@ describe('A delivery through WEBHOOK_PROXY', () => {
     expect(answer.error).toBeDefined();
     expect(JSON.stringify(answer)).not.toContain('secret');
     await egress.end();
+  });
+
+  it('accepts interim responses of the receiver', async () => {
+    const tunnel = createServer((socket) => {
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 Connected\r\n\r\n');
+        socket.on('data', () => socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'));
+      });
+    }).listen(0, '127.0.0.1');
+    await once(tunnel, 'listening');
+    const { port } = tunnel.address() as AddressInfo;
+    const egress = new Egress(new Destinations(new NetworkPolicy([])), `http://127.0.0.1:${port}`);
+    const connection = new Connection(egress);
+    for (let n = 0; n < 2; n += 1)
+      expect(await send(connection, 'http://hooks.example/')).toMatchObject({ status: 204 });
+    await egress.end();
+    tunnel.close();
   });
 });

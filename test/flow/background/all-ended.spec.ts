@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { allEnded } from '../../src/flow/all-ended.js';
+import { allEnded } from '../../../src/flow/background/all-ended.js';
 
 describe('allEnded', () => {
   it('rejects with the first error only after every promise has settled', async () => {
