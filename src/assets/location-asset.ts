@@ -2,9 +2,9 @@ import { gatewayCid } from './ipfs.js';
 import { isInternalHost } from './internal-host.js';
 import { urlKey } from './keys.js';
 import { type Location, pathOf } from './location.js';
-import { hostsUserPages, pageOf } from './pages/page.js';
+import { hostsUserPages, type Page, pageOf } from './pages/page.js';
 import { type Content, internalContent, type ParsedContent } from './parsed-content.js';
-import { type Profile, profileHost, hasPosts, readProfileLink } from './profiles/profile.js';
+import { type LinkedProfile, type Profile, profileHost, hasPosts, readProfileLink } from './profiles/profile.js';
 
 /** @returns undefined if the location is a single label without a scheme, which is no host of the Internet */
 export const locationContent = (location: Location): Content | undefined => {
@@ -14,33 +14,35 @@ export const locationContent = (location: Location): Content | undefined => {
   return { parsed: locationAsset(location) };
 };
 
+/** The place of an asset on a host. */
+interface Place {
+  readonly host: string;
+  readonly isDnsName: boolean;
+  readonly isSharedHost: boolean;
+  readonly page?: Page | undefined;
+  readonly blockingKeys?: readonly string[];
+  readonly isUncertain?: boolean;
+}
+
 /**
  * Creates the result for a host or an asset on a host. The object is not spread from another object, because spreading
  * would double the parsing time.
  */
-const hostAsset = (
-  host: string,
-  isDnsName: boolean,
-  isSharedHost: boolean,
-  type: string,
-  name: string,
-  keys: readonly string[],
-  pageRoot = 0,
-  blockingKeys: readonly string[] | undefined = undefined,
-  isUncertain = false,
-): ParsedContent => ({
+const assetAt = (place: Place, type: string, name: string, keys: readonly string[]): ParsedContent => ({
   type,
   name,
   keys,
-  host,
-  isSharedHost,
-  isDnsName,
+  host: place.host,
+  isSharedHost: place.isSharedHost,
+  isDnsName: place.isDnsName,
   isOnHost: false,
   account: undefined,
-  pageRoot,
-  blockingKeys,
-  isUncertain,
+  pageRoot: place.page?.root ?? place.host.length,
+  blockingKeys: place.blockingKeys,
+  isUncertain: place.isUncertain,
 });
+
+const NO_KEYS: readonly string[] = [];
 
 /** Returns the asset at a web address: the host, or a page, a profile or IPFS content on the host. */
 export const locationAsset = (location: Location): ParsedContent => {
@@ -52,50 +54,41 @@ export const locationAsset = (location: Location): ParsedContent => {
   const pageKey = page === undefined ? url : `PAGE:${page.name}`;
   if (owner !== undefined) return profileHostAsset(host, url, pageKey, owner);
   const served = gatewayCid(location, path);
-  const cid = served && `IPFS:${served.cid}`;
   const profile = isName ? readProfileLink(host, path, rest) : undefined;
-  const others = page === undefined ? [] : page.others.map((name) => `PAGE:${name}`);
-  if (profile !== undefined && !profile.isPost) {
-    const { type, name, isBelow } = profile;
-    const key = `${type}:${name}`;
-    const otherKeys = [...others, ...profile.others.map((other) => `${type}:${other}`)];
-    const isUncertain = profile.isUncertain || others.length > 0;
-    return isBelow
-      ? hostAsset(host, isName, true, type, name, [pageKey], page?.root, [key, ...otherKeys], isUncertain)
-      : hostAsset(
-          host,
-          isName,
-          true,
-          type,
-          name,
-          page === undefined ? [key] : [pageKey, key],
-          page?.root,
-          otherKeys,
-          isUncertain,
-        );
-  }
+  if (profile !== undefined && !profile.isPost) return profileAsset(host, page, profile);
+  const place = { host, isDnsName: isName, page };
   if (page !== undefined && hostsUserPages(host)) {
-    if (cid !== undefined && served?.isTrusted === true)
-      return hostAsset(host, isName, true, 'IPFS', served.cid, [pageKey, cid], page.root, others);
-    const blocking = cid === undefined ? others : [cid, ...others];
-    return hostAsset(host, isName, true, 'PAGE', page.name, [pageKey], page.root, blocking, others.length > 0);
+    const others = page.others.map((name) => `PAGE:${name}`);
+    const shared = { ...place, isSharedHost: true, isUncertain: others.length > 0 };
+    if (served?.isTrusted === true)
+      return assetAt({ ...shared, blockingKeys: others }, 'IPFS', served.cid, [pageKey, `IPFS:${served.cid}`]);
+    const blockingKeys = served === undefined ? others : [`IPFS:${served.cid}`, ...others];
+    return assetAt({ ...shared, blockingKeys }, 'PAGE', page.name, [pageKey]);
   }
   const keys = page === undefined ? [url] : [pageKey, url];
-  if (served?.isTrusted === true) keys.splice(page === undefined ? 1 : -1, 0, cid!);
-  return hostAsset(
-    host,
-    isName,
-    false,
-    'URL',
-    host,
-    keys,
-    page?.root,
-    served?.isTrusted === false ? [cid!] : undefined,
-  );
+  if (served?.isTrusted === true) keys.splice(page === undefined ? 1 : -1, 0, `IPFS:${served.cid}`);
+  const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`] : NO_KEYS;
+  return assetAt({ ...place, isSharedHost: false, blockingKeys }, 'URL', host, keys);
+};
+
+/** Creates the result for a profile, or for something below it, which only a BLOCKED status of the profile concerns. */
+const profileAsset = (host: string, page: Page | undefined, profile: LinkedProfile): ParsedContent => {
+  const { type, name, others, isBelow } = profile;
+  const key = `${type}:${name}`;
+  const otherKeys = [...others.map((other) => `${type}:${other}`), ...(page?.others ?? []).map((one) => `PAGE:${one}`)];
+  const place = { host, isDnsName: true, isSharedHost: true, page };
+  const isUncertain = profile.isUncertain || otherKeys.length > 0;
+  if (page === undefined) return assetAt({ ...place, blockingKeys: otherKeys, isUncertain }, type, name, [key]);
+  const keys = [`PAGE:${page.name}`];
+  return isBelow
+    ? assetAt({ ...place, blockingKeys: [key, ...otherKeys], isUncertain }, type, name, keys)
+    : assetAt({ ...place, blockingKeys: otherKeys, isUncertain }, type, name, [...keys, key]);
 };
 
 /** Creates the result for a host that belongs to one profile, or for a post on such a host. */
-const profileHostAsset = (host: string, url: string, page: string, { type, name }: Profile): ParsedContent =>
-  page !== url && hasPosts(type)
-    ? hostAsset(host, true, false, 'PAGE', page.slice('PAGE:'.length), [page, url], host.length)
-    : hostAsset(host, true, false, type, name, [url, `${type}:${name}`]);
+const profileHostAsset = (host: string, url: string, page: string, { type, name }: Profile): ParsedContent => {
+  const place = { host, isDnsName: true, isSharedHost: false };
+  return page !== url && hasPosts(type)
+    ? assetAt(place, 'PAGE', page.slice('PAGE:'.length), [page, url])
+    : assetAt(place, type, name, [url, `${type}:${name}`]);
+};
