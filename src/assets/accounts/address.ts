@@ -41,7 +41,7 @@ const CASH_ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n];
 
 /**
- * @param bare an address without a chain prefix; `account.ts` parses longer forms
+ * @param bare an address without a chain prefix; `payment.ts` parses longer forms
  * @returns undefined if the text is not valid in any encoding (length, alphabet, checksum)
  */
 export const readAddress = (bare: string): Address | undefined => {

@@ -35,7 +35,7 @@ describe('Waiting membership changes', () => {
       {
         query: async ({ name }: { name: string }) => ({ rows: name === 'clock-read' ? [{ now: Date.now() }] : [] }),
       },
-      { find: async (_: string, ids: number[]) => ids.map((id) => ({ id })) },
+      { find: async (_: string, ids: number[]) => ({ result: ids.map((id) => ({ id })), position: 0n }) },
       { reached: () => gate.then(() => true) },
       {
         refuser: async () => (cost: Amount) =>
