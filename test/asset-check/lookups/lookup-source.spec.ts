@@ -160,7 +160,8 @@ describe('LookupSource', () => {
   it('gives each lookup that shares a request its own deadline', async () => {
     let answer = (): void => {};
     server.behave = (request, response) => void (answer = () => json({ status: 'BLOCKED' })(request, response));
-    const first = ask('evil.example', 50);
+    const first = ask('evil.example', 1_000);
+    await eventually('the server has the request', () => server.requests.length === 1);
     const second = ask('evil.example', 10_000, source, 'globex');
     expect(await first).toBe('timeout');
     answer();
