@@ -32,6 +32,7 @@ import { noisyOrganization } from './noisy-organization.js';
 import { waitingAtFeed } from './waiting-at-feed.js';
 import { sizing } from './sizing.js';
 import { webhooks } from './webhooks.js';
+import { costlyNeighbour } from './costly-neighbour.js';
 
 export const GOALS: readonly Goal[] = [
   routeOverhead,
@@ -64,6 +65,7 @@ export const GOALS: readonly Goal[] = [
   feedCopy,
   waitingAtFeed,
   noisyOrganization,
+  costlyNeighbour,
   webhooks,
   sizing,
   eventStore,

@@ -3,7 +3,8 @@ import { requireEqual } from './equal.js';
 import type { Goal } from './goal.js';
 import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
 
-const followMetrics: StartFollowing = async ({ url, key, count }) => {
+/** Follows the counted threats of an organization through its metrics. */
+export const followMetrics: StartFollowing = async ({ url, key, count }) => {
   /** When the metrics first counted n events. */
   const counted: number[] = [];
   const ask = async (): Promise<number> => {

@@ -176,6 +176,3 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   if (!isCarrier) return undefined;
   return { links: [...links], isUnderstood: isUnderstood && links.size === 1 };
 };
-
-/** Whether a host alone, without a path, carries a link. */
-export const isCarrierHost = (host: string): boolean => host.endsWith('.translate.goog');
