@@ -185,7 +185,7 @@ describe('Sending events', () => {
     const retries: string[] = [];
     const answer = await send(sendables(3), url, { onRetry: (reason) => retries.push(reason) });
     expect(answer).toMatchObject({ accepted: 3, duplicates: 0 });
-    expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} answered ${status}: busy`));
+    expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} responded with ${status}: busy`));
   });
 
   it('stops if the endpoint stays unreachable, and reports how many events were processed', async () => {
@@ -204,7 +204,7 @@ describe('Sending events', () => {
 
   it('stops at once if a retry would not help', async () => {
     const answer = sendEvents(sendables(1), { url: app.url, key: 'wrong' });
-    await expect(answer).rejects.toThrow(`${app.url} answered 401: API key with organization access required`);
+    await expect(answer).rejects.toThrow(`${app.url} responded with 401: API key with organization access required`);
   });
 
   it('continues after an interruption, and ends with the same numbers', async () => {
@@ -348,7 +348,7 @@ describe('The command `events send`', () => {
     process.env['THREAT_PROTECTION_API_KEY'] = key;
     expect((await call(file, '--url', app.url)).lines[0]).toBe('accepted 1');
     process.env['THREAT_PROTECTION_API_KEY'] = 'tp_wrong';
-    expect((await call(file, '--url', app.url)).words).toContain('answered 401');
+    expect((await call(file, '--url', app.url)).words).toContain('responded with 401');
     expect((await call(file, ...endpoint())).lines[1]).toBe('duplicates 1');
   });
 

@@ -117,7 +117,7 @@ export const post = async (
     );
   if (status === 200 || status === 400 || status === 413)
     return { status, result, token: response.headers.get('consistency-token') };
-  const reason = `${url} answered ${status}: ${result.message ?? response.statusText}`;
+  const reason = `${url} responded with ${status}: ${result.message ?? response.statusText}`;
   if (status === 429 || (status >= 502 && status <= 504))
     throw new TemporaryFailure(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
   throw new Error(reason);
