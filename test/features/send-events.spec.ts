@@ -12,6 +12,8 @@ import { addEventCommands } from '../../src/cli/events.js';
 import type { Sendable } from '../../src/cli/sending/post-events.js';
 import { sendEvents, type SendOptions, SendingStopped } from '../../src/cli/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { operatorCall } from '../support/operator-call.js';
+import { createDatabase } from '../support/postgres.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 
@@ -350,6 +352,19 @@ describe('The command `events send`', () => {
     process.env['THREAT_PROTECTION_API_KEY'] = 'tp_wrong';
     expect((await call(file, '--url', app.url)).words).toContain('responded with 401');
     expect((await call(file, ...endpoint())).lines[1]).toBe('duplicates 1');
+  });
+
+  it('names the database of its own key if the service does not know the key', async () => {
+    const file = await write('elsewhere.ndjson', JSON.stringify(event()));
+    const other = await createDatabase();
+    try {
+      const env = { DATABASE_URL: other.url, PORT: new URL(app.url).port };
+      const { code, err } = await operatorCall(env, 'events', 'send', file);
+      expect(code).toBe(1);
+      expect(err).toContain('issued the key in DATABASE_URL, which is not the database of that service');
+    } finally {
+      await other.drop();
+    }
   });
 
   it('reads the key from standard input unless the events are read from there', async () => {
