@@ -38,7 +38,7 @@ export class BulkAssetCheckRequest {
   contents!: unknown[];
 }
 
-export class SourceAnswerDto {
+export class SourceStatusDto {
   /**
    * The source's id.
    * @example "metamask"
@@ -92,8 +92,8 @@ export class AssetCheckResponse {
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
   /** One item per configured source, in the configured order. */
-  @ApiProperty({ type: [SourceAnswerDto] })
-  sources!: readonly SourceAnswerDto[];
+  @ApiProperty({ type: [SourceStatusDto] })
+  sources!: readonly SourceStatusDto[];
   /** One sentence for a person: who lists the content, since when, and where to appeal, if known. */
   @ApiProperty({
     example:

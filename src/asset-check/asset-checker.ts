@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { parseContent } from '../assets/parse-content.js';
 import type { ParsedContent } from '../assets/parsed-content.js';
-import type { AssetCheckResponse, SourceAnswerDto } from './asset-check.dto.js';
+import type { AssetCheckResponse, SourceStatusDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
 import type { NoVerdictCode } from './source-result.js';
 import { MAX_REQUESTS_OF_ORGANIZATION } from './lookups/lookup-source.js';
@@ -31,7 +31,7 @@ export class AssetChecker {
   /** All checks reuse this buffer, to avoid allocations. */
   private readonly hashes = new SuffixHashes();
   private readonly own: string;
-  private readonly notQueried: readonly SourceAnswerDto[];
+  private readonly notQueried: readonly SourceStatusDto[];
 
   constructor(
     private readonly sources: readonly Source[],
@@ -41,7 +41,7 @@ export class AssetChecker {
   ) {
     this.failures = new Map(sources.map(({ id }) => [id, reportFailures(`query source ${id}`, registry, stackOf)]));
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
-    this.notQueried = sources.map(({ id, mode }): SourceAnswerDto => ({ source: id, status: 'UNKNOWN', mode }));
+    this.notQueried = sources.map(({ id, mode }): SourceStatusDto => ({ source: id, status: 'UNKNOWN', mode }));
   }
 
   /**

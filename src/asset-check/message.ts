@@ -96,5 +96,5 @@ const failures = (results: readonly AttributedResult[]): string => {
       .join(', ');
   const failed = named('source-error');
   const timedOut = named('timeout');
-  return `${failed === '' ? '' : `; failed: ${failed}`}${timedOut === '' ? '' : `; not answered in time: ${timedOut}`}`;
+  return `${failed === '' ? '' : `; failed: ${failed}`}${timedOut === '' ? '' : `; no response in time: ${timedOut}`}`;
 };

@@ -117,16 +117,18 @@ const sendFilesTo = async (files: string[], options: SendOptions): Promise<Resul
     throw new Invalid(
       'With --url, a key of that service with the scope `ingest` is required: set THREAT_PROTECTION_API_KEY or use --key-file',
     );
-  const { host, port } = readConfig();
+  const { host, port, databaseUrl, dataDir } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   await requireReadable(files);
   const stop = new AbortController();
   const stopListening = onFirstSignal(() => stop.abort());
-  const send = (ingestKey: string): Promise<Sent> =>
-    sendFiles(files, { url: target, key: ingestKey, isDryRun: dryRun }, Number(from), stop.signal);
+  const send = (ingestKey: string, keyHint?: string): Promise<Sent> =>
+    sendFiles(files, { url: target, key: ingestKey, isDryRun: dryRun, keyHint }, Number(from), stop.signal);
+  const database = databaseUrl === undefined ? `the embedded database in DATA_DIR=${dataDir}` : 'DATABASE_URL';
+  const keyHint = `This command issued the key in ${database}, which is not the database of that service: use the DATABASE_URL or DATA_DIR of the service`;
   try {
     say(`Sending to ${target}`);
-    return resultOf(await (key === undefined ? withKey(stop.signal, send) : send(key)));
+    return resultOf(await (key === undefined ? withKey(stop.signal, (issued) => send(issued, keyHint)) : send(key)));
   } finally {
     stopListening();
   }

@@ -1,7 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
 import { IsIn, IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
-import { INVALID_DATE } from './range.js';
 
 // Optional query parameters. A parameter is a string, or an array if the client has sent it twice.
 
@@ -26,7 +25,8 @@ export const IsLimit = (maximum: keyof typeof UP_TO, defaultValue: number): Prop
 export const IsOpaqueText = (message: string): PropertyDecorator =>
   applyDecorators(IsOptional(), IsString({ message }), IsNotEmpty({ message }));
 
-export const IsDateText = (): PropertyDecorator => applyDecorators(IsOptional(), IsString({ message: INVALID_DATE }));
+/** A date that `readDate` reads, with an error that names the field. */
+export const IsDateText = (): PropertyDecorator => IsOptional();
 
 export const IsGivenOnce = (): PropertyDecorator =>
   applyDecorators(IsOptional(), IsString({ message: '$property must be given once' }));

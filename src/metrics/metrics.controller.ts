@@ -105,9 +105,9 @@ export class MetricsController {
   @Get('metrics/comparison')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'Compare the metrics of a window with those of an earlier window',
+    summary: 'Compare the metrics of a range with those of an earlier range',
     description:
-      'Both windows are from one snapshot and exact to the millisecond. Returns the difference and the ratio of each metric.',
+      'Both ranges are from one snapshot and exact to the millisecond. Returns the difference and the ratio of each metric.',
   })
   @ApiSnapshot(Comparison)
   compareMetrics(
@@ -125,8 +125,8 @@ export class MetricsController {
   @ApiOperation({
     summary: 'Get the outcomes and durations of takedowns',
     description:
-      'The outcomes cover the takedowns that were filed in the window (`takedownsFiled` in the metrics). The durations ' +
-      'cover the takedowns that were completed in the window.',
+      'The outcomes cover the takedowns that were filed in the range (`takedownsFiled` in the metrics). The durations ' +
+      'cover the takedowns that were completed in the range.',
   })
   @ApiSnapshot(TakedownStatistics)
   @ApiFailure(422, `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`)

@@ -24,18 +24,19 @@ export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => P
     help: 'Age of the oldest record not yet delivered to an endpoint that is not disabled; 0 if all are delivered',
     registers,
   });
-  const attempts = new Counter({
+  const attemptsTotal = new Counter({
     name: 'threat_protection_webhook_attempts_total',
     help: 'Delivery requests to webhook endpoints by outcome, excluding test deliveries',
     labelNames: ['outcome'],
     registers,
   });
   return async () => {
-    for (const metric of [endpoints, behind, oldest, attempts]) metric.reset();
+    for (const metric of [endpoints, behind, oldest, attemptsTotal]) metric.reset();
     const [row] = await READ_WEBHOOK_FIGURES.run(pool, {});
     const { active, failing, disabled, delivered, refused, unanswered } = row!;
     for (const [state, n] of Object.entries({ active, failing, disabled })) endpoints.set({ state }, n);
-    for (const [outcome, n] of Object.entries({ delivered, refused, unanswered })) attempts.inc({ outcome }, n);
+    const attempts = { delivered, error_response: refused, no_response: unanswered };
+    for (const [outcome, n] of Object.entries(attempts)) attemptsTotal.inc({ outcome }, n);
     behind.set(row!.behind);
     oldest.set((row!.oldestAge ?? 0) / 1000);
   };

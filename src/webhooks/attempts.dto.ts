@@ -11,7 +11,7 @@ export class TestResultDto {
   error?: string | undefined;
   /** The beginning of the response body, at most 1 KiB, without unprintable characters. */
   @ApiPropertyOptional({ type: 'string' })
-  answer?: string | undefined;
+  responseBody?: string | undefined;
   /**
    * Duration of the request, in milliseconds.
    * @example 41

@@ -14,13 +14,13 @@ export class WebhookFailureDto {
    */
   @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
   status?: number;
-  /** @example "answered 503" */
+  /** @example "responded with 503" */
   error!: string;
   /**
    * The beginning of the response body, at most 1 KiB, without unprintable characters.
    * @example "Service Unavailable"
    */
-  answer!: string;
+  responseBody!: string;
 }
 
 export class WebhookDto {

@@ -205,9 +205,11 @@ describe('GET /v2/organization/metrics', () => {
     '?startDate',
     '?startDate=2026-01-01&startDate=2026-01-02',
     '?endDate=1767225600000',
-  ])('returns 400 with the message about date formats for %s', async (query) => {
+  ])('returns 400 with the message about date formats, and names the parameter, for %s', async (query) => {
     const { status, body } = await ask(await app.issueKey({ organization: 'acme' }), query);
-    expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', 'Invalid date format, use ISO 8601 format']);
+    const message = 'Invalid date format, use ISO 8601 format';
+    expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', message]);
+    expect(body.issues).toEqual([{ message: `${/\w+/.exec(query)![0]}: ${message}` }]);
   });
 
   it.each(['?brandSlug=', '?brandSlug=a&brandSlug=b', '?startDate=2026-01-02&endDate=2026-01-01'])(
@@ -235,7 +237,7 @@ describe('GET /v2/organization/metrics', () => {
 describe('GET /v2/organization/metrics/timeline', () => {
   const timelineOf = (key: string, query: string) => app.call(`/v2/organization/metrics/timeline?${query}`, { key });
 
-  it('returns every interval of the window, cut at its ends, with counts that add up to the metrics', async () => {
+  it('returns every interval of the range, cut at its ends, with counts that add up to the metrics', async () => {
     const organization = 'timely';
     const key = await app.issueKey({ organization });
     await report(
@@ -287,7 +289,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect(all.body.points[0]).toMatchObject({ newThreats: 5, end: '2026-03-31T23:59:59.999Z' });
   });
 
-  it('returns one point of zeros if no record was ever counted, and no points if the window begins in the future', async () => {
+  it('returns one point of zeros if no record was ever counted, and no points if the range begins in the future', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const { body } = await timelineOf(key, 'endDate=2026-02-10&interval=month');
     expect(body.window).toEqual({ startDate: '2026-02-01T00:00:00.000Z', endDate: '2026-02-10T23:59:59.999Z' });
@@ -360,7 +362,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
   const comparisonOf = (key: string, query: string) =>
     app.call(`/v2/organization/metrics/comparison?${query}`, { key });
 
-  it('compares a window with the previous window or with the window a year earlier', async () => {
+  it('compares a range with the previous range or with the range a year earlier', async () => {
     const organization = 'compared';
     const key = await app.issueKey({ organization });
     await report(
@@ -416,7 +418,10 @@ describe('GET /v2/organization/metrics/comparison', () => {
     ['endDate=2026-01-01', 'startDate is required'],
     ['startDate=x', 'Invalid date format, use ISO 8601 format'],
     ['startDate=2026-01-01&with=month', 'with must be one of previous, year'],
-    ['startDate=0001-01-01&endDate=2026-01-01', 'The earlier window would begin before year 1; use a later startDate'],
+    [
+      'startDate=0001-01-01&endDate=2026-01-01',
+      'startDate must be later, because the earlier range would begin before year 1',
+    ],
   ])('returns 400 for %s: %s', async (query, message) => {
     const { status, body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), query);
     expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', message]);
@@ -428,7 +433,7 @@ describe('GET /v2/organization/takedowns/statistics', () => {
     app.call(`/v2/organization/takedowns/statistics?${query}`, { key });
   const NO_TIMES = { count: 0, median: null, p90: null, p99: null, longest: null };
 
-  it('returns the outcomes of takedowns filed in the window, and the durations of takedowns completed in the window', async () => {
+  it('returns the outcomes of takedowns filed in the range, and the durations of takedowns completed in the range', async () => {
     const organization = 'taken-down';
     const takedown = (takedownId: string, status: string, type: string, createdAt: string, updatedAt: string): Sent =>
       sent('TakedownStatusChanged', { organization, takedownId, asset: asset(type), status, createdAt, updatedAt });

@@ -12,6 +12,8 @@ import { addEventCommands } from '../../src/cli/events.js';
 import type { Sendable } from '../../src/cli/sending/post-events.js';
 import { sendEvents, type SendOptions, SendingStopped } from '../../src/cli/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { operatorCall } from '../support/operator-call.js';
+import { createDatabase } from '../support/postgres.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 
@@ -185,7 +187,7 @@ describe('Sending events', () => {
     const retries: string[] = [];
     const answer = await send(sendables(3), url, { onRetry: (reason) => retries.push(reason) });
     expect(answer).toMatchObject({ accepted: 3, duplicates: 0 });
-    expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} answered ${status}: busy`));
+    expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} responded with ${status}: busy`));
   });
 
   it('stops if the endpoint stays unreachable, and reports how many events were processed', async () => {
@@ -204,7 +206,7 @@ describe('Sending events', () => {
 
   it('stops at once if a retry would not help', async () => {
     const answer = sendEvents(sendables(1), { url: app.url, key: 'wrong' });
-    await expect(answer).rejects.toThrow(`${app.url} answered 401: API key with organization access required`);
+    await expect(answer).rejects.toThrow(`${app.url} responded with 401: API key with organization access required`);
   });
 
   it('continues after an interruption, and ends with the same numbers', async () => {
@@ -348,8 +350,21 @@ describe('The command `events send`', () => {
     process.env['THREAT_PROTECTION_API_KEY'] = key;
     expect((await call(file, '--url', app.url)).lines[0]).toBe('accepted 1');
     process.env['THREAT_PROTECTION_API_KEY'] = 'tp_wrong';
-    expect((await call(file, '--url', app.url)).words).toContain('answered 401');
+    expect((await call(file, '--url', app.url)).words).toContain('responded with 401');
     expect((await call(file, ...endpoint())).lines[1]).toBe('duplicates 1');
+  });
+
+  it('names the database of its own key if the service does not know the key', async () => {
+    const file = await write('elsewhere.ndjson', JSON.stringify(event()));
+    const other = await createDatabase();
+    try {
+      const env = { DATABASE_URL: other.url, PORT: new URL(app.url).port };
+      const { code, err } = await operatorCall(env, 'events', 'send', file);
+      expect(code).toBe(1);
+      expect(err).toContain('issued the key in DATABASE_URL, which is not the database of that service');
+    } finally {
+      await other.drop();
+    }
   });
 
   it('reads the key from standard input unless the events are read from there', async () => {

@@ -332,7 +332,7 @@ describe('GET /v2/organization/webhooks', () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     await report(organization, [{ status: 'BLOCKED' }, { status: 'APPROVED' }, { status: 'BLOCKED', type: 'TWITTER' }]);
-    const failure = { at: 1_790_000_000_000, status: 503, error: 'answered 503', answer: 'busy' };
+    const failure = { at: 1_790_000_000_000, status: 503, error: 'responded with 503', answer: 'busy' };
     await progress(id, {
       failingSince: 1,
       tries: 1,
@@ -345,7 +345,12 @@ describe('GET /v2/organization/webhooks', () => {
       behind: 3,
       lastSuccessAt: new Date(1_790_000_000_001).toISOString(),
       nextAttemptAt: new Date(1_790_000_000_002).toISOString(),
-      lastFailure: { ...failure, at: new Date(failure.at).toISOString() },
+      lastFailure: {
+        at: new Date(failure.at).toISOString(),
+        status: 503,
+        error: 'responded with 503',
+        responseBody: 'busy',
+      },
     };
     expect((await call('GET', `/${id}`)).body).toMatchObject(failing);
     const behind = async (filter: object): Promise<unknown> => (await call('PATCH', `/${id}`, filter)).body.behind;
@@ -375,7 +380,7 @@ describe('GET /v2/organization/webhooks', () => {
         [
           { at: 0, deliveryId: 'm1', records: 2, ms: 3, isTest: false, status: 204 },
           { at: 1000, deliveryId: 'm2', records: 1, ms: 15000, isTest: true, error: 'no answer' },
-          { ...refused, status: 422, error: 'answered 422', setAside: { type: 'threat', id: 't-1' } },
+          { ...refused, status: 422, error: 'responded with 422', setAside: { type: 'threat', id: 't-1' } },
         ],
       ],
     );
@@ -387,7 +392,7 @@ describe('GET /v2/organization/webhooks', () => {
         deliveryId: 'm3',
         records: 1,
         status: 422,
-        error: 'answered 422',
+        error: 'responded with 422',
         ms: 4,
         setAside: { type: 'threat', id: 't-1' },
       },
@@ -503,7 +508,7 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     const { organization, create, call } = await newCaller();
     await report(organization, [{}, {}]);
     const { id } = (await create()).body;
-    const failure = { at: 1, status: 503, error: 'answered 503', answer: '' };
+    const failure = { at: 1, status: 503, error: 'responded with 503', answer: '' };
     await progress(id, {
       position: Number(await app.log.head()),
       failingSince: 1,
@@ -541,7 +546,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     const answer = call('POST', `/${id}/test`);
-    const result = { webhookId: 'm1', status: 500, error: 'answered 500', answer: 'oops', took: 12 };
+    const result = { webhookId: 'm1', status: 500, error: 'responded with 500', answer: 'oops', took: 12 };
     await eventually('the API has requested the test', async () => {
       const { rowCount } = await app.pool.query(
         `update service.webhook_tests set answered_at = 1, result = $2 where organization = $1 and endpoint = $3`,
@@ -551,7 +556,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     });
     expect(await answer).toMatchObject({
       status: 200,
-      body: { deliveryId: 'm1', status: 500, error: 'answered 500', answer: 'oops', ms: 12 },
+      body: { deliveryId: 'm1', status: 500, error: 'responded with 500', responseBody: 'oops', ms: 12 },
     });
     expect(
       (await app.pool.query('select from service.webhook_tests where organization = $1', [organization])).rows,

@@ -31,7 +31,7 @@ export interface ProgramOptions {
 
 /** Starts a built program and collects its output. */
 export const startProgram = (
-  program: 'src/main.js' | 'src/cli.js' | 'projections/main.js',
+  program: 'src/main.js' | 'src/deliver.js' | 'src/cli.js' | 'projections/main.js',
   words: readonly string[],
   { env, installed = 'dist' }: ProgramOptions,
 ): Program => {

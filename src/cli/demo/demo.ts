@@ -102,7 +102,7 @@ const fetchMetrics = (
   });
 
 const readMetrics = async (response: Response): Promise<MetricsAt> => {
-  if (!response.ok) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
+  if (!response.ok) throw new Error(`${response.url} responded with ${response.status}: ${await response.text()}`);
   return { metrics: (await response.json()) as DrawnMetrics, asOf: response.headers.get('x-as-of')! };
 };
 

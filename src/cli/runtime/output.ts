@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Invalid } from '../../errors.js';
+import { ConfigError, EXIT_CONFIG } from '../../runtime/config.js';
 import { print, printable, printJson, say } from '../../runtime/terminal.js';
 
 /** The result of a call: lines for people, and one JSON value for programs. */
@@ -54,7 +55,7 @@ const failure = (error: unknown): void => {
     return;
   }
   say(error instanceof Error && error.message !== '' ? error.message : String(error));
-  process.exitCode = FAILED;
+  process.exitCode = error instanceof ConfigError ? EXIT_CONFIG : FAILED;
 };
 
 /**

@@ -21,6 +21,8 @@ export interface IngestionEndpoint {
   readonly key: string;
   /** If true, the endpoint validates the events without storing them. Default: false. */
   readonly isDryRun?: boolean;
+  /** A sentence that is added to the error if the endpoint rejects the key. */
+  readonly keyHint?: string | undefined;
 }
 
 const TIME_LIMIT_MS = 30_000;
@@ -91,7 +93,7 @@ export const post = async (
   endpoint: IngestionEndpoint,
   signal: AbortSignal | undefined,
 ) => {
-  const { url, key, isDryRun = false } = endpoint;
+  const { url, key, isDryRun = false, keyHint } = endpoint;
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);
   let response: Response;
   let result: IngestionResponse;
@@ -117,7 +119,8 @@ export const post = async (
     );
   if (status === 200 || status === 400 || status === 413)
     return { status, result, token: response.headers.get('consistency-token') };
-  const reason = `${url} answered ${status}: ${result.message ?? response.statusText}`;
+  const hint = status === 401 && keyHint !== undefined ? `. ${keyHint}` : '';
+  const reason = `${url} responded with ${status}: ${result.message ?? response.statusText}${hint}`;
   if (status === 429 || (status >= 502 && status <= 504))
     throw new TemporaryFailure(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
   throw new Error(reason);

@@ -122,7 +122,7 @@ const warn = throttled((line) => logger.warn(line));
 const log = (status: number, error: unknown, request: FastifyRequest): void => {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const text = cause instanceof Error ? (status === 500 && cause.stack) || cause.message : String(cause);
-  const line = requestLine(request, `answered ${status}`, request.id, text);
+  const line = requestLine(request, `responded with ${status}`, request.id, text);
   if (status === 500) logger.error(line);
   else warn(line);
 };

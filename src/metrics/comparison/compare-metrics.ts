@@ -38,7 +38,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Invalid if the earlier window would begin before year 1
+   * @throws Invalid if the earlier range would begin before year 1
    */
   execute(query: CompareMetrics): Promise<AsOf<Comparison>> {
     const { organization, brand } = query;

@@ -1,9 +1,8 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
-import { IsDefined, IsString } from 'class-validator';
+import { IsDefined } from 'class-validator';
 import { COMPARISON_WINDOWS, type ComparisonWindow } from './earlier-range.js';
 import { MetricsRequest, Totals } from '../totals/metrics.dto.js';
 import { IsOneOf } from '../../http/parameters.js';
-import { INVALID_DATE } from '../../http/range.js';
 import { Window } from '../timeline/timeline.dto.js';
 
 export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
@@ -13,13 +12,12 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
    * @example '2026-01-01'
    */
   @IsDefined({ message: 'startDate is required' })
-  @IsString({ message: INVALID_DATE })
   startDate!: string;
 
   /**
-   * The earlier window: the window of equal length just before the requested window (`previous`), or the same dates a
-   * year earlier (`year`). With `year`, 29 February is compared with 28 February. If the requested window ends on a 29
-   * February and begins on an earlier day, the earlier window includes all of 28 February.
+   * The earlier range: the range of equal length just before the requested range (`previous`), or the same dates a
+   * year earlier (`year`). With `year`, 29 February is compared with 28 February. If the requested range ends on a 29
+   * February and begins on an earlier day, the earlier range includes all of 28 February.
    * @example 'previous'
    */
   @IsOneOf(COMPARISON_WINDOWS, 'previous')
@@ -32,8 +30,8 @@ export class ComparedMetrics {
 }
 
 /**
- * Each metric of the requested window divided by the same metric of the earlier window. Null if the metric of the
- * earlier window is 0.
+ * Each metric of the requested range divided by the same metric of the earlier range. Null if the metric of the
+ * earlier range is 0.
  */
 export class Ratios implements Record<keyof Totals, number | null> {
   /** @example 0.95 */
@@ -59,7 +57,7 @@ export class Ratios implements Record<keyof Totals, number | null> {
 /** Unlike a count, a difference may be negative. */
 const ApiDifference = (example = -3): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example });
 
-/** Each metric of the requested window minus the same metric of the earlier window. */
+/** Each metric of the requested range minus the same metric of the earlier range. */
 export class Differences implements Record<keyof Totals, number> {
   @ApiDifference()
   reports!: number;
@@ -85,18 +83,18 @@ export class Comparison {
   /** @example 'previous' */
   @ApiProperty({ enum: COMPARISON_WINDOWS })
   with!: ComparisonWindow;
-  /** The requested window. */
+  /** The requested range. */
   current!: ComparedMetrics;
   /**
-   * The window that the requested window is compared with.
+   * The range that the requested range is compared with.
    * @example {"window": {"startDate": "2025-12-01T00:00:00.000Z", "endDate": "2025-12-31T23:59:59.999Z"}, "metrics": {"reports": 60, "newThreats": 1216, "threatsWatchlisted": 34, "takedownsFiled": 115, "takedownsCompleted": 101, "domainThreats": 1103, "twitterThreats": 63, "telegramThreats": 43, "otherThreats": 7}}
    */
   earlier!: ComparedMetrics;
-  /** Each metric of the requested window minus the same metric of the earlier window. */
+  /** Each metric of the requested range minus the same metric of the earlier range. */
   difference!: Differences;
   /**
-   * Each metric of the requested window divided by the same metric of the earlier window. Null if the metric of the
-   * earlier window is 0.
+   * Each metric of the requested range divided by the same metric of the earlier range. Null if the metric of the
+   * earlier range is 0.
    */
   ratio!: Ratios;
 }

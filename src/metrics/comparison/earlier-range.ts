@@ -3,7 +3,7 @@ import { dayOf, EARLIEST, MS_PER_DAY } from '../../events/instant.js';
 import type { Range } from '../../http/range.js';
 
 /**
- * The window to compare with: the window of equal length just before the requested window, or the same dates a year
+ * The range to compare with: the range of equal length just before the requested range, or the same dates a year
  * earlier.
  */
 export const COMPARISON_WINDOWS = ['previous', 'year'] as const;
@@ -24,8 +24,8 @@ const isLeapDay = (instant: number): boolean => {
 };
 
 /**
- * Returns the same dates a year earlier. If the window ends on 29 February, the earlier window includes all of 28
- * February. Otherwise the earlier window could end before its start.
+ * Returns the same dates a year earlier. If the range ends on 29 February, the earlier range includes all of 28
+ * February. Otherwise the earlier range could end before its start.
  */
 const sameDates = ({ from, to }: Range): Range => {
   const end = yearBefore(to);
@@ -33,11 +33,12 @@ const sameDates = ({ from, to }: Range): Range => {
   return { from: yearBefore(from), to: isEndOfFebruary ? (dayOf(end) + 1) * MS_PER_DAY - 1 : end };
 };
 
-/** @throws Invalid if the earlier window would begin before year 1 */
+/** @throws Invalid if the earlier range would begin before year 1 */
 export const earlierRange = (range: Range, earlier: ComparisonWindow): Range => {
   const { from, to } = range;
   const length = Math.max(0, to - from + 1);
   const before = earlier === 'year' ? sameDates(range) : { from: from - length, to: from - 1 };
-  if (before.from < EARLIEST) throw new Invalid('The earlier window would begin before year 1; use a later startDate');
+  if (before.from < EARLIEST)
+    throw new Invalid('startDate must be later, because the earlier range would begin before year 1');
   return before;
 };

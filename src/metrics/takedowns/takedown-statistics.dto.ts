@@ -1,5 +1,5 @@
 export class TakedownTimes {
-  /** Number of takedowns that were completed in the window, regardless of when they were filed. @example 98 */
+  /** Number of takedowns that were completed in the range, regardless of when they were filed. @example 98 */
   count!: number;
   /** Half of these takedowns took at most this long, in ms. Null if there are no takedowns. @example 172800000 */
   median!: number | null;
@@ -17,17 +17,17 @@ export class TakedownTimesOfType extends TakedownTimes {
 }
 
 export class TimeToTakedown extends TakedownTimes {
-  /** The same figures for each asset type with a takedown completed in the window, sorted by count (highest first), then by name. */
+  /** The same figures for each asset type with a takedown completed in the range, sorted by count (highest first), then by name. */
   byType!: TakedownTimesOfType[];
 }
 
 /**
  * Takedowns are counted as in the metrics: deleted takedowns are excluded, and each takedown counts in its current state.
  * The takedowns of an organization are dated by creation, and those of a brand by last change. Durations are dated by
- * completion, so that the durations of a window are those of the takedowns completed in that window.
+ * completion, so that the durations of a range are those of the takedowns completed in that range.
  */
 export class TakedownStatistics {
-  /** Takedowns filed in the window, or, for a brand, last changed in the window. Equal to the sum of `completed`, `open`, `canceled` and `retracted`. @example 112 */
+  /** Takedowns filed in the range, or, for a brand, last changed in the range. Equal to the sum of `completed`, `open`, `canceled` and `retracted`. @example 112 */
   filed!: number;
   /** Of the takedowns counted in `filed`, those that are completed. @example 90 */
   completed!: number;
@@ -40,7 +40,7 @@ export class TakedownStatistics {
   /** `completed` divided by `filed`. Null if `filed` is 0. @example 0.8036 */
   completionRate!: number | null;
   /**
-   * How long the takedowns took that were completed in the window: from `createdAt` to the `updatedAt` of the completed
+   * How long the takedowns took that were completed in the range: from `createdAt` to the `updatedAt` of the completed
    * state. Each figure is an actual duration, not interpolated. A takedown whose completion is dated before its
    * creation counts in `count`, but has no duration.
    */

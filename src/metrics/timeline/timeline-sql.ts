@@ -57,9 +57,9 @@ const PARAMETERS = {
   ...COUNTED_RANGE,
   interval: 'text',
   step: 'interval',
-  /** Null if the window has no start. */
+  /** Null if the range has no start. */
   startDay: nullable('integer'),
-  /** Null if the window has no end. */
+  /** Null if the range has no end. */
   endDay: nullable('integer'),
   today: 'integer',
 } as const;
@@ -68,7 +68,7 @@ const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
   position: nullable('bigint'),
-  /** The time of the last fact in the window, in ms. */
+  /** The time of the last fact in the range, in ms. */
   lastAt: nullable('bigint'),
   /** The day on which each interval begins. */
   starts: nullable('integer[]'),
@@ -129,14 +129,14 @@ const timeline = (name: string, isByDay: boolean) =>
   );
 
 /**
- * Counts a window by interval in one statement, so that all points are from one snapshot. Whole days are read from
+ * Counts a range by interval in one statement, so that all points are from one snapshot. Whole days are read from
  * `days` and `type_days`. Partial days at the ends, which belong to the first and last point, are read from `facts`. A
- * window without a start begins with the interval of the first fact. A window without an end lasts until now, or until
+ * range without a start begins with the interval of the first fact. A range without an end lasts until now, or until
  * the last fact if the last fact is later. If there are more than `MAX_CELLS` counts, the statement returns `TOO_MANY`
  * instead.
  *
  * Parameters: $1 to $8 as in `COUNT`; $9 interval; $10 length of the interval; $11 first and $12 last day of the
- * window, null without a start or end; $13 today.
+ * range, null without a start or end; $13 today.
  */
 export const BY_INTERVAL = timeline('metrics-timeline', false);
 export const BY_DAY = timeline('metrics-timeline-by-day', true);

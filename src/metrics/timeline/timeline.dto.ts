@@ -14,16 +14,16 @@ export class TimelineRequest extends MetricsRequest {
 }
 
 export class Window {
-  /** The first instant of the window. @example '2026-01-01T00:00:00.000Z' */
+  /** The first instant of the range. @example '2026-01-01T00:00:00.000Z' */
   startDate!: string;
-  /** The last instant of the window, inclusive. @example '2026-01-31T23:59:59.999Z' */
+  /** The last instant of the range, inclusive. @example '2026-01-31T23:59:59.999Z' */
   endDate!: string;
 }
 
 export class TimelinePoint {
-  /** The first instant of the interval, or the first instant of the window if the window starts within the interval. @example '2026-01-01T00:00:00.000Z' */
+  /** The first instant of the interval, or the first instant of the range if the range starts within the interval. @example '2026-01-01T00:00:00.000Z' */
   start!: string;
-  /** The last instant of the interval, or the last instant of the window if the window ends within the interval. @example '2026-01-04T23:59:59.999Z' */
+  /** The last instant of the interval, or the last instant of the range if the range ends within the interval. @example '2026-01-04T23:59:59.999Z' */
   end!: string;
   /** Reports filed. @example 57 */
   reports!: number;
@@ -46,14 +46,14 @@ export class TimelinePoint {
 
 export class Timeline {
   /**
-   * The window that the points cover. If `startDate` is absent, the window starts with the interval of the first
-   * record. If both dates are absent, the window ends now, or with the last record if the last record is dated in the
+   * The range that the points cover. If `startDate` is absent, the range starts with the interval of the first
+   * record. If both dates are absent, the range ends now, or with the last record if the last record is dated in the
    * future.
    */
   window!: Window;
   /** @example 'week' */
   @ApiProperty({ enum: INTERVALS })
   interval!: Interval;
-  /** Every interval of the window in order, including intervals without records. */
+  /** Every interval of the range in order, including intervals without records. */
   points!: TimelinePoint[];
 }

@@ -31,7 +31,7 @@ const pointsOf = (starts: readonly number[], { from, to }: Range): Point[] =>
     };
   });
 
-/** Returns the window of the response. A missing start or end is determined by the counted facts. */
+/** Returns the range of the response. A missing start or end is determined by the counted facts. */
 const windowOf = ({ starts, lastAt }: CountedTimeline, range: Range, now: number): Range => ({
   from: range.open === undefined || starts === null ? range.from : starts[0]! * MS_PER_DAY,
   to: range.open === 'both' ? Math.max(now, lastAt ?? now) : range.to,

@@ -24,7 +24,7 @@ const failureOf = ({ at, status, error, answer }: LastFailure): WebhookFailureDt
   at: formatInstant(at),
   ...(status !== undefined && { status }),
   error,
-  answer,
+  responseBody: answer,
 });
 
 const stateOf = ({ state }: Webhook, { isFailing }: Progress): WebhookDto['state'] =>

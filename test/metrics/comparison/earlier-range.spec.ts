@@ -10,8 +10,8 @@ const earlier = (from: string, to: string, comparison: ComparisonWindow): string
   return [new Date(range.from).toISOString(), new Date(range.to).toISOString()];
 };
 
-describe('The previous window', () => {
-  it('has the same length to the millisecond, and ends where the window begins', () => {
+describe('The previous range', () => {
+  it('has the same length to the millisecond, and ends where the range begins', () => {
     expect(earlier('2026-03-01T00:00:00.000Z', '2026-03-31T23:59:59.999Z', 'previous')).toEqual([
       '2026-01-29T00:00:00.000Z',
       '2026-02-28T23:59:59.999Z',
@@ -22,7 +22,7 @@ describe('The previous window', () => {
     ]);
   });
 
-  it('is empty if the window is empty', () => {
+  it('is empty if the range is empty', () => {
     const { from, to } = earlierRange({ from: 1_000, to: 5 }, 'previous');
     expect(to).toBe(from - 1);
   });
@@ -37,7 +37,7 @@ describe('The previous window', () => {
   });
 });
 
-describe('The window a year earlier', () => {
+describe('The range a year earlier', () => {
   it.each([
     ['2026-03-01T00:00:00.000Z', '2026-03-31T23:59:59.999Z', '2025-03-01T00:00:00.000Z', '2025-03-31T23:59:59.999Z'],
     ['2024-02-29T00:00:00.000Z', '2024-02-29T23:59:59.999Z', '2023-02-28T00:00:00.000Z', '2023-02-28T23:59:59.999Z'],
@@ -50,7 +50,7 @@ describe('The window a year earlier', () => {
   });
 });
 
-describe('An earlier window', () => {
+describe('An earlier range', () => {
   // Two thirds of the instants are within three days of the end of February.
   const instant = fc
     .record({
@@ -63,7 +63,7 @@ describe('An earlier window', () => {
     .tuple(instant, fc.oneof(fc.integer({ min: 0, max: 3 * MS_PER_DAY }), fc.nat({ max: 800 * MS_PER_DAY })))
     .map(([from, length]) => ({ from, to: from + length }));
 
-  it('begins before the window, does not end before it begins, and includes the earlier window of any shorter window', () => {
+  it('begins before the range, does not end before it begins, and includes the earlier range of any shorter range', () => {
     fc.assert(
       fc.property(window, fc.constantFrom('previous' as const, 'year' as const), fc.nat(), (range, comparison, cut) => {
         const before = earlierRange(range, comparison);

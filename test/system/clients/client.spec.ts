@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import createClient, { type Client } from 'openapi-fetch';
+import { Webhook as Verifier } from 'standardwebhooks';
 import { EXAMPLES } from '../../../src/events/cloud-event-schema.js';
 import type { components, paths } from './client/paths.js';
 
@@ -14,6 +17,9 @@ export type Batch = Extract<
   readonly unknown[]
 >;
 
+/** An element of the feed, which is also what a webhook delivers. */
+type FeedElement = components['schemas']['Feed'][number];
+
 type WebhookChange = components['schemas']['WebhookChange'];
 
 /** One event of each type. `examples.ts` is compiled below, which checks the types of the events. */
@@ -24,6 +30,7 @@ interface Service {
   readonly app: { readonly url: string };
   key(scopes: readonly string[]): Promise<string>;
   caughtUp(): Promise<unknown>;
+  startDelivering(): void;
   close(): Promise<void>;
 }
 // The compiler does not follow a computed name. Otherwise it would also compile the service, which takes a minute.
@@ -220,6 +227,39 @@ describe('A client that is generated from the reference', () => {
     ]);
     expect((await client.DELETE('/v2/organization/webhooks/{id}', { params })).data?.success).toBe(true);
     expect((await client.GET('/v2/organization/webhooks/{id}', { params })).error?.code).toBe('NOT_FOUND');
+  });
+
+  it('receives deliveries that the standardwebhooks library verifies, with the generated types of the feed', async () => {
+    let secret = '';
+    let isComplete!: () => void;
+    const completed = new Promise<void>((resolve) => (isComplete = resolve));
+    const received: string[] = [];
+    const receiver = createServer((request, response) => {
+      void text(request).then((body) => {
+        const headers = request.headers as Record<string, string>;
+        const element = new Verifier(secret).verify(body, headers) as FeedElement;
+        if (element.method === 'DELETE') received.push(`${element.subject} was deleted`);
+        else if (element.type === 'threat-protection.threat') received.push(`threat ${element.data!.asset.content}`);
+        response.writeHead(204).end();
+        if (received.length === 2) isComplete();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = receiver.address() as { port: number };
+      const { data } = await client.POST('/v2/organization/webhooks', {
+        body: { url: `http://127.0.0.1:${port}/`, types: ['threat'], from: 'beginning' },
+      });
+      secret = data!.secret!;
+      scene.startDelivering();
+      await completed;
+      expect(received).toEqual(['threat metamask-login.example', 'threat-5498 was deleted']);
+      const params = { path: { id: data!.id } };
+      expect((await client.DELETE('/v2/organization/webhooks/{id}', { params })).data?.success).toBe(true);
+    } finally {
+      receiver.closeAllConnections();
+      receiver.close();
+    }
   });
 
   it('gets a 401 for an invalid key', async () => {

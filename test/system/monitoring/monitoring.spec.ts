@@ -34,7 +34,7 @@ describeWithPrometheus('The alert rules', () => {
     expect(stdout).toContain('SUCCESS');
   });
 
-  it('each have a test in which they fire, and a section in the runbook', () => {
+  it('each have a test in which they fire, and the URL of a section in the runbook', () => {
     const named = (file: string): string[] =>
       [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^ +- alert: (\w+)/gm)].map(([, name]) => name!);
     const fired = readFileSync(join(FOLDER, 'alerts.test.yml'), 'utf8').match(/alertname: \w+\n +exp_alerts:\n/g);
@@ -42,6 +42,10 @@ describeWithPrometheus('The alert rules', () => {
     const alerts = named('alerts.yml');
     expect(alerts.length).toBeGreaterThan(5);
     expect(fired!.map((each) => /\w+(?=\n)/.exec(each)![0]).sort()).toEqual([...alerts].sort());
+    const links = readFileSync(join(FOLDER, 'alerts.yml'), 'utf8').matchAll(/runbook_url: '(.*)'/g);
+    expect([...links].map(([, link]) => link)).toEqual(
+      alerts.map((alert) => `docs/operations/monitoring.md#${alert.toLowerCase()}`),
+    );
     for (const alert of alerts) expect(page).toContain(`\n### ${alert}\n`);
   });
 });

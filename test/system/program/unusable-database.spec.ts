@@ -35,13 +35,29 @@ describe('A database that cannot be used', () => {
     'makes each program exit with 78 and a line that names DATABASE_URL without its value if the URL cannot be parsed',
     async () => {
       const env = { DATABASE_URL: 'postgres://u:secret#w@127.0.0.1:5432/d', PORT: '0' };
-      for (const [program, ...words] of [['src/main.js'], ['projections/main.js'], ['src/cli.js', 'start']] as const) {
+      const programs = [
+        ['src/main.js'],
+        ['projections/main.js'],
+        ['src/cli.js', 'start'],
+        ['src/cli.js', 'keys', 'list'],
+      ] as const;
+      for (const [program, ...words] of programs) {
         const ended = startProgram(program, words, { env });
         expect(await ended.ended()).toBe(78);
         const lines = ended.output().trimEnd().split('\n');
-        expect(lines).toEqual([expect.stringContaining('DATABASE_URL contains \\"#\\"')]);
+        expect(lines).toEqual([expect.stringMatching(/DATABASE_URL contains \\?"#\\?"/)]);
         expect(lines[0]).not.toContain('secret');
       }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'makes a command of the operator exit with 78',
+    async () => {
+      const ended = startProgram('src/cli.js', ['keys', 'list'], { env: { DATABASE_URL: withWrongPassword() } });
+      expect(await ended.ended()).toBe(78);
+      expect(ended.output()).toContain('correct the user and password in DATABASE_URL');
     },
     TIMEOUT_MS,
   );

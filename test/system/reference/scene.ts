@@ -9,6 +9,7 @@ import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js
 import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { type Program, startProgram } from '../../support/program.js';
 import { startProjecting } from '../../support/projecting.js';
 
 const DAY_MS = 86_400_000;
@@ -20,6 +21,8 @@ export interface Scene {
   key(scopes: readonly Scope[]): Promise<string>;
   /** Resolves when everything that has been sent is counted, and its rejections and usage are stored. */
   caughtUp(): Promise<void>;
+  /** Starts the delivery process. Until then, no webhook delivers. */
+  startDelivering(): void;
   close(): Promise<void>;
 }
 
@@ -44,17 +47,18 @@ export const setScene = async (): Promise<Scene> => {
   writeFileSync(join(folder, 'sources.json'), JSON.stringify(SOURCES));
   writeFileSync(join(folder, 'webhook-master-key'), `${Buffer.alloc(32, 1).toString('base64')}\n`);
   const data = join(folder, 'data');
-  const app = await startApp({
-    env: {
-      DATA_DIR: data,
-      SOURCES_FILE: join(folder, 'sources.json'),
-      RATE_LIMIT_PER_MINUTE: '6000',
-      WEBHOOK_MASTER_KEY_FILE: join(folder, 'webhook-master-key'),
-    },
-  });
+  const env = {
+    DATA_DIR: data,
+    SOURCES_FILE: join(folder, 'sources.json'),
+    RATE_LIMIT_PER_MINUTE: '6000',
+    WEBHOOK_MASTER_KEY_FILE: join(folder, 'webhook-master-key'),
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
+  };
+  const app = await startApp({ env });
   await eventually('the first reading of the list is stored', () => existsSync(seenPathOf(data, 'metamask')));
   const projecting = startProjecting(app.log, app.pool);
   const answering = answerTests(app);
+  let delivering: Program | undefined;
   return {
     app,
     key: async (scopes) => {
@@ -68,8 +72,13 @@ export const setScene = async (): Promise<Scene> => {
       for (const kept of [RejectionLog, UsageLog])
         await app.app.get<RejectionLog | UsageLog>(kept).beforeApplicationShutdown();
     },
+    startDelivering: () => {
+      const { databaseUrl: DATABASE_URL } = app.config;
+      delivering = startProgram('src/deliver.js', [], { env: { ...env, DATABASE_URL } });
+    },
     close: async () => {
       clearInterval(answering);
+      await delivering?.stop();
       await projecting.stop();
       await app.close();
       rmSync(folder, { recursive: true });

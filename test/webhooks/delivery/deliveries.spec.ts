@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { Webhook } from '../../../src/events/types/webhooks.js';
 import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
 import { pause } from '../../../src/flow/retry.js';
+import { addWebhookMetrics } from '../../../src/ops/webhook-metrics.js';
 import { MasterKeys } from '../../../src/webhooks/master-keys.js';
 import { startProjecting } from '../../support/projecting.js';
 import { eventually } from '../../support/eventually.js';
@@ -87,6 +89,23 @@ describe('An endpoint', () => {
     expect(receiver.connections).toBeLessThan(5);
     expect(await rig.rows('select outcome, attempts from service.webhook_outcomes')).toEqual([
       { outcome: 'delivered', attempts: 30 },
+    ]);
+  });
+
+  it('is counted by the outcome of its requests in the metrics', async () => {
+    await rig.endpoint(url);
+    const outcomes = { delivered: 3, refused: 2, unanswered: 1 };
+    await rig.rows(
+      `insert into service.webhook_outcomes (outcome, attempts) select key, value::int from json_each_text($1)`,
+      [JSON.stringify(outcomes)],
+    );
+    const registry = new Registry();
+    await addWebhookMetrics(rig.database.pool, registry)();
+    const text = await registry.metrics();
+    expect([...text.matchAll(/attempts_total\{outcome="(\w+)"\} (\d+)/g)].map(([, ...pair]) => pair)).toEqual([
+      ['delivered', '3'],
+      ['error_response', '2'],
+      ['no_response', '1'],
     ]);
   });
 
@@ -504,7 +523,7 @@ describe('A webhook test', () => {
     expect(row!.result).toEqual({
       webhookId: receiver.received[0]!.headers['webhook-id'],
       status: 404,
-      error: 'answered 404',
+      error: 'responded with 404',
       answer: 'no such\\u{0} page',
       took: expect.any(Number),
     });

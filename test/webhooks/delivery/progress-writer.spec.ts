@@ -57,8 +57,8 @@ describe('ProgressWriter', () => {
     try {
       const lease = new Lease(database.pool, WEBHOOKS_LANE, () => {});
       const writer = new ProgressWriter(database.pool, (await lease.acquire(new AbortController().signal))!);
-      const failure = (answer: string) => ({ at: 1, status: 500, error: 'answered 500', answer });
-      const response = { status: 500, error: 'answered 500' };
+      const failure = (answer: string) => ({ at: 1, status: 500, error: 'responded with 500', answer });
+      const response = { status: 500, error: 'responded with 500' };
       await Promise.all([
         writer.store('a', { ...NO_FAILURES, tries: 1, lastFailure: failure('\ud83d') }, attempted(response)),
         writer.store('b', { ...NO_FAILURES, tries: 1, lastFailure: failure('busy') }, attempted(response)),

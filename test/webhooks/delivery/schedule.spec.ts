@@ -33,7 +33,7 @@ describe('The delays after failures', () => {
 
 describe('The outcome of an attempt', () => {
   const end = { position: 20, event: '0123abcd', parked: 0, parkedFrom: null };
-  const rejection: EndpointResponse = { status: 422, error: 'answered 422' };
+  const rejection: EndpointResponse = { status: 422, error: 'responded with 422' };
 
   interface Given {
     readonly records?: number;
@@ -61,8 +61,8 @@ describe('The outcome of an attempt', () => {
     });
 
   it('moves the cursor after a success, and keeps it after a failure', () => {
-    const failed = attempt(NO_FAILURES, { status: 500, error: 'answered 500' });
-    const lastFailure = { at: START, status: 500, error: 'answered 500', answer: '' };
+    const failed = attempt(NO_FAILURES, { status: 500, error: 'responded with 500' });
+    const lastFailure = { at: START, status: 500, error: 'responded with 500', answer: '' };
     expect(failed.progress).toMatchObject({ position: 10, tries: 1, failingSince: START, lastFailure });
     expect(failed.limits).toEqual({ size: 1, upTo: 20 });
     const succeeded = attempt(failed.progress, { status: 200 });

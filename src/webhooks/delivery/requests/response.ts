@@ -61,7 +61,7 @@ export const responseOf = (status: number, bytes: Buffer, retryAfter: string | u
     text,
     ...(retryAfter !== undefined && { retryAfter }),
     ...(!isSuccess && {
-      error: status < 400 ? `answered ${status}; redirects are not followed` : `answered ${status}`,
+      error: status < 400 ? `responded with ${status}; redirects are not followed` : `responded with ${status}`,
     }),
   };
 };

@@ -154,7 +154,7 @@ describe('A delivery', () => {
     for (const status of [301, 302, 303, 307, 308]) {
       outside.react = answering(status, { location: `http://127.0.0.1:${listener.port}/` });
       const answer = await send(connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1']))), url);
-      expect(answer).toMatchObject({ status, error: `answered ${status}; redirects are not followed` });
+      expect(answer).toMatchObject({ status, error: `responded with ${status}; redirects are not followed` });
     }
     expect(listener.connections).toBe(0);
     await outside.stop();
