@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Line } from './goal.js';
+import type { Goal, Line } from './goal.js';
 import { quartilesOf } from './statistics.js';
 import { formatFigure, table } from './table.js';
 
@@ -32,10 +32,21 @@ const checkOut = async (commit: string, folder: string): Promise<Build> => {
 
 const nameOf = ({ goal, what }: Line): string => `${goal}: ${what}`;
 
-/** Runs one goal with a build. @returns the measured lines by goal and measurement */
-const measure = async ({ folder, main }: Build, goal: string, quick: boolean): Promise<Map<string, Line>> => {
-  const args = [main, goal, '--json', ...(quick ? ['--quick'] : [])];
-  const { stdout } = await run(process.execPath, args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+/**
+ * Runs one goal with a build.
+ * @param own this build, whose bench runs the goals that start any build
+ * @returns the measured lines by goal and measurement
+ */
+const measure = async (
+  build: Build,
+  own: Build,
+  { name, startsAnyBuild = false }: Goal,
+  quick: boolean,
+): Promise<Map<string, Line>> => {
+  const bench = startsAnyBuild ? own : build;
+  const args = [bench.main, name, '--json', ...(quick ? ['--quick'] : [])];
+  const env = { ...process.env, ...(startsAnyBuild && { BENCH_BUILD: build.folder }) };
+  const { stdout } = await run(process.execPath, args, { cwd: bench.folder, env, maxBuffer: 64 * 1024 * 1024 });
   const { lines } = JSON.parse(stdout) as { lines: Line[] };
   return new Map(lines.map((line) => [nameOf(line), line]));
 };
@@ -47,7 +58,7 @@ const measure = async ({ folder, main }: Build, goal: string, quick: boolean): P
  * @returns a table: the figures of both builds, and the ratio of each round's two figures
  * @throws Error if the commit cannot be built, or if a bench fails
  */
-export const compareBuilds = async (commit: string, goals: readonly string[], quick: boolean): Promise<string> => {
+export const compareBuilds = async (commit: string, goals: readonly Goal[], quick: boolean): Promise<string> => {
   const parent = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
   const folder = join(parent, 'other');
   try {
@@ -56,9 +67,9 @@ export const compareBuilds = async (commit: string, goals: readonly string[], qu
     const figures = new Map<string, { unit: string; other: number[]; own: number[] }>();
     for (const goal of goals)
       for (let round = 1; round <= (quick ? 1 : ROUNDS); round += 1) {
-        say(`${goal}: round ${round}`);
-        const others = await measure(other, goal, quick);
-        for (const [name, line] of await measure(own, goal, quick)) {
+        say(`${goal.name}: round ${round}`);
+        const others = await measure(other, own, goal, quick);
+        for (const [name, line] of await measure(own, own, goal, quick)) {
           const before = others.get(name);
           if (before === undefined) continue;
           const figure = figures.get(name) ?? { unit: line.unit, other: [], own: [] };

@@ -62,6 +62,8 @@ export interface Bench {
 
 export interface Goal {
   readonly name: string;
+  /** Whether the goal measures the build in the folder `BENCH_BUILD`, so that it does not depend on the bench of that build. */
+  readonly startsAnyBuild?: boolean;
   run(bench: Bench): Promise<readonly Measured[]>;
 }
 

@@ -24,6 +24,7 @@ import { ingestToMetrics } from './ingest-to-metrics.js';
 import { idleMemory } from './idle-memory.js';
 import type { Goal } from './goal.js';
 import { groups } from './groups.js';
+import { reads } from './reads.js';
 import { recordPages } from './record-pages.js';
 import { ingestToFeed } from './ingest-to-feed.js';
 import { ingestToToken } from './ingest-to-token.js';
@@ -60,6 +61,7 @@ export const GOALS: readonly Goal[] = [
   contentReading,
   groups,
   recordPages,
+  reads,
   ingestToFeed,
   ingestToToken,
   feedCopy,

@@ -48,8 +48,7 @@ const readArgs = () => {
 
 const args = readArgs();
 if (args.against !== undefined) {
-  const goals = args.goals.map(({ name }) => name);
-  process.stdout.write(`${await compareBuilds(args.against, goals, args.quick)}\n`);
+  process.stdout.write(`${await compareBuilds(args.against, args.goals, args.quick)}\n`);
   process.exit(0);
 }
 const started = performance.now();

@@ -12,19 +12,31 @@ import type { Bench, Goal, Measured } from './goal.js';
 import { OWN_ONLY, sourcesFile } from './services.js';
 import { quartilesOf } from './statistics.js';
 
-const CLI = fileURLToPath(new URL('../src/cli.js', import.meta.url));
+/** The command line of the service: of this build, or of the build in the folder `BENCH_BUILD`. */
+export const CLI =
+  process.env['BENCH_BUILD'] === undefined
+    ? fileURLToPath(new URL('../src/cli.js', import.meta.url))
+    : join(process.env['BENCH_BUILD'], 'dist/src/cli.js');
 const TIMEOUT_MS = 60_000;
 const NOBODY = 65_534;
 
 interface Started {
   readonly process: ChildProcess;
+  readonly url: string;
   readonly seconds: number;
 }
 
 /** Starts all processes like `npm start`, and waits until the API is ready. */
-const startAll = async (dataDir: string, sources: string, uid: number | undefined): Promise<Started> => {
+export const startAll = async (
+  dataDir: string,
+  sources: string,
+  uid: number | undefined,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Started> => {
   const port = await freePort();
-  const env = { ...process.env, DATABASE_URL: '', DATA_DIR: dataDir, PORT: String(port), SOURCES_FILE: sources };
+  const url = `http://127.0.0.1:${port}`;
+  const own = { DATABASE_URL: '', DATA_DIR: dataDir, PORT: String(port), SOURCES_FILE: sources };
+  const env = { ...process.env, ...own, ...settings };
   const from = performance.now();
   const child = spawn(process.execPath, [CLI, 'start'], {
     // A separate process group, so that all processes can be killed at once.
@@ -39,8 +51,8 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
   child.on('error', (error) => (failed = error));
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (errorOutput += text));
   while (performance.now() - from < TIMEOUT_MS) {
-    const response = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
-    if (response?.status === 200) return { process: child, seconds: (performance.now() - from) / 1000 };
+    const response = await fetch(`${url}/health/ready`).catch(() => undefined);
+    if (response?.status === 200) return { process: child, url, seconds: (performance.now() - from) / 1000 };
     if (failed !== undefined)
       throw new Error(
         `${process.execPath} cannot be started: ${failed.message}. Install Node in a folder that every user can enter`,
@@ -61,7 +73,7 @@ const killAll = async ({ process: child }: Started, dataDir: string): Promise<vo
   await ended;
 };
 
-const stopAll = async ({ process: child }: Started): Promise<void> => {
+export const stopAll = async ({ process: child }: Started): Promise<void> => {
   const ended = once(child, 'exit');
   child.kill('SIGTERM');
   const [code] = (await ended) as [number];

@@ -20,7 +20,7 @@ export class KeyUses implements BeforeApplicationShutdown {
   ) {
     this.rows = new UpsertBuffer<KeyUse>({
       keyOf: ({ keyId }) => keyId,
-      merge: (known, { lastUsedAt }) => ({ ...known, lastUsedAt }),
+      merge: (_, use) => use,
       write: (uses) => storeKeyUses(this.pool, uses),
       maxRows: 10_000,
       flushIntervalMs: MINUTE_MS,
