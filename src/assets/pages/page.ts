@@ -113,7 +113,7 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
   if (name === '' && shown === '') return undefined;
   return {
     name: readableAgain(
-      publishingHost.name + (publishingHost.ignoresCase ? name.toLowerCase() : name) + (name === '' ? '/' : '') + shown,
+      publishingHost.name + (publishingHost.ignoresCase ? inLowerCase(name) : name) + (name === '' ? '/' : '') + shown,
     ),
     root: publishingHost.name.length,
     others: NO_OTHERS,
@@ -163,7 +163,7 @@ const matchSegments = (
     const text = actual[index]!;
     if (segment === '*') continue;
     if (segment === '{...}') parts.push(actual.slice(index).join('/'));
-    else if (segment === '{}') parts.push(ignoresCase ? text.toLowerCase() : text);
+    else if (segment === '{}') parts.push(ignoresCase ? inLowerCase(text) : text);
     else if (segment.endsWith('{hex}')) {
       const part = segment === '{hex}' ? text : text.slice(text.lastIndexOf('-') + 1);
       if (!HEX.test(part) || (segment !== '{hex}' && part === text)) return undefined;
@@ -196,6 +196,10 @@ const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {
     ? new URL(`http://h/${rest.slice(start)}`).hash
     : '';
 };
+
+/** Changes a path to lower case, except its percent escapes. */
+const inLowerCase = (path: string): string =>
+  path.toLowerCase().replace(/%[0-9a-f]{2}/g, (escape) => escape.toUpperCase());
 
 /** Escapes brackets in a name that would be read as defanging marks, so that the name is read as the same page. */
 const readableAgain = (name: string): string =>

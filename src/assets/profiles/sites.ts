@@ -22,7 +22,7 @@ export const phone: ReadName = (text) => {
   return /^\d{5,15}$/.test(digits) ? digits : undefined;
 };
 /** A name in any script. */
-const ANY_SCRIPT_NAME = caseInsensitive(/^[^\s/?#"<>]{1,200}$/);
+const ANY_SCRIPT_NAME = caseInsensitive(/^[^\s/?#"<>[\](){}]{1,200}$/);
 const CHANNEL = caseSensitive(/^UC[\w-]{22}$/);
 const EXTENSION = caseInsensitive(/^[a-p]{32}$/i);
 const REPOSITORY: ReadName = (text) =>
@@ -169,7 +169,7 @@ export const SITES: readonly Site[] = [
     type: 'YOUTUBE',
     hosts: 'youtube.com',
     subdomains: /^(?:www|m|mobile|web|l|app|music|gaming|tv|studio|[a-z]{2})$/,
-    names: { name: caseInsensitive(/^[^\s/?#"<>@]{1,63}$/), channel: CHANNEL, words: ANY_SCRIPT_NAME },
+    names: { name: caseInsensitive(/^[^\s/?#"<>@[\](){}]{1,63}$/), channel: CHANNEL, words: ANY_SCRIPT_NAME },
     links: [
       '@{name} = @{name}',
       'channel/{channel} = channel/{channel}',
