@@ -1,6 +1,7 @@
 import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/types/asset-groups.js';
 import type { EventOf } from '../../src/events/event.js';
 import { recordOf } from '../../src/events/record.js';
+import { hashOf } from '../../src/events/stored-key.js';
 import { lastWriterWins, type ProjectedEvent } from '../engine/projection.js';
 
 export const TYPES = [
@@ -89,7 +90,7 @@ export class NewestGroups {
         return;
       case 'AssetGrouped':
       case 'AssetUngrouped': {
-        const { id: assetHash, version } = recordOf(event);
+        const { id: assetHash, version } = recordOf(event, hashOf({ event, metadata }));
         const member = event.type === 'AssetGrouped' ? { groupId: event.data.groupId, ...event.data.asset } : UNGROUPED;
         this.addAsset({ organization, assetHash, version, eventId: id, ...member });
       }

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
-import { assetHash, assetKey } from '../../src/assets/asset-key.js';
-import { KEY_VERSION } from '../../src/assets/keys.js';
+import { hashOfKey, KEY_VERSION } from '../../src/assets/keys.js';
 import type { EventOf } from '../../src/events/event.js';
 import { ENTRY_TYPES, recordOf } from '../../src/events/record.js';
+import { keyOf } from '../../src/events/stored-key.js';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
@@ -22,10 +22,10 @@ interface Incoming {
   readonly position: bigint;
 }
 
-const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
+const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>, asset: string): Entry => ({
   changeId: event.data.changeId,
-  assetHash: assetHash(event.data.asset),
-  asset: assetKey(event.data.asset),
+  assetHash: hashOfKey(asset),
+  asset,
   content: event.data.asset.content,
   status: event.type === 'AssetStatusChanged' ? event.data.status : null,
   version: recordOf(event).version,
@@ -48,7 +48,9 @@ export const assetStatuses: Projection<StatusEvent> = {
   types: ENTRY_TYPES,
   prepare: async (events) => {
     const incoming: Incoming[] = [];
-    await forEachYielding(events, (event) => incoming.push({ entry: entryOf(event), position: event.position }));
+    await forEachYielding(events, (event) =>
+      incoming.push({ entry: entryOf(event, keyOf(event)), position: event.position }),
+    );
     return ({ connection }) => write(incoming, connection);
   },
 };

@@ -1,7 +1,7 @@
 import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/events/event-id.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { type EventType, isKnownType, isUpstream, parseEvent } from '../../src/events/event.js';
-import { isSameStream, streamOf } from '../../src/events/streams.js';
+import { isStreamOf, streamOf } from '../../src/events/streams.js';
 import type { ProjectedEvent } from './projection.js';
 
 export type DecodedEvent =
@@ -37,9 +37,8 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   if (!isKnownType(type)) return { kind: 'unknown' };
   const { event, issues } = parseEvent(type, recorded.data);
   if (!event) return { kind: 'unreadable', type, reason: issues.join('; ') };
-  const expected = streamOf(event);
-  if (!isSameStream(recorded.stream, expected))
-    return { kind: 'unreadable', type, reason: `the stream must be ${expected}` };
+  if (!isStreamOf(recorded.stream, event))
+    return { kind: 'unreadable', type, reason: `the stream must be ${streamOf(event)}` };
   const issue = isUpstream(event) ? upstreamIssue(recorded) : undefined;
   if (issue !== undefined) return { kind: 'unreadable', type, reason: issue };
   const { id, position, stream, revision, metadata, recordedAt } = recorded;

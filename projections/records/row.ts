@@ -1,8 +1,8 @@
-import { assetHash } from '../../src/assets/asset-key.js';
 import type { Asset } from '../../src/assets/asset.js';
 import type { EventOf } from '../../src/events/event.js';
 import { formatInstant } from '../../src/events/instant.js';
 import { type OWNED_TYPES, recordOf, type RecordState } from '../../src/events/record.js';
+import { hashOf } from '../../src/events/stored-key.js';
 import { type ItemOf, LISTED_KIND, type ListedKind } from '../../src/events/kinds.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 
@@ -66,7 +66,7 @@ const viewOf = (event: OwnedEvent, id: string): RecordView | undefined => {
   }
 };
 
-export const rowOf = ({ event, id: eventId, position, recordedAt }: ProjectedEvent<OwnedEvent>): Row => {
+export const rowOf = ({ event, id: eventId, position, recordedAt, metadata }: ProjectedEvent<OwnedEvent>): Row => {
   const { organization, kind, id, version }: RecordState = recordOf(event);
   const view = viewOf(event, id);
   return {
@@ -78,7 +78,7 @@ export const rowOf = ({ event, id: eventId, position, recordedAt }: ProjectedEve
     position,
     recordedAt,
     view,
-    assetHash: view?.asset && assetHash(view.asset),
+    assetHash: view?.asset && hashOf({ event: { data: { asset: view.asset } }, metadata }),
   };
 };
 

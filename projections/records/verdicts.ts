@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
-import { assetHash } from '../../src/assets/asset-key.js';
 import type { EventOf } from '../../src/events/event.js';
 import { formatInstant } from '../../src/events/instant.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
+import { hashOf } from '../../src/events/stored-key.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/kinds.js';
@@ -30,7 +30,8 @@ export interface EntryState {
   readonly views: ReadonlyMap<string, RecordView>;
 }
 
-export const entryStateOf = ({ event, id: eventId, position, recordedAt }: ProjectedEvent<EntryEvent>): EntryState => {
+export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState => {
+  const { event, id: eventId, position, recordedAt } = projected;
   const { id: changeId, version } = recordOf(event);
   const views = new Map<string, RecordView>();
   if (event.type === 'AssetStatusChanged') {
@@ -41,7 +42,7 @@ export const entryStateOf = ({ event, id: eventId, position, recordedAt }: Proje
       views.set(organization, { item, createdAt, status, asset, brands, countedAt: createdAt });
     }
   }
-  return { changeId, version, eventId, position, recordedAt, assetHash: assetHash(event.data.asset), views };
+  return { changeId, version, eventId, position, recordedAt, assetHash: hashOf(projected), views };
 };
 
 /**

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 
 /**
  * The version must be incremented if the key of any valid content changes. Read models that store keys are then
- * rebuilt. `test/assets/pinned-keys.json` has keys of this version.
+ * rebuilt. `test/assets/pinned-keys.json` has keys of this version. Stored events carry their keys: without a new version,
+ * a rebuild keeps the keys that the events were stored with.
  */
 export const KEY_VERSION = 4;
 

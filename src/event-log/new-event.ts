@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { eventIdOf } from '../events/event-id.js';
 import { type DomainEvent, toJson, type UpstreamEvent } from '../events/event.js';
 import { formatInstant } from '../events/instant.js';
+import { newStoredKey, type StoredKey } from '../events/stored-key.js';
 import { OPERATIONS_STREAM, streamOf } from '../events/streams.js';
 import { type EventLog, type NewEvent, WrongExpectedRevision } from './event-log.js';
 
@@ -33,15 +34,23 @@ export const appendLogOpened = async (log: EventLog): Promise<void> => {
  * of events.
  * @param now the time of the event, in ms
  * @param metadata additional metadata
+ * @param assetKey the key of the event's asset. Computed from the content if absent
  */
 export const newUpstreamEvent = (
   source: string,
   event: UpstreamEvent,
   now: number,
   metadata: object = {},
+  assetKey: StoredKey | undefined = newStoredKey(event),
 ): { readonly stream: string; readonly event: NewEvent } => {
-  const stream = streamOf(event);
+  const stream = streamOf(event, assetKey?.hash);
   const id = randomUUID();
-  const reported = newEvent(event, { source, id, time: formatInstant(now), ...metadata });
+  const reported = newEvent(event, {
+    source,
+    id,
+    time: formatInstant(now),
+    ...metadata,
+    ...(assetKey && { assetKey }),
+  });
   return { stream, event: { ...reported, id: eventIdOf(source, id, event.type, stream) } };
 };

@@ -45,7 +45,8 @@ const owned = (kind: RecordKind, id: string, data: Owned): RecordState => ({
   version: 'deletedAt' in data ? 2 * data.deletedAt + 1 : 2 * data.updatedAt,
 });
 
-export const recordOf = (event: UpstreamEvent): RecordState => {
+/** @param hash the `assetHash` of the event's asset. Computed from the content if absent and needed */
+export const recordOf = (event: UpstreamEvent, hash?: string): RecordState => {
   const { type, data } = event;
   switch (type) {
     case 'ReportFiled':
@@ -69,7 +70,7 @@ export const recordOf = (event: UpstreamEvent): RecordState => {
       return owned('featureFlag', data.flag, data);
     case 'AssetGrouped':
     case 'AssetUngrouped':
-      return owned('groupedAsset', assetHash(data.asset), data);
+      return owned('groupedAsset', hash ?? assetHash(data.asset), data);
   }
 };
 

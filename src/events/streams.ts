@@ -35,11 +35,12 @@ export const groupedAssetStream = (organization: string, assetHash: string): str
 export const assetGroupsStream = (organization: string): string => `assetGroups-${organization}`;
 export const webhooksStream = (organization: string): string => `webhooks-${organization}`;
 
-export const streamOf = (event: DomainEvent): string => {
+/** @param hash the `assetHash` of the event's asset. Computed from the content if absent and needed */
+export const streamOf = (event: DomainEvent, hash?: string): string => {
   if (isUpstream(event)) {
     // All entries in the status history of an asset share one stream, so that the entries have one order.
-    if ('changeId' in event.data) return assetStatusStream(assetHash(event.data.asset));
-    const { organization, kind, id } = recordOf(event);
+    if ('changeId' in event.data) return assetStatusStream(hash ?? assetHash(event.data.asset));
+    const { organization, kind, id } = recordOf(event, hash);
     return `${kind}-${organization}:${id}`;
   }
   const { type, data } = event;
@@ -70,9 +71,8 @@ export const streamOf = (event: DomainEvent): string => {
 const HASHED = new RegExp(`^(${assetStatusStream('')}|${groupedAssetStream('[a-z0-9-]+', '')})[0-9a-f]{32}$`);
 
 /**
- * Whether an event that belongs in the stream `expected` may be in the stream `actual`. If the streams are named by the
- * hash of an asset, any hash is accepted, because a library update may change which spellings of an asset share a hash.
+ * Whether an event may be in this stream. If the stream is named by the hash of an asset, any hash is accepted: a stored
+ * event stays in its stream when a later version of the service computes another hash.
  */
-export const isSameStream = (actual: string, expected: string): boolean =>
-  actual === expected ||
-  (HASHED.test(actual) && HASHED.test(expected) && actual.slice(0, -32) === expected.slice(0, -32));
+export const isStreamOf = (stream: string, event: DomainEvent): boolean =>
+  stream === streamOf(event, HASHED.test(stream) ? stream.slice(-32) : '');

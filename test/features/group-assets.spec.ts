@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { assetHash } from '../../src/assets/asset-key.js';
+import { KEY_VERSION } from '../../src/assets/keys.js';
 import { readContent } from '../../src/asset-groups/members/membership.js';
 import { MembershipQueue } from '../../src/asset-groups/members/membership-queue.js';
 import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
@@ -170,7 +171,11 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
       {
         type: 'AssetGrouped',
         data: { organization, groupId: 1, asset: { type: 'URL', content: 'a.example' }, updatedAt: expect.any(String) },
-        metadata: expect.objectContaining({ source: expect.any(String), keyId: expect.stringMatching(/^key_/) }),
+        metadata: expect.objectContaining({
+          source: expect.any(String),
+          keyId: expect.stringMatching(/^key_/),
+          assetKey: { version: KEY_VERSION, hash: assetHash({ type: 'URL', content: 'a.example' }) },
+        }),
       },
     ]);
   });

@@ -3,12 +3,19 @@ import { assetStatuses } from '../../projections/asset-statuses/projection.js';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
+import { StatusEntries } from '../../src/asset-check/own/status-entries.js';
+import { assetKey as keyOfAsset } from '../../src/assets/asset-key.js';
+import { hashOfKey, KEY_VERSION } from '../../src/assets/keys.js';
+import { eventIdOf } from '../../src/events/event-id.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
-import { eventId, recordedInOrder, sent, type Sent } from '../support/upstream.js';
+import { eventId, recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
 import { delivered } from './histories.js';
+
+/** The key of every video before version 4. */
+const VERSION_3_KEY = 'PAGE:www.youtube.com/watch';
 
 const BASE = Date.parse('2026-03-01T00:00:00Z');
 
@@ -144,6 +151,37 @@ describe('The projection of asset statuses', () => {
     const { rows } = await database.pool.query('select status, position from read.asset_statuses');
     expect(rows).toEqual([{ status: 'BLOCKED', position: 1 }]);
     expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
+  });
+
+  it('stores the key that the event carries, if the key is of this version', async () => {
+    const [event] = recordedInOrder([entry('a', 'evil.example', 'BLOCKED', '2026-01-01T00:00:00Z')]);
+    const key = 'URL:stored.example';
+    const assetKey = { version: KEY_VERSION, hash: hashOfKey(key), key };
+    await project(new InMemoryEventLog([{ ...event!, metadata: { ...(event!.metadata as object), assetKey } }]));
+    expect(await statuses()).toEqual({ [key]: 'BLOCKED' });
+  });
+
+  it.each<[string, object | undefined]>([
+    ['without a key', undefined],
+    ['with a key of version 3', { version: 3, hash: hashOfKey(VERSION_3_KEY), key: VERSION_3_KEY }],
+  ])('applies a status that version 3 stored %s to exactly the reported video', async (_, assetKey) => {
+    const asset = { type: 'PAGE', content: 'https://www.youtube.com/watch?v=EVIL' };
+    const data = { changeId: 'video', asset, status: 'BLOCKED', brandReviews: [], createdAt: '2026-01-01T00:00:00Z' };
+    const [event] = recordedInOrder([sent('AssetStatusChanged', data, 'one')]);
+    const stream = `assetStatus-${hashOfKey(VERSION_3_KEY)}`;
+    const id = eventIdOf(SOURCE, 'one', 'AssetStatusChanged', stream);
+    const metadata = { source: SOURCE, id: 'one', time: '2026-01-01T00:00:00.000Z', ...(assetKey && { assetKey }) };
+    const log = new InMemoryEventLog([{ ...event!, id, stream, metadata }]);
+    await project(log);
+    await rebuild({ pool: database.pool, log }, assetStatuses);
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await statuses()).toEqual({ [keyOfAsset(asset)]: 'BLOCKED' });
+    const entries = new StatusEntries(database.pool, log);
+    const found = async (content: string): Promise<string[]> =>
+      (await entries.newest([keyOfAsset({ type: 'PAGE', content })], 'acme', 10)).map(({ status }) => status);
+    expect(await found('youtube.com/watch?v=EVIL&t=9')).toEqual(['BLOCKED']);
+    expect(await found('https://www.youtube.com/watch?v=OTHER')).toEqual([]);
+    expect(await found('https://www.youtube.com/watch')).toEqual([]);
   });
 
   it('stores an asset whose key exceeds the maximum size of an index entry', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { eventIdOf } from '../../src/events/event-id.js';
 import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
 import { parseEvent, toJson, UPSTREAM, type UpstreamEvent } from '../../src/events/event.js';
+import { newStoredKey } from '../../src/events/stored-key.js';
 import { streamOf } from '../../src/events/streams.js';
 import type { TestApp } from './app.js';
 import type { ApiResponse } from './call.js';
@@ -52,8 +53,9 @@ export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> =>
 export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEvent } => {
   const { event, issues } = parseEvent(type, data);
   if (!event) throw new Error(`The event of the spec is invalid: ${issues.join('; ')}`);
-  const metadata = { source: SOURCE, id, time: '2026-01-01T00:00:00.000Z' };
-  const stream = streamOf(event);
+  const assetKey = newStoredKey(event);
+  const metadata = { source: SOURCE, id, time: '2026-01-01T00:00:00.000Z', ...(assetKey && { assetKey }) };
+  const stream = streamOf(event, assetKey?.hash);
   return { stream, event: { id: eventIdOf(SOURCE, id, type, stream), type, data: toJson(event), metadata } };
 };
 

@@ -1,6 +1,7 @@
 import { TooManyRequests, Unavailable } from '../../errors.js';
 import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
+import { KEY_VERSION } from '../../assets/keys.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { BEGINNING, EventLog, type NewEvent } from '../../event-log/event-log.js';
 import { bytesOf, newUpstreamEvent } from '../../event-log/new-event.js';
@@ -110,7 +111,9 @@ export class MembershipQueue {
       // A request that exceeds the quota must not affect the decisions on later requests.
       const after = placementsOf(waiting.request, placements);
       const { items, events } = decideMembership(waiting.request, after, now);
-      const added = events.map((event) => newUpstreamEvent(SOURCE, event, now, waiting.origin));
+      const added = events.map(({ event, hash }) =>
+        newUpstreamEvent(SOURCE, event, now, waiting.origin, { version: KEY_VERSION, hash }),
+      );
       const bytesAfter = bytes + sizeOf(added);
       const refusal = added.length > 0 && refusalOf({ events: entries.length + added.length, bytes: bytesAfter });
       if (refusal) {

@@ -74,9 +74,15 @@ export interface MembershipRequest {
   readonly contents: readonly ReadContent[];
 }
 
+/** An event about an asset, and the `assetHash` of the asset. */
+export interface MembershipEvent {
+  readonly event: EventOf<'AssetGrouped' | 'AssetUngrouped'>;
+  readonly hash: string;
+}
+
 export interface MembershipChange {
   readonly items: readonly MembershipItem[];
-  readonly events: readonly EventOf<'AssetGrouped' | 'AssetUngrouped'>[];
+  readonly events: readonly MembershipEvent[];
 }
 
 /**
@@ -91,7 +97,7 @@ export const decideMembership = (
   placements: Map<string, Placement>,
   now: number,
 ): MembershipChange => {
-  const events: EventOf<'AssetGrouped' | 'AssetUngrouped'>[] = [];
+  const events: MembershipEvent[] = [];
   const items = contents.map((content): MembershipItem => {
     if (content.error) return content.error;
     const { asset, hash } = content;
@@ -103,11 +109,11 @@ export const decideMembership = (
       return errorItem('internal-error', 'The newest event of the asset has the latest possible date', asset).error;
     if (action === 'remove') {
       placements.set(hash, { groupId: undefined, updatedAt });
-      events.push({ type: 'AssetUngrouped', data: { organization, asset, updatedAt } });
+      events.push({ event: { type: 'AssetUngrouped', data: { organization, asset, updatedAt } }, hash });
       return { result: 'removed', asset };
     }
     placements.set(hash, { groupId, updatedAt });
-    events.push({ type: 'AssetGrouped', data: { organization, groupId, asset, updatedAt } });
+    events.push({ event: { type: 'AssetGrouped', data: { organization, groupId, asset, updatedAt } }, hash });
     return current?.groupId === undefined
       ? { result: 'added', asset }
       : { result: 'moved', asset, movedFrom: current.groupId };

@@ -1,6 +1,7 @@
 import { type Fact, factsOf } from '../../events/facts.js';
 import { parseEvent, type UpstreamEvent } from '../../events/event.js';
 import { isLater, recordOf, type RecordState } from '../../events/record.js';
+import { storedHashOf } from '../../events/stored-key.js';
 import type { Work } from '../../flow/time-slices.js';
 import { countedFact, type CountedFactDto } from '../counted-fact.dto.js';
 import type { Entry } from '../receive/decide-events.js';
@@ -32,7 +33,7 @@ export function* triedEvents(entries: readonly Entry[]): Work<TriedEvent[]> {
     const { id } = stored.metadata as { id: string };
     // Parsing cannot fail, because the event was parsed before it became an entry.
     const event = parseEvent(stored.type as UpstreamEvent['type'], stored.data).event!;
-    const record = recordOf(event);
+    const record = recordOf(event, storedHashOf(stored.metadata));
     tried.push({ index, id, record, state: { version: record.version, eventId: stored.id, facts: factsOf(event) } });
   }
   return tried;

@@ -2,6 +2,7 @@ import { Invalid, type Rejection } from '../../errors.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';
+import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
 import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
@@ -96,7 +97,8 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
     }
     const eventWarnings = warningsOf(event);
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
-    const stream = streamOf(event);
+    const assetKey = newStoredKey(event);
+    const stream = streamOf(event, assetKey?.hash);
     const eventId = eventIdOf(source, id, type, stream);
     if (eventIds.has(eventId)) {
       repeated.push(type);
@@ -109,6 +111,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
       source,
       id,
       time: formatInstant(time),
+      ...(assetKey !== undefined && { assetKey }),
       ...(keyId !== undefined && { keyId }),
       ...(traceparent !== undefined && { traceparent }),
     };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { eventIdOf, issueOfId } from '../../events/event-id.js';
 import { isUpstreamType, parseEvent, UPSTREAM, type UpstreamEvent } from '../../events/event.js';
 import { recordOf, type RecordState } from '../../events/record.js';
+import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
 import { permissionIssue } from '../receive/permission.js';
 
@@ -79,6 +80,7 @@ export const readNamedEvent = (item: unknown, organization: string | undefined):
   issues.push(...wrong.map((issue) => issue.replace(/^data\./, prefix)));
   if (event === undefined || issues.length > 0) return issues;
   if (organization !== undefined && permissionIssue(event, organization) !== undefined) return nonexistentEvent();
-  const stream = streamOf(event);
-  return { stream, id: eventIdOf(sourceText, idText, type, stream), record: recordOf(event) };
+  const hash = newStoredKey(event)?.hash;
+  const stream = streamOf(event, hash);
+  return { stream, id: eventIdOf(sourceText, idText, type, stream), record: recordOf(event, hash) };
 };

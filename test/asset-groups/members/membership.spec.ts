@@ -41,8 +41,11 @@ describe('A membership change', () => {
     const contents = ['ahead.example', 'alone.example', 'member.example', 'new.example'];
     const { items, events } = decide('add', contents, placements);
     expect(items.map(({ result }) => result)).toEqual(['moved', 'added', 'unchanged', 'added']);
-    expect(events.map(({ data }) => data.updatedAt)).toEqual([NOW + 6, NOW + 1, NOW]);
-    for (const event of events) expect(parseEvent(event.type, toJson(event)).event).toEqual(event);
+    expect(events.map(({ event }) => event.data.updatedAt)).toEqual([NOW + 6, NOW + 1, NOW]);
+    for (const { event, hash } of events) {
+      expect(parseEvent(event.type, toJson(event)).event).toEqual(event);
+      expect(hash).toBe(assetHash(event.data.asset));
+    }
     expect(decide('add', contents, placements).events).toEqual([]);
   });
 
@@ -53,7 +56,9 @@ describe('A membership change', () => {
     ]);
     const { items, events } = decide('remove', ['member.example', 'member.example', 'other.example'], placements);
     expect(items.map(({ result }) => result)).toEqual(['removed', 'unchanged', 'unchanged']);
-    expect(events).toMatchObject([{ type: 'AssetUngrouped', data: { asset: { content: 'member.example' } } }]);
+    expect(events).toMatchObject([
+      { event: { type: 'AssetUngrouped', data: { asset: { content: 'member.example' } } } },
+    ]);
   });
 
   it('rejects an asset whose newest event has the latest possible date', () => {

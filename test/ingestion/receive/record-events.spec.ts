@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { readConfig } from '../../../src/runtime/config.js';
-import { assetHash } from '../../../src/assets/asset-key.js';
+import { assetHash, assetKey } from '../../../src/assets/asset-key.js';
+import { KEY_VERSION } from '../../../src/assets/keys.js';
 import { Invalid, TooManyRequests } from '../../../src/errors.js';
 import { eventIdOf, legacyEventIdOf } from '../../../src/events/event-id.js';
 import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
@@ -128,6 +129,50 @@ describe('RecordEvents', () => {
       data: DATA[type],
       metadata: { source: SOURCE, id, time: AT },
     });
+  });
+
+  it.each([
+    ['ThreatStatusChanged', ASSET],
+    ['TakedownFiled', ASSET],
+    ['AssetGrouped', ASSET],
+    ['AssetUngrouped', PROFILE],
+  ])('stores the hash of the asset of a %s with the version of its key', async (type, asset) => {
+    const { stored } = await record([cloudEvent(`key-${type}`, type)]);
+    expect(stored[0]!.metadata).toMatchObject({ assetKey: { version: KEY_VERSION, hash: assetHash(asset) } });
+  });
+
+  it('stores the key of an entry of the status history, and no key for an event without an asset', async () => {
+    const { stored } = await record([cloudEvent('entry', 'AssetStatusChanged'), cloudEvent('report', 'ReportFiled')]);
+    const [entry, report] = stored.map(({ metadata }) => metadata as { readonly assetKey?: unknown });
+    expect(entry!.assetKey).toEqual({ version: KEY_VERSION, hash: assetHash(ASSET), key: assetKey(ASSET) });
+    expect(report!.assetKey).toBeUndefined();
+  });
+
+  it('ignores a key that the sender sets, wherever the sender sets it', async () => {
+    const forged = { version: KEY_VERSION, hash: 'f'.repeat(32), key: 'URL:forged.example' };
+    const sentEvent = {
+      specversion: '1.0',
+      id: 'forged',
+      source: SOURCE,
+      type: 'ThreatStatusChanged',
+      time: AT,
+      data: {
+        ...DATA['ThreatStatusChanged'],
+        asset: { ...ASSET, ...forged },
+        assetKey: forged,
+        metadata: { assetKey: forged },
+      },
+      assetKey: forged,
+      assetkey: JSON.stringify(forged),
+      metadata: { assetKey: forged },
+    };
+    const { stored } = await record([readCloudEvent(sentEvent, LATEST, false)], 'acme');
+    expect(stored).toHaveLength(1);
+    expect((stored[0]!.metadata as { assetKey: unknown }).assetKey).toEqual({
+      version: KEY_VERSION,
+      hash: assetHash(ASSET),
+    });
+    expect(stored[0]!.data).toEqual(DATA['ThreatStatusChanged']);
   });
 
   it('stores only the declared fields, and every time in UTC with milliseconds', async () => {

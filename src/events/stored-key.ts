@@ -1,0 +1,51 @@
+import { assetHash, assetKey } from '../assets/asset-key.js';
+import type { Asset } from '../assets/asset.js';
+import { hashOfKey, KEY_VERSION } from '../assets/keys.js';
+import type { DomainEvent } from './event.js';
+
+/**
+ * The normalized key of an event's asset, which the service computes once, when it stores the event, and keeps as
+ * `assetKey` in the metadata of the event.
+ */
+export interface StoredKey {
+  /** The `KEY_VERSION` that the key was computed with. A key of another version is not used. */
+  readonly version: number;
+  /** `assetHash` of the asset. */
+  readonly hash: string;
+  /** The key itself, for entries of the status history only: a key may be nine times as long as its content. */
+  readonly key?: string;
+}
+
+/** A stored event about an asset. */
+interface AboutAsset {
+  readonly event: { readonly data: { readonly asset: Asset } };
+  readonly metadata: unknown;
+}
+
+/** Computes the key of a new event, for the metadata of the event; undefined if the event is not about an asset. */
+export const newStoredKey = ({ data }: DomainEvent): StoredKey | undefined => {
+  if (!('asset' in data)) return undefined;
+  const key = assetKey(data.asset);
+  return { version: KEY_VERSION, hash: hashOfKey(key), ...('changeId' in data && { key }) };
+};
+
+const readStoredKey = (metadata: unknown): Partial<StoredKey> => {
+  const { assetKey: stored } = (metadata ?? {}) as { readonly assetKey?: Partial<StoredKey> | null };
+  return stored?.version === KEY_VERSION ? stored : {};
+};
+
+/** Returns the `assetHash` that the metadata of an event has; undefined if the hash must be computed. */
+export const storedHashOf = (metadata: unknown): string | undefined => {
+  const { hash } = readStoredKey(metadata);
+  return typeof hash === 'string' ? hash : undefined;
+};
+
+/** Returns the `assetHash` of a stored event's asset. Reads the content only if the metadata does not have the hash. */
+export const hashOf = ({ event, metadata }: AboutAsset): string =>
+  storedHashOf(metadata) ?? assetHash(event.data.asset);
+
+/** Returns the key of a stored event's asset. Reads the content only if the metadata does not have the key. */
+export const keyOf = ({ event, metadata }: AboutAsset): string => {
+  const { key } = readStoredKey(metadata);
+  return typeof key === 'string' ? key : assetKey(event.data.asset);
+};
