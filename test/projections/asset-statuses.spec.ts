@@ -9,6 +9,7 @@ import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, sent, type Sent } from '../support/upstream.js';
 import { delivered } from './histories.js';
+import { seeds } from '../support/full-size.js';
 
 const BASE = Date.parse('2026-03-01T00:00:00Z');
 
@@ -79,7 +80,7 @@ describe('The projection of asset statuses', () => {
   const entry = (changeId: string, content: string, status: string, createdAt: string): Sent =>
     sent('AssetStatusChanged', { changeId, asset: { type: 'URL', content }, status, brandReviews: [], createdAt });
 
-  it.each([1, 2, 3, 4, 5, 6])(
+  it.each(seeds(2, 6))(
     'ends with the newest undeleted entry of each asset, regardless of order, batches and repeated events (seed %d)',
     async (seed) => {
       const random = new Random(seed);
