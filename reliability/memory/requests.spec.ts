@@ -102,6 +102,8 @@ const IN_FLIGHT = 64;
 const ROUNDS = 24;
 const REQUESTS = 1_000;
 const WORDS = 1_000;
+/** Each request is a copy of this array. */
+const REQUEST = Array.from({ length: WORDS }, () => 0);
 
 describe('Memory held during a request', () => {
   it.each(HOLDERS)('is not promoted to the old generation after the request: %s', async (_, create) => {
@@ -112,7 +114,7 @@ describe('Memory held during a request', () => {
       const before = oldBytes();
       for (let n = 0; n < REQUESTS; n += 1) {
         if (ends.length === IN_FLIGHT) ends.shift()!();
-        ends.push(keep(new Array<number>(WORDS).fill(n)));
+        ends.push(keep(REQUEST.with(0, n)));
         if (n % 8 === 0) await nextTurn();
       }
       collectYoung();
