@@ -22,17 +22,40 @@ const shared = {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
 };
 
+/** The limits of `test`, in ms, on a machine with a free processor (`test/support/time-limits.ts`). */
+const limits = {
+  globals: { TEST_TIMEOUT_MS: 20_000, EVENTUALLY_TIMEOUT_MS: 10_000 },
+  setupFilesAfterEnv: ['<rootDir>/test/support/time-limits.ts'],
+};
+
 const suite = (displayName, ...testMatch) => ({ ...shared, displayName, testMatch });
+
+/** The specs whose random or large tests are small in `test`, and of full size before a release (`sized`). */
+const FULL_SIZE = [
+  'asset-check/generated-texts',
+  'assets/parse-content',
+  'assets/web-address-spellings',
+  'projections/asset-statuses',
+  'projections/metrics',
+  'projections/records',
+  'records/feed/statements',
+  'records/list-records',
+].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
 
 /** CONTRIBUTING.md says what each suite proves, and when it runs. */
 export default {
   projects: [
-    suite('test', '<rootDir>/test/**/*.spec.ts', '!**/test/system/**'),
+    {
+      ...suite('test', '<rootDir>/test/**/*.spec.ts', '!**/test/system/**'),
+      // A spec that kills the real server holds it alone for minutes, and the others wait in their hooks.
+      ...(process.env['TEST_EVENTSTORE_URL'] ? {} : limits),
+    },
     suite('system', '<rootDir>/test/system/**/*.spec.ts'),
     suite('reliability', '<rootDir>/reliability/every-change/*.spec.ts'),
     suite('release', '<rootDir>/reliability/**/*.spec.ts', '!**/reliability/every-change/**'),
+    { ...suite('full-size', ...FULL_SIZE), globals: { IS_FULL_SIZE: true } },
   ],
-  // Ends what hangs; a busy machine must not reach it. A spec that kills the real server holds it alone for minutes, and the others wait in their hooks.
+  // Ends what hangs in the other suites. Jest ignores the `testTimeout` of a project.
   testTimeout: process.env['TEST_EVENTSTORE_URL'] ? 600_000 : 300_000,
   workerIdleMemoryLimit: '1GB',
 };

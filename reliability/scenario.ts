@@ -39,4 +39,9 @@ export interface Scenario<Scale = any> {
    * Findings on a simple server do not prove that this service depends on the guard.
    */
   readonly withoutGuard: (context: RunContext, scale: Scale) => Promise<Outcome>;
+  /**
+   * Matches the finding that the negative control must have: the control fails if it has only other findings. Required
+   * with `everyChange`.
+   */
+  readonly controlFinding?: RegExp;
 }

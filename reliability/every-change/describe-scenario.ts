@@ -18,7 +18,15 @@ const inContext = async (work: (context: RunContext) => Promise<Outcome>): Promi
 };
 
 /** Defines two tests: the scenario at its `everyChange` scale, and its negative control at the same scale. */
-export const describeScenario = ({ name, what, guard, everyChange, run, withoutGuard }: Scenario): void =>
+export const describeScenario = ({
+  name,
+  what,
+  guard,
+  everyChange,
+  run,
+  withoutGuard,
+  controlFinding,
+}: Scenario): void =>
   describe(`${name}: ${what}`, () => {
     const sharedServices = new SharedServices();
     afterAll(() => sharedServices.close());
@@ -33,10 +41,10 @@ export const describeScenario = ({ name, what, guard, everyChange, run, withoutG
     );
 
     it(
-      `has findings without the guard: ${guard}`,
+      `has the expected finding without the guard: ${guard}`,
       async () => {
         const { findings } = await inContext((context) => withoutGuard(context, everyChange));
-        expect(findings).not.toEqual([]);
+        expect(findings).toContainEqual(expect.stringMatching(controlFinding!));
       },
       MAX_MS,
     );

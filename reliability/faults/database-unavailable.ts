@@ -160,6 +160,7 @@ export const killedPostgres: Scenario<Scale> = {
   },
   guard: 'a listener for broken connections, and a 503 if one breaks',
   withoutGuard: async (context, scale) => runWithoutGuard(context, scale, await killable(context)),
+  controlFinding: / ended with /,
 };
 
 export const silentPostgres: Scenario<Scale> = {

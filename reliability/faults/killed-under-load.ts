@@ -129,6 +129,7 @@ export const killedService: Scenario<Scale> = {
   guard: 'the endpoint responds after the append',
   controlScale: { rounds: 1, events: 500 },
   withoutGuard: async (context, scale) => repeatKills(context, scale, await onDatabase(context), true),
+  controlFinding: /acknowledged events are not in the log$/,
 };
 
 export const killedServiceAndDatabase: Scenario<Scale> = {

@@ -186,4 +186,5 @@ export const poisonEvents: Scenario<Scale> = {
   run: (context, scale) => poisonBatches(context, scale),
   guard: 'bisecting a failing batch and parking the poison event',
   withoutGuard: (context, scale) => poisonBatches(context, scale, false),
+  controlFinding: /^The valid events of batch 1 were never counted$/,
 };

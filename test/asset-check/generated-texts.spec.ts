@@ -2,8 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { Random } from '../support/random.js';
 import { checkerOf } from './checker-of.js';
 import { generateText, STATUSES } from './generated-texts.js';
+import { sized } from '../support/full-size.js';
 
-const TEXTS = Number(process.env['GENERATED_TEXTS'] ?? 20_000);
+const TEXTS = sized(2_000, 20_000);
 
 describe(`Of ${TEXTS.toLocaleString('en-US')} generated texts`, () => {
   it('none that opens something BLOCKED is ALLOWED, and none that opens nothing BLOCKED is BLOCKED', async () => {

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { assetHash, assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { linkForms } from './link-forms.js';
+import { sized } from '../support/full-size.js';
 
 /** Formats the parsed content as `TYPE name`, or returns the code. */
 const readingOf = (content: string): string => {
@@ -457,7 +458,7 @@ describe('parseContent', () => {
         });
         expect(assetKey({ type: 'URL', content })).toBe(`URL:${new URL(`http://${plain}`).hostname}`);
       }),
-      { numRuns: 1_500, seed: 6 },
+      { numRuns: sized(300, 1_500), seed: 6 },
     );
   });
 
@@ -469,7 +470,7 @@ describe('parseContent', () => {
         if (parsed === undefined) return;
         expect(parsed.host).toBe(new URL(`http://${text}`).hostname);
       }),
-      { numRuns: 1_500, seed: 7 },
+      { numRuns: sized(300, 1_500), seed: 7 },
     );
   });
 
@@ -480,7 +481,7 @@ describe('parseContent', () => {
         for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'YOUTUBE', 'REDDIT', 'NEW'])
           expect(assetKey({ type, content }).startsWith(`${type === 'PAGE' ? '' : type}`)).toBe(true);
       }),
-      { numRuns: 500, seed: 8 },
+      { numRuns: sized(100, 500), seed: 8 },
     );
   });
 });

@@ -3,8 +3,9 @@ import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { Random } from '../support/random.js';
 import { webAddressSpelling } from './web-address-spellings.js';
+import { sized } from '../support/full-size.js';
 
-const SPELLINGS = Number(process.env['WEB_ADDRESS_SPELLINGS'] ?? 8_000);
+const SPELLINGS = sized(1_000, 8_000);
 
 /** Matches defanged characters. Only for these, the parser differs intentionally from the URL parser. */
 const IS_DEFANGED = /[[({](?:\.|dot|:|\/|@|at)[\])}]|\[\.|\.\]/i;

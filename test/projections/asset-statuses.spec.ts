@@ -13,6 +13,7 @@ import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
 import { delivered } from './histories.js';
+import { seeds } from '../support/full-size.js';
 
 /** The key of every video before version 4. */
 const VERSION_3_KEY = 'PAGE:www.youtube.com/watch';
@@ -86,7 +87,7 @@ describe('The projection of asset statuses', () => {
   const entry = (changeId: string, content: string, status: string, createdAt: string): Sent =>
     sent('AssetStatusChanged', { changeId, asset: { type: 'URL', content }, status, brandReviews: [], createdAt });
 
-  it.each([1, 2, 3, 4, 5, 6])(
+  it.each(seeds(2, 6))(
     'ends with the newest undeleted entry of each asset, regardless of order, batches and repeated events (seed %d)',
     async (seed) => {
       const random = new Random(seed);

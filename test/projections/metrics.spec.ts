@@ -27,6 +27,7 @@ import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from './histor
 import { naiveCount, naiveEventId, newestStates, type Query } from './naive-count.js';
 import { naiveTakedowns } from './naive-takedowns.js';
 import { naiveStart, naiveTimeline } from './naive-timeline.js';
+import { seeds } from '../support/full-size.js';
 
 const PROJECTIONS = [metrics, takedowns];
 const TABLES = PROJECTIONS.flatMap(({ tables }): readonly string[] => tables);
@@ -140,7 +141,7 @@ describe('The projections of the metrics', () => {
     };
   };
 
-  const SEEDS = usesEventStore ? [1, 2] : [1, 2, 3, 4];
+  const SEEDS = seeds(2, usesEventStore ? 2 : 4);
 
   it.each(SEEDS)(
     'count the same as a naive recount if events arrive twice, late or out of order (seed %d)',

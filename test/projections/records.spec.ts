@@ -12,6 +12,7 @@ import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
 import { delivered, history } from './histories.js';
 import { type Kind, replayed, type Seen } from './naive-records.js';
+import { seeds } from '../support/full-size.js';
 
 let database: TestDatabase;
 const logs = new Logs();
@@ -79,7 +80,7 @@ const brandRowsOf = (seen: readonly Seen[]): string[] =>
     )
     .sort();
 
-const SEEDS = usesEventStore ? [1] : [1, 2, 3, 4, 5, 6];
+const SEEDS = seeds(usesEventStore ? 1 : 2, 6);
 
 describe('The projection of records', () => {
   it.each(SEEDS)(

@@ -25,6 +25,7 @@ import { Random } from '../support/random.js';
 import { recordedInOrder, sent } from '../support/upstream.js';
 import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../projections/histories.js';
 import { type Kind, replayed, type Seen } from '../projections/naive-records.js';
+import { seeds } from '../support/full-size.js';
 
 let database: TestDatabase;
 let pool: RecordsPool;
@@ -146,8 +147,7 @@ const wholeList = async (handler: ListRecordsHandler, asked: Asked, limit: () =>
 };
 
 /** 17 histories with 60 ranges each result in more than 1,000 ranges. */
-const HISTORIES = Number(process.env['TEST_LIST_HISTORIES'] ?? 2);
-const SEEDS = Array.from({ length: usesEventStore ? 1 : HISTORIES }, (_, n) => n + 1);
+const SEEDS = seeds(1, usesEventStore ? 1 : 2);
 
 describe('A list of records', () => {
   it.each(SEEDS)('equals a naive implementation for all filters and page sizes (seed %d)', async (seed) => {

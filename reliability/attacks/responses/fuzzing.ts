@@ -209,4 +209,5 @@ export const fuzzing: Scenario<Scale> = {
   guard: 'all input is validated before it is used',
   controlScale: { requests: 1_000, broken: 100 },
   withoutGuard: async (context, scale) => throwAt(await startNaiveService(context), TENANTS[0]!, scale, () => {}),
+  controlFinding: /was answered 500$/,
 };

@@ -140,4 +140,5 @@ export const keys: Scenario<Scale> = {
     const findings = findPlaintext(target, await dump(target.env['DATABASE_URL']!), [key]);
     return { workload: 'one key', observed: '-', findings };
   },
+  controlFinding: /keys are in the database in plaintext$/,
 };

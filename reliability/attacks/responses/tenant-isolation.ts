@@ -301,4 +301,5 @@ export const tenantIsolation: Scenario<Scale> = {
   guard: 'the key decides the organization, never the request; verdicts contain only the organization’s own brands',
   controlScale: { pairs: 200 },
   withoutGuard: async (context, scale) => attackTenants(await startNaiveService(context), scale),
+  controlFinding: / saw .* in the response to /,
 };

@@ -9,6 +9,7 @@ import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { eventId, recordedInOrder, type Sent, sent, sentThreat } from '../../support/upstream.js';
+import { seeds } from '../../support/full-size.js';
 
 const AT = '2026-03-01T00:00:00.000Z';
 const LATER = '2026-03-02T00:00:00.000Z';
@@ -127,7 +128,7 @@ describe('The mark of the parked events', () => {
     expect(changedOf(before, await marksOf(['acme', 'b', 'd']))).toEqual(['acme']);
   });
 
-  it.each([1, 2, 3])('changes whenever a retry changes what an organization has read (seed %d)', async (seed) => {
+  it.each(seeds(1, 3))('changes whenever a retry changes what an organization has read (seed %d)', async (seed) => {
     const random = new Random(seed);
     const events = delivered(random, history(random, 200));
     const failingEvents = events.filter(() => random.chance(0.2));
