@@ -113,7 +113,7 @@ const accountWithTag = (account: Address, query: URLSearchParams): Address => {
 };
 
 /** Maximum number of parameters that are read. */
-const MAX_PARAMETERS = 32;
+const MAX_PARAMETERS = 16;
 /** Parameters that name recipients (BIP-321, ZIP-321). */
 const RECIPIENT_PARAMETERS = /^(?:bc|tb|address(?:\.\d{1,4})?)$/;
 /** Parameters of accounts that take part without being paid, such as a token. */

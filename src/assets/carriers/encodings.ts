@@ -38,7 +38,7 @@ const fromUnderscores = (text: string): readonly string[] => {
   ];
 };
 
-const LNURL = /^(?:(?:lightning|lnurl):\/*)?(lnurl1[02-9ac-hj-np-z]{6,2048})$/i;
+const LNURL = /^(?:(?:lightning|lnurl):\/*)?(lnurl1[02-9ac-hj-np-z]{20,2048})$/i;
 
 /** Decodes LNURL (LUD-01), a web link in bech32. */
 export const linkOfLnurl = (text: string): string | undefined => {

@@ -108,7 +108,7 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
   const publishingHost = rest === '' || rest === '/' ? undefined : publishingHostOf(host);
   if (publishingHost === undefined) return ownPage(host, path);
   const segments = path
-    .replace(ESCAPED_SIGN, decodeOnce)
+    .replace(ESCAPED_SIGN, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
     .split('/')
     .filter((segment) => segment !== '');
   const query = queryOf(rest);
