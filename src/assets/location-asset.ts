@@ -2,7 +2,7 @@ import { gatewayCid } from './ipfs.js';
 import { isInternalHost } from './internal-host.js';
 import { urlKey } from './keys.js';
 import { type Location, pathOf } from './location.js';
-import { hostsUserPages, type Page, pageOf } from './pages/page.js';
+import { type Page, pageOf } from './pages/page.js';
 import { type Content, internalContent, type ParsedContent } from './parsed-content.js';
 import { type LinkedProfile, type Profile, profileHost, hasPosts, readProfileLink } from './profiles/profile.js';
 
@@ -57,7 +57,7 @@ export const locationAsset = (location: Location): ParsedContent => {
   const profile = isName ? readProfileLink(host, path, rest) : undefined;
   if (profile !== undefined && !profile.isPost) return profileAsset(host, page, profile);
   const place = { host, isDnsName: isName, page };
-  if (page !== undefined && hostsUserPages(host)) {
+  if (page?.isShared === true) {
     const others = page.others.map((name) => `PAGE:${name}`);
     const shared = { ...place, isSharedHost: true, isUncertain: others.length > 0 };
     if (served?.isTrusted === true)

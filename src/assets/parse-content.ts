@@ -73,7 +73,7 @@ const withLinksBehind = (content: string, whole: Content): Content => {
     const { parsed } = parseText(link);
     return parsed === undefined || parsed.name === whole.parsed?.name ? [] : [{ ...parsed, opened: link }];
   };
-  const behind = [...(isSplit ? [content.trim().split(/\s/, 1)[0]!] : []), ...links].flatMap(read);
+  const behind = [content.trim().split(/\s/, 1)[0]!, ...links].flatMap(read);
   if (behind.length === 0) return whole;
   const asset = whole.parsed ?? assetWithoutHost('URL', content.trim());
   return { parsed: { ...asset, isUncertain: true, alternatives: [...(asset.alternatives ?? []), ...behind] } };

@@ -1,3 +1,4 @@
+import { linkOfLnurl } from '../carriers/encodings.js';
 import { type Address, readAddress, withTag } from './address.js';
 
 /** What a payment link or an account says about who is paid. */
@@ -21,21 +22,21 @@ const payment = (payee: Address | string, isUnderstood = true): Payment =>
 const CAIP_10 = /^(?:did:pkh:)?[-a-z0-9]{3,8}:[-\w]{1,64}:([-.%\w]{1,128})/i;
 /** Payment links: `bitcoin:bc1…?amount=1`, `ethereum:pay-0x…@1/transfer?…`, `ton://transfer/…`. */
 const PAYMENT =
-  /^(?:web\+)?(algorand|aptos|bitcoin|cardano|cosmos|dash|dogecoin|ethereum|litecoin|monero|polkadot|ripple|solana|starknet|stellar|substrate|sui|tezos|ton|tron|xrp|xrpl|zcash):(?:\/\/)?(?:pay-)?(?:transfer\/)?([\w+/-]{1,128}?)(?=[@?#]|\/[a-z]{0,64}(?:[?#]|$)|$)/i;
+  /^(?:web\+)?(algorand|aptos|bitcoin|cardano|cosmos|dash|dogecoin|ethereum|litecoin|monero|polkadot|ripple|solana|starknet|stellar|substrate|sui|tezos|ton|tron|xrp|xrpl|zcash):(?:\/\/)?(?:pay-|[a-z]{1,16}-(?=0x))?(?:transfer\/)?([\w+/-]{1,128}?)(?=[@?#]|\/\w{0,64}\/?(?:[?#]|$)|$)/i;
 /** A payment link of Ethereum to a name (EIP-681). */
 const TO_NAME = /^(ethereum):(?:\/\/)?(?:pay-)?((?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}\p{N}-]{2,63})(?=[@?#/]|$)/iu;
-/** A payment link of Bitcoin whose recipients are parameters only (BIP-321). */
-const WITHOUT_RECIPIENT = /^(bitcoin):(?:\/\/)?()(?=\?)/i;
+/** A payment link whose recipients are parameters only (BIP-321, ZIP-321). */
+const WITHOUT_RECIPIENT = /^(bitcoin|bitcoincash|zcash):(?:\/\/)?()(?=\?)/i;
 /** A payment link of Bitcoin Cash, where the scheme is part of the address. */
 const CASH_PAYMENT = /^((?:bitcoincash|ecash):[a-z0-9]{1,128})(?=[?#])/i;
 /** EIP-3770: the short name of the chain before the account (`eth:0x…`, `arb1:0x…`). */
-const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})$/i;
+const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})(?=[@?#/]|$)/i;
 /** An account with parameters but without a scheme: `r…?dt=1`. */
 const BARE = /^([\w+/-]{25,128})(?=\?)/;
 /** A destination tag directly after an account of the XRP Ledger. */
 const TAGGED = /^([rTX][1-9A-HJ-NP-Za-km-z]{24,47})[-:](\d{1,10})$/;
-/** A request for a payment on Stellar (SEP-7), which names the account in a parameter. */
-const STELLAR_PAYMENT = /^(?:web\+)?stellar:pay\?([^#]*)/i;
+/** A request for a payment or a signature on Stellar (SEP-7), which names the account in a parameter. */
+const STELLAR_REQUEST = /^(?:web\+)?stellar:(pay|tx)\?([^#]*)/i;
 /** Parameters of a destination tag (XRP), a memo (Stellar) or a payment id (Monero). */
 const TAG_NAMES: Readonly<Record<string, readonly string[]>> = {
   xrp: ['dt', 'tag', 'destinationtag', 'destination_tag'],
@@ -43,7 +44,7 @@ const TAG_NAMES: Readonly<Record<string, readonly string[]>> = {
   monero: ['tx_payment_id', 'payment_id'],
 };
 /** Matches what may follow the account: a chain, a call and parameters. A host after the `@` is not allowed. */
-const REST = /^(?:@(?:\d{1,78}|0x[0-9a-f]{1,64}))?(?:\/([a-z]{0,64}))?(?:\?([^#]*))?(?:#.*)?$/i;
+const REST = /^(?:@(?:\d{1,78}|0x[0-9a-f]{1,64}))?(?:\/(\w{0,64})\/?)?(?:\?([^#]*))?(?:#.*)?$/i;
 
 /** Calls of a token contract (EIP-681), and how many addresses each has. The last one receives tokens or an allowance. */
 const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
@@ -60,30 +61,21 @@ export const readPayment = (text: string): Payment | undefined => {
   const bare = parseTagged(text);
   if (bare !== undefined) return payment(bare);
   if (!/[:?]/.test(text)) return undefined;
-  const request = STELLAR_PAYMENT.exec(text);
-  if (request !== null) return paymentOfRequest(new URLSearchParams(request[1]));
-  const { link, scheme, account = '' } = schemedAccount(text) ?? {};
+  const request = STELLAR_REQUEST.exec(text);
+  if (request !== null) return paymentOfRequest(request[1]!, new URLSearchParams(request[2]));
+  const { link, account = '' } = schemedAccount(text) ?? {};
   const payee = account === '' || account.includes('.') ? account : parseTagged(account);
   const rest = link === undefined || payee === undefined ? null : REST.exec(text.slice(link.length));
   if (rest === null || payee === undefined) return undefined;
   const [, call = '', query = ''] = rest;
   const parameters = new URLSearchParams(query);
-  if (scheme === 'bitcoin') return paymentWithAlternatives(payee, parameters);
-  if (payee === '') return undefined;
   if (call !== '' && (typeof payee === 'string' || payee.encoding === 'evm')) return tokenCall(payee, call, parameters);
-  if (typeof payee === 'string') return payment(payee);
-  const paid = payment(accountWithTag(payee, parameters));
-  const tokens = parameters
-    .getAll('spl-token')
-    .slice(0, MAX_PARAMETERS)
-    .flatMap((token) => readAddress(token) ?? []);
-  return tokens.length === 0 ? paid : { ...paid, contracts: tokens };
+  return paymentWithParameters(typeof payee === 'string' ? payee : accountWithTag(payee, parameters), parameters);
 };
 
 interface SchemedAccount {
   /** The text up to the end of the account. */
   readonly link: string;
-  readonly scheme?: string;
   readonly account: string;
 }
 
@@ -91,7 +83,7 @@ const schemedAccount = (text: string): SchemedAccount | undefined => {
   const caip = CAIP_10.exec(text);
   if (caip !== null) return { link: caip[0], account: caip[1]! };
   const known = TO_NAME.exec(text) ?? WITHOUT_RECIPIENT.exec(text) ?? PAYMENT.exec(text);
-  if (known !== null) return { link: known[0], scheme: known[1]!.toLowerCase(), account: known[2]! };
+  if (known !== null) return { link: known[0], account: known[2]! };
   const found = CASH_PAYMENT.exec(text) ?? ON_CHAIN.exec(text) ?? BARE.exec(text);
   return found === null ? undefined : { link: found[0], account: found[1]! };
 };
@@ -104,9 +96,12 @@ const parseTagged = (text: string): Address | undefined => {
   return readAddress(text);
 };
 
-const paymentOfRequest = (query: URLSearchParams): Payment | undefined => {
+const paymentOfRequest = (kind: string, query: URLSearchParams): Payment | undefined => {
   const account = readAddress(query.get('destination') ?? '');
-  return account?.encoding === 'stellar' ? payment(accountWithTag(account, query)) : undefined;
+  const payee = account?.encoding === 'stellar' ? accountWithTag(account, query) : '';
+  const paid = paymentWithParameters(payee, query);
+  // A transaction in XDR may do anything.
+  return paid && { ...paid, isUnderstood: paid.isUnderstood && kind.toLowerCase() === 'pay' };
 };
 
 /** Adds the tag in the parameters, if any, to the account. */
@@ -118,26 +113,53 @@ const accountWithTag = (account: Address, query: URLSearchParams): Address => {
 };
 
 /** Maximum number of parameters that are read. */
-const MAX_PARAMETERS = 32;
-/** Parameters of BIP-321 that name an address. */
-const ADDRESS_PARAMETERS: ReadonlySet<string> = new Set(['bc', 'tb']);
-/** Parameters of BIP-321 whose recipient cannot be read: Lightning, silent payments, and what must be understood. */
-const UNREAD_PARAMETERS = /^(?:lightning|lno|lnurl|sp|pay|pop|req-.*)$/;
+const MAX_PARAMETERS = 16;
+/** Parameters that name recipients (BIP-321, ZIP-321). */
+const RECIPIENT_PARAMETERS = /^(?:bc|tb|address(?:\.\d{1,4})?)$/;
+/** Parameters of accounts that take part without being paid, such as a token. */
+const PARTY_PARAMETERS = /^(?:spl-token|reference|asset_issuer|destination)$/;
+/** Parameters of text for a reader. */
+const TEXT_PARAMETERS = /^(?:label|message|msg|memo|tx_description|recipient_name)$/;
+/** Parameters whose recipient cannot be read: Lightning, silent payments, calls in bytes, and what must be understood. */
+const UNREAD_PARAMETERS = /^(?:lightning|data|lno|lnurl|sp|pay|pop|req-.*)$/;
 
-/** Returns the recipients between which the payer of a Bitcoin link chooses (BIP-321). */
-const paymentWithAlternatives = (payee: Address | string, query: URLSearchParams): Payment | undefined => {
+/** Returns a web link from which a wallet loads a payment, or to which a wallet sends one. */
+const linkOfParameter = (value: string): string | undefined =>
+  /^(?:url:)?(https?:\/\/.*)$/is.exec(value)?.[1] ?? linkOfLnurl(value);
+
+/**
+ * Returns the recipients between which the payer of a link chooses. An account or a link in any other parameter may
+ * take part in the payment.
+ * @param payee the recipient before the parameters; a name, or empty if there is none
+ */
+const paymentWithParameters = (payee: Address | string, query: URLSearchParams): Payment | undefined => {
   const recipients = new Map<string, Address>();
+  const contracts: (Address | string)[] = [];
   if (typeof payee !== 'string') recipients.set(payee.key, payee);
   let isUnderstood = query.size <= MAX_PARAMETERS;
   for (const [name, value] of [...query].slice(0, MAX_PARAMETERS)) {
     const lower = name.toLowerCase();
-    const address = ADDRESS_PARAMETERS.has(lower) ? readAddress(value) : undefined;
-    if (address !== undefined) recipients.set(address.key, address);
-    else if (ADDRESS_PARAMETERS.has(lower) || UNREAD_PARAMETERS.test(lower)) isUnderstood = false;
+    if (TEXT_PARAMETERS.test(lower)) continue;
+    const party = linkOfParameter(value) ?? readAddress(value);
+    const isRecipient = RECIPIENT_PARAMETERS.test(lower);
+    if (isRecipient && typeof party === 'object') recipients.set(party.key, party);
+    else if (party !== undefined) contracts.push(party);
+    if (
+      UNREAD_PARAMETERS.test(lower) ||
+      (isRecipient ? typeof party !== 'object' : party !== undefined && !PARTY_PARAMETERS.test(lower))
+    )
+      isUnderstood = false;
   }
-  return recipients.size === 0
-    ? undefined
-    : { recipients: [...recipients.values()], names: [], contracts: [], isUnderstood };
+  const names = typeof payee === 'string' && payee !== '' ? [payee] : [];
+  if (recipients.size > 0 || names.length > 0)
+    return { recipients: [...recipients.values()], names, contracts, isUnderstood };
+  if (contracts.length === 0) return undefined;
+  return {
+    recipients: contracts.filter((party) => typeof party !== 'string'),
+    names: contracts.filter((party) => typeof party === 'string'),
+    contracts: [],
+    isUnderstood: false,
+  };
 };
 
 /** An account as a parameter of EIP-681: with the short name of a chain, without `0x`, or a name. */
@@ -152,11 +174,14 @@ const readParty = (text: string): Address | string | undefined => {
  * paid too. A call that is not known may do anything with the parties that it names.
  */
 const tokenCall = (contract: Address | string, call: string, query: URLSearchParams): Payment => {
-  const texts = [...query]
-    .slice(0, MAX_PARAMETERS)
-    .filter(([name]) => name.toLowerCase() === 'address')
-    .map(([, value]) => value);
-  const parties = texts.flatMap((text) => readParty(text) ?? []);
+  const read = [...query].slice(0, MAX_PARAMETERS);
+  const texts = read.filter(([name]) => name.toLowerCase() === 'address').map(([, value]) => value);
+  // Arrays and the names of parameters in the contract.
+  const others = read
+    .filter(([name]) => !/^(?:address|u?int\d*|value|gas|gaslimit|gasprice)$/i.test(name))
+    .flatMap(([, value]) => value.split(',', MAX_PARAMETERS))
+    .flatMap((text) => readParty(text) ?? []);
+  const parties = [...texts.flatMap((text) => readParty(text) ?? []), ...others];
   const expected = TOKEN_CALLS.get(call.toLowerCase());
   const isUnderstood = query.size <= MAX_PARAMETERS && expected === texts.length && parties.length === texts.length;
   const payees = isUnderstood ? parties.slice(-1) : parties;

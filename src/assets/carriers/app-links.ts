@@ -8,7 +8,7 @@ const NOT_AN_APP =
 /** Maximum number of characters that are searched. */
 const MAX_SEARCHED_LENGTH = 4_096;
 /** The start of a web link in the path, in a parameter or in the JSON of an app link. */
-const WEB_LINK = /(?<=[=/:"']|%22)https?(?::\/\/|%(?:25)*3a)/gi;
+const WEB_LINK = /(?<=[=/:"'|]|%22|%7c)https?(?::\/\/|%(?:25)*3a)/gi;
 
 /**
  * Returns the web links in a link of an unknown app. It is unknown which of several links the app opens. Returns
@@ -25,7 +25,7 @@ export const webLinksIn = (text: string): CarriedLinks | undefined => {
   if (/[/:]/.test(text[first - 1]!)) return { links: [text.slice(first)], isUnderstood: true };
   const ends = starts.map((start) => {
     const isQuoted = text[start - 1] !== '=';
-    const end = text.slice(start).search(isQuoted ? /["']|%22|[&;#]/i : /[&;#]/);
+    const end = text.slice(start).search(isQuoted ? /["'|]|%22|%7c|[&;#]/i : /[&;#]/);
     return end === -1 ? text.length : start + end;
   });
   const links = new Set<string>();
@@ -55,10 +55,13 @@ export const linksOfIntent = (text: string): CarriedLinks | undefined => {
   ];
   const schemes = valuesOf(/^scheme=([a-z][a-z0-9+.-]*)$/i);
   const fallbacks = valuesOf(/^S\.browser_fallback_url=(.*)$/i).map(decodeOnce);
+  // An app may open a web link in any other text that it is given.
+  const extras = valuesOf(/^S\.(?!browser_fallback_url=)[^=]+=(https?(?::|%3a).*)$/i).map(decodeOnce);
   const scheme = schemes.at(-1) ?? 'https';
   const own = rest === '' ? [] : [/^https?:/i.test(rest) ? rest : `${scheme}://${rest}`];
   return {
-    links: [...new Set([...own, ...fallbacks])],
-    isUnderstood: parameters.length <= MAX_PARAMETERS && schemes.length <= 1 && fallbacks.length <= 1,
+    links: [...new Set([...own, ...fallbacks, ...extras])],
+    isUnderstood:
+      parameters.length <= MAX_PARAMETERS && schemes.length <= 1 && fallbacks.length <= 1 && extras.length === 0,
   };
 };

@@ -39,10 +39,10 @@ for (const line of CARRIERS.trim().split('\n')) {
   }
 }
 
-const GOOGLE = /^(?:(?:www|images|m)\.)?google\.(?:com?\.)?[a-z]{2,3}$/;
+const GOOGLE = /^(?:[a-z]{1,16}\.)?google\.(?:com?\.)?[a-z]{2,3}$/;
 
 const formsOf = (host: string): readonly Form[] | undefined => {
-  const exact = BY_HOST_OR_SCHEME.get(host) ?? BY_HOST_OR_SCHEME.get(host.replace(/^(?:www|m)\./, ''));
+  const exact = BY_HOST_OR_SCHEME.get(host) ?? BY_HOST_OR_SCHEME.get(host.replace(/^(?:www|m|mobile)\./, ''));
   if (exact !== undefined) return exact;
   if (host.includes('google.') && GOOGLE.test(host)) return BY_HOST_OR_SCHEME.get('google.com');
   if (!WILDCARD_DOMAINS.has(lastTwoLabels(host))) return undefined;
@@ -127,7 +127,11 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
     // A link that is percent-encoded as a whole has its own query, and the query behind it belongs to the carrier.
     const isEncoded = rest.split('/', 1)[0]!.includes('%');
     const link = isEncoded ? decodeOnce(rest) : rest;
-    return { links: decode(isEncoded && link.includes('?') ? link : link + end), isUnderstood: true };
+    const links = decode(isEncoded && link.includes('?') ? link : link + end);
+    // Undecoded, the text before the @ is a user.
+    return isEncoded && rest.includes('@')
+      ? { links: [...links, ...decode(rest + end)], isUnderstood: false }
+      : { links, isUnderstood: true };
   }
   if (form.parameter === '') {
     const text = end.startsWith('?') ? decodeOnce(end.slice(1)) : '';

@@ -1,7 +1,7 @@
 /**
  * Links that carry links: mail gateways, redirects of platforms, translation and AMP hosts, and deep links of wallets
- * and browsers. Each line has hosts or app schemes, then forms. `*.HOST` stands for every host below HOST, and `www.`
- * and `m.` before a host are ignored. `google.com` stands for Google in every country.
+ * and browsers. Each line has hosts or app schemes, then forms. `*.HOST` stands for every host below HOST, and `www.`,
+ * `m.` and `mobile.` before a host are ignored. `google.com` stands for Google in every country, and for its other hosts.
  *
  * A form has segments of a path and possibly a parameter, of the query or (after `#?`) of the fragment. `*` matches any
  * segment. A word in braces marks the position of the carried link and names its encoding:
@@ -27,37 +27,47 @@ export const CARRIERS = `
   *.protection.sophos.com ?u={base64}
   protect.checkpoint.com url.avanan.click *.avanan.click *.checkpoint.com v1/{underscores} v2/{underscores} v2/*/{underscores} v1/url?u={link} v2/url?u={link}
   protect.fireeye.com *.fireeye.com *.trellix.com url?u={link} v1/url?u={link}
+  *.safelink.emails.azure.net redirect?destination={link}
+  linklock.titanhq.com analyse?url={link}
+  avanan.url-protection.com v1/url?o={link}
+  link.edgepilot.com ?u={link}
+  link.getmailspring.com ?redirect={link}
+  mailtrack.io ?url={link}
   clicktime.symantec.com ?u={link}
   clicktime.cloud.postoffice.net clicktime.php?u={link}
   lsems.gravityzone.bitdefender.com scan/{base64}
   *.inky.com link?domain={domain}
-  google.com url?q={link} url?url={link} aclk?adurl={link} imgres?imgrefurl={link} interstitial?url={link} translate?u={link} amp/s/{link} amp/{link}
+  google.com url?q={link} url?url={link} local_url?q={link} aclk?adurl={link} pagead/aclk?adurl={link} travel/clk?pcurl={link} imgres?imgrefurl={link} interstitial?url={link} translate?u={link} amp/s/{link} amp/{link}
   *.url.google.com meet.google.com hangouts.google.com url?q={link} linkredirect?dest={link}
   scholar.google.com scholar_url?url={link}
   googleweblight.com i?u={link} ?lite_url={link}
   googleadservices.com pagead/aclk?adurl={link}
-  *.doubleclick.net pcs/click?adurl={link} aclk?adurl={link} pagead/aclk?adurl={link}
+  *.doubleclick.net ddm/*/*?{link} pcs/click?adurl={link} aclk?adurl={link} pagead/aclk?adurl={link}
   translate.google.com translate.googleusercontent.com translate?u={link} translate_c?u={link} website?u={link}
   translate.yandex.com translate.yandex.ru translate?url={link}
   translatetheweb.com microsofttranslator.com ?a={link} bv.aspx?a={link}
   papago.naver.net website?url={link}
   cdn.ampproject.org *.cdn.ampproject.org *.bing-amp.com c/s/{link} v/s/{link} a/s/{link} wp/s/{link} c/{link} v/{link}
-  l.facebook.com lm.facebook.com l.messenger.com l.php?u={link} l/*/{link}
+  l.facebook.com lm.facebook.com l.messenger.com l.workplace.com l.php?u={link} l/*/{link}
   facebook.com l.php?u={link} flx/warn?u={link} confirmemail.php?next={link}
   l.instagram.com l.threads.com l.threads.net ?u={link}
+  instagram.com linkshim?u={link}
   l.wl.co l?u={link}
-  youtube.com redirect?q={link} attribution_link?u={link}
-  linkedin.com redir/redirect?url={link} redirect?url={link} safety/go?url={link}
+  youtube.com music.youtube.com gaming.youtube.com redirect?q={link} attribution_link?u={link}
+  linkedin.com *.linkedin.com redir/*?url={link} comm/redirect?url={link} redirect?url={link} safety/go?url={link}
   steamcommunity.com linkfilter?u={link} linkfilter?url={link} linkfilter/{link}
-  store.steampowered.com linkfilter?url={link} linkfilter?u={link}
+  steam: openurl/{link} openurl_external/{link}
+  store.steampowered.com help.steampowered.com linkfilter?url={link} linkfilter?u={link}
+  click.redditmail.com cl0/{link}
+  tiktok.com link/v2?target={link}
   out.reddit.com ?url={link} *?url={link}
-  vk.com away.vk.com away.php?to={link}
+  vk.com vk.ru away.vk.com away.php?to={link} away?to={link}
   ok.ru connect.ok.ru dk?st.link={link} offer?url={link}
   slack-redir.net link?url={link}
-  t.me telegram.me telegram.dog iv?url={link}
+  t.me telegram.me telegram.dog tg: iv?url={link}
   web.telegram.org #?tgaddr={link} k#?tgaddr={link} a#?tgaddr={link} z#?tgaddr={link}
   x.com twitter.com i/redirect?url={link} safety/unsafe_link_warning?unsafe_link={link}
-  pinterest.com offsite?url={link}
+  pinterest.com *.pinterest.com pinterest.de pinterest.fr pinterest.es pinterest.it pinterest.pt pinterest.at pinterest.ch pinterest.se pinterest.dk pinterest.ie pinterest.ca pinterest.cl pinterest.nz pinterest.ph pinterest.jp pinterest.co.uk pinterest.co.kr pinterest.com.au pinterest.com.mx offsite?url={link}
   t.umblr.com redirect?z={link}
   href.li anonym.to anon.to nullrefer.com hidereferrer.com dereferer.me dereferer.org ?{link}
   deviantart.com users/outgoing?{link}
@@ -66,22 +76,50 @@ export const CARRIERS = `
   disq.us url?url={link} ?url={link}
   exit.sc gate.sc ?url={link}
   curseforge.com linkout?remoteurl={link}
-  bing.com ck/a?u={a1base64}
-  duckduckgo.com l?uddg={link}
+  bing.com *.bing.com ck/a?u={a1base64} aclick?u={base64} newtabredir?url={link} alink/link?url={link} translator?url={link}
+  duckduckgo.com html.duckduckgo.com lite.duckduckgo.com l?uddg={link}
   r.search.yahoo.com {ru}
-  yandex.ru yandex.com clck/jsredir?url={link} redir?url={link}
+  search.yahoo.com *.search.yahoo.com r/{ru}
+  search.aol.com click/{ru}
+  yandex.ru yandex.com yandex.by yandex.kz yandex.com.tr ya.ru clck/jsredir?url={link} redir?url={link}
   sba.yandex.net sba.yandex.com redirect?url={link}
   link.zhihu.com link.juejin.cn link.csdn.net link.segmentfault.com ?target={link}
-  gitee.com link?target={link}
-  link.jianshu.com go-wild?url={link} ?t={link}
-  weibo.cn sinaurl?u={link} sinaurl?toasturl={link}
+  gitee.com sspai.com leetcode.cn afdian.com afdian.net xie.infoq.cn canva.com link?target={link}
+  hd.nowcoder.com link.html?target={link}
+  yuque.com r/goto?url={link}
+  oschina.net action/gotolink?url={link}
+  game.bilibili.com linkfilter?url={link}
+  tieba.baidu.com mo/q/checkurl?url={link}
+  jump.bdimg.com safecheck/index?url={link}
+  link.jianshu.com jianshu.com go-wild?url={link} ?t={link}
+  weibo.cn weibo.com sinaurl?u={link} sinaurl?toasturl={link}
   t.cn ?url={link}
-  c.pc.qq.com middlem.html?pfurl={link} middleb.html?pfurl={link}
+  c.pc.qq.com middlem.html?pfurl={link} middleb.html?pfurl={link} ios.html?url={link} android.html?url={link} pc.html?url={link}
+  docs.qq.com scenario/link.html?url={link}
+  mail.qq.com wx.mail.qq.com cgi-bin/mail_spam?url={link} xmspamcheck/xmsafejump?url={link}
+  cr.naver.com rd?u={link}
+  click.mail.ru redir?u={link}
+  bitly.com bit.ly a/warning?url={link}
+  getpocket.com app.getpocket.com redirect?url={link}
+  12ft.io r.jina.ai {link}
   douban.com link2?url={link}
   outgoing.prod.webservices.mozgcp.net v1/*/{link}
   awin1.com click?u={link} cread.php?ued={link} cread.php?p={link}
-  click.linksynergy.com deeplink?murl={link} fs-bin/click?rd_parm1={link}
+  click.linksynergy.com deeplink?murl={link} link?murl={link} fs-bin/click?rd_parm1={link}
   go.skimresources.com redirect.viglink.com go.redirectingat.com ?url={link} ?u={link}
+  anrdoezrs.net jdoqocy.com tkqlhce.com dpbolvw.net kqzyfj.com ?url={link} links/*/type/dlg/{link}
+  prf.hn click/*/{link}
+  *.sjv.io *.pxf.io *.evyy.net *.7eer.net *.ojrq.net c/*/*/*?u={link}
+  rover.ebay.com ?mpre={link}
+  s.click.aliexpress.com deep_link.htm?dl_target_url={link}
+  ad.admitad.com ?ulp={link}
+  track.effiliation.com servlet/effi.redir?url={link}
+  tc.tradetracker.net ?u={link}
+  *.everesttech.net ?url={link}
+  *.page.link *.app.goo.gl ?link={link} ?ofl={link} ?ifl={link} ?afl={link}
+  *.app.link *.bnc.lt ?$fallback_url={link} ?$desktop_url={link} ?$ios_url={link} ?$android_url={link} ?$canonical_url={link}
+  *.onelink.me ?af_dp={link} ?af_web_dp={link} ?af_ios_url={link} ?af_android_url={link} ?af_r={link}
+  app.adjust.com *.adj.st *.go.link ?redirect={link} ?fallback={link} ?deep_link={link} ?adj_fallback={link} ?adj_redirect={link}
   shareasale.com r.cfm?urllink={link}
   clk.tradedoubler.com click?url={link}
   clickserve.dartsearch.net link/click?ds_dest_url={link}
@@ -92,7 +130,7 @@ export const CARRIERS = `
   wallet.coinbase.com base.app dapp?cb_url={link} dapp?url={link}
   phantom.app phantom.com ul/browse/{link} ul/v1/browse/{link} ul/browse?url={link} ul/v1/browse?url={link}
   phantom: browse/{link} v1/browse/{link} ul/browse/{link} ul/v1/browse/{link} browse?url={link} v1/browse?url={link}
-  solflare.com backpack.app ul/browse/{link} ul/v1/browse/{link}
+  solflare.com backpack.app glow.app ul/browse/{link} ul/v1/browse/{link}
   solflare: backpack: browse/{link} v1/browse/{link} ul/browse/{link} ul/v1/browse/{link}
   link.trustwallet.com trust: open_url?url={link} send?address={account}
   link.onchain.com open_url?url={link}
@@ -101,13 +139,19 @@ export const CARRIERS = `
   rainbow: dapp?url={link} open?url={link}
   rnbwapp.com dapp?url={link} open?url={link}
   rainbow.me dapp?url={link}
-  bkcode.vip ?url={link}
+  bkcode.vip bkapp.vip ?url={link}
   bitkeep: bitget: bkconnect?url={link}
   imtokenv2: navigate?url={link} navigate/dappview?url={link}
   keplrwallet: web-browser?url={link}
   deeplink.keplr.app web-browser?url={link}
   petra.app explore?link={link}
-  app.tonkeeper.com tonkeeper: dapp/{link} ton-connect?r={json}
+  aw.app {link}
+  status-app: b/{link} browse/{link}
+  fb: facewebmodal/f?href={link} webview?url={link}
+  mqqapi: forward/url?url_prefix={base64}
+  vscode: vscode-insiders: vscode.git/clone?url={link}
+  tonhub.com transfer/{account}
+  app.tonkeeper.com tonkeeper: transfer/{account} dapp/{link} ton-connect?r={json}
   tc: ?r={json}
   tpoutside: tpdapp: open?params={json} open?param={json}
   zerion: browser?url={link}

@@ -38,7 +38,7 @@ const fromUnderscores = (text: string): readonly string[] => {
   ];
 };
 
-const LNURL = /^(?:lightning:\/*)?(lnurl1[02-9ac-hj-np-z]{6,2048})$/i;
+const LNURL = /^(?:(?:lightning|lnurl):\/*)?(lnurl1[02-9ac-hj-np-z]{20,2048})$/i;
 
 /** Decodes LNURL (LUD-01), a web link in bech32. */
 export const linkOfLnurl = (text: string): string | undefined => {
@@ -48,7 +48,7 @@ export const linkOfLnurl = (text: string): string | undefined => {
   return bytes ? Buffer.from(bytes).toString() : undefined;
 };
 
-const WEB_LINK_IN_TEXT = /https?:\/\/[^\s"'\\<>]+/gi;
+const WEB_LINK_IN_TEXT = /https?:\/\/[^\s"'\\<>]+|(?<="url"\s{0,8}:\s{0,8}")[^\s"\\<>]+/gi;
 
 /** The encodings of carried links, by the word in braces in the table of carriers. */
 export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
@@ -64,7 +64,7 @@ export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
     return link === undefined ? [] : [withScheme(decodeOnce(link))];
   },
   ethereum: (text) => [`ethereum:${text}`],
-  json: (text) => text.replaceAll(String.raw`\/`, '/').match(WEB_LINK_IN_TEXT) ?? [],
+  json: (text) => (text.replaceAll(String.raw`\/`, '/').match(WEB_LINK_IN_TEXT) ?? []).map(withScheme),
 };
 
 /** Encodings that tell only a part of the target. */

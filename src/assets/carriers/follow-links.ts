@@ -27,6 +27,9 @@ const stepOf = (carrier: Location): Step | undefined => {
 const nextStep = (sent: string): Step | undefined => {
   const text = cleanPastedText(sent);
   const refanged = refang(text);
+  // `<https://…|text>` would be read as a link that ends in the text.
+  const inTags = sent.startsWith('<') ? linksInMarkup(sent) : [];
+  if (inTags.length > 0) return { links: inTags, isUnderstood: inTags.length === 1 };
   const web = locateWeb(text, refanged);
   if (web !== undefined) return stepOf(web);
   const lnurl = linkOfLnurl(text);
@@ -107,5 +110,6 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
     }
   };
   follow(first, sent, 0);
+  if (targets.size === 0 && carriers.size === 0) return undefined;
   return { targets: [...targets], carriers: [...carriers.values()], isUnderstood };
 };

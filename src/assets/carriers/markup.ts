@@ -3,7 +3,7 @@ const TARGET = String.raw`((?:[^\s<>()]|\([^\s<>()]*\))+)`;
 const WEB = String.raw`h[tx*_]{2}ps?(?::|\[:|%)`;
 const MARKUP_PATTERNS: readonly RegExp[] = [
   // Markdown: [text](https://…), also for images. Only the target matters.
-  new RegExp(String.raw`^[^\p{L}\p{N}[]{0,16}\[[^]*?\]\(\s*<?${TARGET}`, 'u'),
+  new RegExp(String.raw`^(?:\d{1,9}[.)]\s)?[^\p{L}\p{N}[]{0,16}\[[^]*?\]\(\s*<?${TARGET}`, 'u'),
   // Markdown: [label]: https://…
   new RegExp(String.raw`^\[[^\]]*\]:\s*<?(${WEB}[^\s<>]+)`, 'i'),
   // RFC 3986, appendix C: <URL:https://…>
@@ -21,11 +21,12 @@ const MARKUP_PATTERNS: readonly RegExp[] = [
   // Mail: text <https://…>
   new RegExp(String.raw`^[^<>]*<(?:url:)?(${WEB}[^\s<>]+)>`, 'i'),
 ];
-/** The places of further links: the target of Markdown, an attribute, and a web address after white space. */
+/** The places of further links: the target of Markdown, an attribute, a tag of a forum, and a web address after white space or in quotes. */
 const FURTHER_LINKS: readonly RegExp[] = [
   new RegExp(String.raw`\]\(\s*<?${TARGET}`, 'gu'),
   /\bhref\s*=\s*["']?([^\s"'<>]+)/gi,
-  new RegExp(String.raw`(?<=\s)(${WEB}[^\s<>()"']+)`, 'gi'),
+  /\[url[=\]]\s?["']?([^\s"'[\]]+)/gi,
+  new RegExp(String.raw`(?<=[\s"'])(${WEB}[^\s<>()"']+)`, 'gi'),
 ];
 /** Maximum number of links that are read in one text. */
 const MAX_LINKS = 4;

@@ -10,6 +10,8 @@ export interface Page {
   readonly name: string;
   /** The number of characters of `name` that are host and path of the shortest parent page. */
   readonly root: number;
+  /** Whether somebody else than the owner of the host may have published the page. */
+  readonly isShared: boolean;
   /** The names of other pages that the link may open, because it repeats a parameter. */
   readonly others: readonly string[];
 }
@@ -21,6 +23,8 @@ interface PublishingHost {
   readonly subdomains: RegExp;
   readonly ignoresCase: boolean;
   readonly hasFragments: boolean;
+  /** Whether pages that no pattern names belong to the host. */
+  readonly hasOwnPages: boolean;
   readonly patterns: readonly Pattern[];
 }
 
@@ -63,6 +67,7 @@ for (const row of PUBLISHING_HOSTS.trim().split('\n')) {
       subdomains: new RegExp(`^(?:${names})$`),
       ignoresCase: marks.has(':any-case'),
       hasFragments: marks.has(':fragment'),
+      hasOwnPages: marks.has(':own'),
       patterns: words.filter((word) => word.includes('{')).map((text) => parsePattern(host, text)),
     };
     for (const name of host === hosts[0] ? [host, ...aliases] : [host]) BY_HOST.set(name, publishingHost);
@@ -75,6 +80,7 @@ for (const { hosts, subdomains = /^(?:www|m|mobile|web|l|app)$/ } of SITES)
     const { name: canonical = name, ...host } = BY_HOST.get(name) ?? {
       ignoresCase: false,
       hasFragments: false,
+      hasOwnPages: false,
       patterns: NO_PATTERNS,
     };
     BY_HOST.set(name, { ...host, name: canonical, subdomains });
@@ -89,7 +95,7 @@ const publishingHostOf = (host: string): PublishingHost | undefined => {
 };
 
 /** Whether many people publish pages on the host, so that the status of the host does not apply to a page. */
-export const hostsUserPages = (host: string): boolean => publishingHostOf(host) !== undefined;
+export const hostsUserPages = (host: string): boolean => publishingHostOf(host)?.hasOwnPages === false;
 
 const NO_OTHERS: readonly string[] = [];
 
@@ -100,14 +106,17 @@ const NO_OTHERS: readonly string[] = [];
  */
 export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | undefined => {
   const publishingHost = rest === '' || rest === '/' ? undefined : publishingHostOf(host);
-  if (publishingHost === undefined)
-    return path === '' ? undefined : { name: readableAgain(host + path), root: host.length, others: NO_OTHERS };
-  const segments = path.split('/').filter((segment) => segment !== '');
+  if (publishingHost === undefined) return ownPage(host, path);
+  const segments = path
+    .replace(ESCAPED_SIGN, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+    .split('/')
+    .filter((segment) => segment !== '');
   const query = queryOf(rest);
   for (const pattern of publishingHost.patterns) {
     const page = matchPattern(pattern, segments, query, publishingHost.ignoresCase);
     if (page !== undefined) return page;
   }
+  if (publishingHost.hasOwnPages) return ownPage(host, path);
   const name = segments.map((segment) => `/${segment}`).join('');
   const shown = parametersOf(query) + fragmentOf(rest, publishingHost);
   if (name === '' && shown === '') return undefined;
@@ -116,9 +125,17 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
       publishingHost.name + (publishingHost.ignoresCase ? inLowerCase(name) : name) + (name === '' ? '/' : '') + shown,
     ),
     root: publishingHost.name.length,
+    isShared: true,
     others: NO_OTHERS,
   };
 };
+
+/** Escapes of signs that platforms read as the signs. */
+const ESCAPED_SIGN = /%(?:2[14C]|3A)/g;
+
+/** Returns a page that the owner of the host publishes. */
+const ownPage = (host: string, path: string): Page | undefined =>
+  path === '' ? undefined : { name: readableAgain(host + path), root: host.length, isShared: false, others: NO_OTHERS };
 
 /** Maximum number of pages between which a link with repeated parameters leaves the choice. */
 const MAX_OTHERS = 3;
@@ -148,7 +165,7 @@ const matchPattern = (
   const name = nameWith(0);
   const choices = Math.min(MAX_OTHERS, Math.max(1, ...values.map(({ length }) => length)));
   const others = choices === 1 ? NO_OTHERS : Array.from({ length: choices - 1 }, (_, index) => nameWith(index + 1));
-  return { name, root: parameters.length === 0 ? host.length : name.length, others };
+  return { name, root: parameters.length === 0 ? host.length : name.length, isShared: true, others };
 };
 
 /** Returns the parts of the path that belong to the name; undefined if the path does not match. */

@@ -7,6 +7,7 @@
  * - `:any-case` letter case does not distinguish pages.
  * - `:fragment` any fragment names a page. Without this mark, only a fragment that looks like a route does.
  * - `:locales` subdomains of a language or country are aliases (`de.`, `pt-br.`).
+ * - `:own` only a page that a pattern names is published by others. Any other page belongs to the host.
  * - `:tenants` subdomains belong to different people, so that only `www.` is an alias.
  *
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
@@ -23,28 +24,28 @@ x.com =twitter.com =nitter.net =fxtwitter.com =vxtwitter.com =fixupx.com =fixvx.
 facebook.com =fb.com :locales permalink.php?story_fbid={}&id={} story.php?story_fbid={}&id={}>permalink.php?story_fbid={}&id={} groups/*/posts/{}>groups/0/posts/{} groups/*/permalink/{}>groups/0/posts/{} */posts/{}>posts/{} photo.php?fbid={} photo?fbid={}>photo.php?fbid={} */photos/*/{}>photo.php?fbid={} */photos/{}>photo.php?fbid={} watch?v={} watch/live?v={}>watch?v={} video.php?v={}>watch?v={} */videos/*/{}>watch?v={} */videos/{}>watch?v={} reel/{} events/{} marketplace/item/{} share/p/{} share/v/{} share/r/{} share/{} media/set?set={} notes/*/*/{}>notes/{}
 fb.watch fb.me m.me messenger.com
 instagram.com =instagr.am */p/{}>p/{} */reel/{}>p/{} */reels/{}>p/{} */tv/{}>p/{} p/{} reel/{}>p/{} reels/{}>p/{} tv/{}>p/{} stories/highlights/{}
-youtube.com =youtube-nocookie.com :locales watch?v={} shorts/{}>watch?v={} live/{}>watch?v={} embed/videoseries?list={}>playlist?list={} embed/{}>watch?v={} v/{}>watch?v={} e/{}>watch?v={} playlist?list={} post/{} clip/{}
+youtube.com =youtube-nocookie.com =yewtu.be =piped.video :locales watch?v={} watch/{}>watch?v={} channel/*/community?lb={}>post/{} */community?lb={}>post/{} shorts/{}>watch?v={} live/{}>watch?v={} embed/videoseries?list={}>playlist?list={} embed/{}>watch?v={} v/{}>watch?v={} e/{}>watch?v={} playlist?list={} post/{} clip/{}
 youtu.be {}>//youtube.com/watch?v={}
-tiktok.com */video/{}>video/{} */photo/{}>video/{} video/{} embed/v2/{}>video/{} embed/{}>video/{} t/{}
+tiktok.com */video/{}>video/{} */photo/{}>video/{} video/{} embed/v2/{}>video/{} player/v1/{}>video/{} embed/{}>video/{} t/{}
 vm.tiktok.com vt.tiktok.com
 reddit.com :locales r/*/comments/{}>comments/{} user/*/comments/{}>comments/{} u/*/comments/{}>comments/{} comments/{} gallery/{}>comments/{} video/{}>comments/{} r/*/s/{}>s/{}
 redd.it {}>//reddit.com/comments/{}
 threads.net =threads.com */post/{}>t/{} t/{}
-linkedin.com :locales posts/{} feed/update/{} pulse/{} jobs/view/{} events/{}
-t.me =telegram.me =telegram.dog
+linkedin.com :locales posts/{} feed/update/{} pulse/{} jobs/view/*-{hex}>jobs/view/{} jobs/view/{} jobs/search?currentJobId={}>jobs/view/{} jobs/collections/*?currentJobId={}>jobs/view/{} events/{}
+t.me =telegram.me =telegram.dog s/{}/{}>{}/{} -/resolve?domain={}&post={}>{}/{} -/resolve?domain={}&appname={}>{}/{} -/addlist?slug={}>addlist/{} -/addstickers?set={}>addstickers/{}
 web.telegram.org :fragment
-bsky.app
+bsky.app profile/{}/app.bsky.feed.post/{}>profile/{}/post/{}
 warpcast.com =farcaster.xyz ~/conversations/{hex} */{hex}>~/conversations/{}
 medium.com p/{} */*-{hex}>p/{} */*/*-{hex}>p/{}
-github.com =github.dev
+github.com =github.dev :any-case
 gist.github.com gist.githubusercontent.com raw.githubusercontent.com codeload.github.com
-discord.com =discordapp.com channels/{}/{}/{}
-opensea.io item/{}/{}/{} assets/{}/{}/{}>item/{}/{}/{}
-play.google.com store/apps/details?id={} store/books/details?id={} store/movies/details?id={}
-apps.apple.com =itunes.apple.com
+discord.com =discordapp.com channels/{}/{}/{} -/channels/{}/{}/{}>channels/{}/{}/{} oauth2/authorize?client_id={} api/oauth2/authorize?client_id={}>oauth2/authorize?client_id={}
+opensea.io item/{}/{}/{} assets/{}/{}/{}>item/{}/{}/{} */item/{}/{}/{}>item/{}/{}/{} */assets/{}/{}/{}>item/{}/{}/{}
+play.google.com =market.android.com store/apps/details?id={} details?id={}>store/apps/details?id={} apps/testing/{}>store/apps/details?id={} store/books/details?id={} store/movies/details?id={}
+apps.apple.com =itunes.apple.com */app/*/{}>app/{} app/*/{}>app/{} */app/{}>app/{} app/{} lookup?id={}>app/id{}
 sites.google.com u/*/{...}>{...}
-docs.google.com document/u/*/d/e/{}>document/d/e/{} spreadsheets/u/*/d/e/{}>spreadsheets/d/e/{} presentation/u/*/d/e/{}>presentation/d/e/{} document/u/*/d/{}>document/d/{} spreadsheets/u/*/d/{}>spreadsheets/d/{} presentation/u/*/d/{}>presentation/d/{} forms/u/*/d/e/{}>forms/d/e/{} forms/u/*/d/{}>forms/d/{} file/u/*/d/{}>file/d/{} drawings/u/*/d/{}>drawings/d/{} document/d/e/{} document/d/{} spreadsheets/d/e/{} spreadsheets/d/{} presentation/d/e/{} presentation/d/{} forms/d/e/{} forms/d/{} drawings/d/{} file/d/{}>//drive.google.com/file/d/{} open?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{} viewer?url={} gview?url={}>viewer?url={}
-drive.google.com open?id={}>file/d/{} uc?id={}>file/d/{} file/d/{} file/u/*/d/{}>file/d/{} drive/folders/{} drive/u/*/folders/{}>drive/folders/{} folderview?id={}>drive/folders/{} drive/u/*/mobile/folders/{}>drive/folders/{} drive/mobile/folders/{}>drive/folders/{}
+docs.google.com document/u/*/d/e/{}>document/d/e/{} spreadsheets/u/*/d/e/{}>spreadsheets/d/e/{} presentation/u/*/d/e/{}>presentation/d/e/{} document/u/*/d/{}>document/d/{} spreadsheets/u/*/d/{}>spreadsheets/d/{} presentation/u/*/d/{}>presentation/d/{} forms/u/*/d/e/{}>forms/d/e/{} forms/u/*/d/{}>forms/d/{} file/u/*/d/{}>file/d/{} drawings/u/*/d/{}>drawings/d/{} a/*/forms/d/e/{}>forms/d/e/{} a/*/forms/d/{}>forms/d/{} a/*/document/d/{}>document/d/{} a/*/spreadsheets/d/{}>spreadsheets/d/{} a/*/presentation/d/{}>presentation/d/{} document/d/e/{} document/d/{} spreadsheets/d/e/{} spreadsheets/d/{} presentation/d/e/{} presentation/d/{} forms/d/e/{} forms/d/{} drawings/d/{} file/d/{}>//drive.google.com/file/d/{} open?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{} viewer?url={} gview?url={}>viewer?url={}
+drive.google.com open?id={}>file/d/{} uc?id={}>file/d/{} thumbnail?id={}>file/d/{} a/*/file/d/{}>file/d/{} embeddedfolderview?id={}>drive/folders/{} file/d/{} file/u/*/d/{}>file/d/{} drive/folders/{} drive/u/*/folders/{}>drive/folders/{} folderview?id={}>drive/folders/{} drive/u/*/mobile/folders/{}>drive/folders/{} drive/mobile/folders/{}>drive/folders/{}
 drive.usercontent.google.com download?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{}
 script.google.com macros/s/{} macros/u/*/s/{}>macros/s/{} a/macros/*/s/{}>macros/s/{}
 colab.research.google.com drive/{}
@@ -58,12 +59,14 @@ linktr.ee :any-case
 beacons.ai :any-case
 bio.link bio.site linkin.bio lnk.bio campsite.bio taplink.cc msha.ke flow.page solo.to allmylinks.com about.me bento.me hoo.be stan.store linkpop.com :any-case
 carrd.co :tenants
-notion.so coda.io hackmd.io rentry.co justpaste.it write.as paste.ee dpaste.com hastebin.com controlc.com
+notion.so */*-{hex}>{} */{hex}>{} *-{hex}>{} {hex}
+coda.io hackmd.io rentry.co justpaste.it write.as paste.ee dpaste.com hastebin.com controlc.com
 pastebin.com raw/{}>{} dl/{}>{} print/{}>{} embed/{}>{} embed.php?i={}>{} raw.php?i={}>{}
 gitlab.com :any-case
 bitbucket.org :any-case
 codepen.io cdpn.io jsfiddle.net fiddle.jshell.net jsbin.com output.jsbin.com plnkr.co replit.com stackblitz.com
-codesandbox.io glitch.com observablehq.com rpubs.com huggingface.co kaggle.com
+codesandbox.io embed/{}>s/{}
+glitch.com observablehq.com rpubs.com huggingface.co kaggle.com
 mirror.xyz paragraph.xyz paragraph.com substack.com tumblr.com :tenants
 steemit.com hive.blog publish0x.com
 bit.ly tinyurl.com t.co is.gd v.gd rb.gy cutt.ly goo.su shorturl.at ow.ly rebrand.ly s.id t.ly tiny.cc buff.ly
@@ -80,34 +83,67 @@ s3.ap-south-1.amazonaws.com s3.ap-northeast-1.amazonaws.com s3.ap-southeast-1.am
 s3.ap-southeast-2.amazonaws.com :tenants
 forms.office.com =forms.cloud.microsoft =forms.microsoft.com pages/responsepage.aspx?id={} pages/designpagev2.aspx?id={}>pages/responsepage.aspx?id={} r/{} e/{} pages/shareformpage.aspx?id={}>pages/responsepage.aspx?id={}
 sway.office.com =sway.cloud.microsoft =sway.com
-1drv.ms onedrive.live.com
+1drv.ms
+onedrive.live.com redir?resid={} embed?resid={}>redir?resid={} download?resid={}>redir?resid={} view.aspx?resid={}>redir?resid={} edit.aspx?resid={}>redir?resid={} ?id={}
 customervoice.microsoft.com pages/responsepage.aspx?id={}
-dropbox.com s/{} scl/fi/{} scl/fo/{} sh/{} t/{} l/scl/{} request/{}
+dropbox.com s/dl/{}>s/{} s/{} scl/fi/{} scl/fo/{} sh/{} t/{} l/scl/{} request/{}
 dl.dropboxusercontent.com =dl.dropbox.com s/{}>//dropbox.com/s/{} scl/fi/{}>//dropbox.com/scl/fi/{} scl/fo/{}>//dropbox.com/scl/fo/{}
 app.box.com box.com
 mega.nz =mega.co.nz =mega.io :fragment file/{} folder/{} embed/{}>file/{}
-mediafire.com file/{} folder/{} view/{}>file/{}
+mediafire.com file/{} folder/{} view/{}>file/{} download/{}>file/{}
 wetransfer.com we.tl gofile.io
 figma.com file/{} design/{}>file/{} proto/{} board/{} slides/{} deck/{} community/file/{}
 canva.com design/{}
 miro.com app/board/{} app/live-embed/{}>app/board/{}
 padlet.com docsend.com scribd.com issuu.com slideshare.net prezi.com view.genial.ly :locales
 trello.com b/{} c/{}
-airtable.com app.smartsheet.com form.asana.com forms.monday.com forms.clickup.com
-jotform.com form.jotform.com typeform.com form.typeform.com tally.so forms.fillout.com cognitoforms.com :tenants
-surveymonkey.com r/{}
+airtable.com embed/{}>{}
+app.smartsheet.com form.asana.com forms.monday.com forms.clickup.com
+form.jotform.com =jotform.com =www.jotform.com =eu.jotform.com form/{}>{}
+typeform.com form.typeform.com tally.so forms.fillout.com cognitoforms.com :tenants
+surveymonkey.com :locales r/{}
 forms.zohopublic.com mailchi.mp payhip.com whop.com
 zealy.io galxe.com app.galxe.com
-pinterest.com :locales pin/{}
-vk.com :any-case
+pinterest.com =pinterest.de =pinterest.fr =pinterest.es =pinterest.it =pinterest.pt =pinterest.at =pinterest.ch =pinterest.se =pinterest.dk =pinterest.ie =pinterest.ca =pinterest.cl =pinterest.nz =pinterest.ph =pinterest.jp =pinterest.co.uk =pinterest.co.kr =pinterest.com.au =pinterest.com.mx :locales pin/{}
+vk.com =vk.ru :any-case
 ok.ru quora.com patreon.com
 gitbook.com app.gitbook.com change.org gofundme.com
 snapshot.org snapshot.box :fragment
 etherscan.io bscscan.com polygonscan.com solscan.io dexscreener.com :any-case
 matrix.to signal.me signal.group app.element.io :fragment
-vimeo.com dailymotion.com twitch.tv soundcloud.com open.spotify.com kick.com rumble.com odysee.com bitchute.com
-eventbrite.com meetup.com calendly.com ko-fi.com buymeacoffee.com gumroad.com opencollective.com
-chatgpt.com wakelet.com evernote.com
+vimeo.com video/{}>{}
+player.vimeo.com video/{}>//vimeo.com/{}
+dailymotion.com video/{} embed/video/{}>video/{}
+dai.ly {}>//dailymotion.com/video/{}
+twitch.tv */clip/{}>//clips.twitch.tv/{}
+clips.twitch.tv
+open.spotify.com */track/{}>track/{} */album/{}>album/{} */playlist/{}>playlist/{} */artist/{}>artist/{} */show/{}>show/{} */episode/{}>episode/{}
+soundcloud.com kick.com rumble.com odysee.com bitchute.com
+bilibili.com video/{}
+b23.tv {}>//bilibili.com/video/{}
+blog.naver.com postview.naver?blogId={}&logNo={}>{}/{} postview.nhn?blogId={}&logNo={}>{}/{}
+line.me r/ti/{}/{}>ti/{}/{}
+disk.yandex.ru =disk.yandex.com =yadi.sk
+pan.baidu.com share/init?surl={}>s/1{}
+mp.weixin.qq.com s?__biz={}&mid={}&idx={}
+news.ycombinator.com bitcointalk.org
+addons.mozilla.org */*/addon/{}>addon/{} */addon/{}>addon/{}
+cdn.discordapp.com =media.discordapp.net attachments/{}/{}/{}
+chat.whatsapp.com invite/{}>{}
+api.whatsapp.com chat?code={}>//chat.whatsapp.com/{}
+steamcommunity.com :own :any-case sharedfiles/filedetails?id={} workshop/filedetails?id={}>sharedfiles/filedetails?id={} id/{} profiles/{} groups/{}
+google.com :own maps/d/viewer?mid={} maps/d/u/*/viewer?mid={}>maps/d/viewer?mid={} maps/d/edit?mid={}>maps/d/viewer?mid={} maps?cid={} maps/place/{}
+paypal.com :own donate?hosted_button_id={} cgi-bin/webscr?hosted_button_id={}>donate?hosted_button_id={} donate?business={} donate?campaign_id={} paypalme/{}
+paypal.me :any-case {}>//paypal.com/paypalme/{}
+app.powerbi.com :own view?r={}
+view.officeapps.live.com :own op/view.aspx?src={} op/embed.aspx?src={}>op/view.aspx?src={}
+zoom.us =us02web.zoom.us =us04web.zoom.us =us05web.zoom.us =us06web.zoom.us :own j/{} w/{}>j/{} s/{}>j/{}
+app.uniswap.org pancakeswap.finance :own swap?outputCurrency={}
+raydium.io :own swap?outputMint={}
+eventbrite.com =eventbrite.de =eventbrite.co.uk =eventbrite.fr =eventbrite.es =eventbrite.it =eventbrite.ca =eventbrite.com.au =eventbrite.nl =eventbrite.ie e/{}
+meetup.com calendly.com ko-fi.com buymeacoffee.com gumroad.com opencollective.com
+chatgpt.com =chat.openai.com
+wakelet.com evernote.com
 `;
 
 /** Parameters that tell where a visitor came from or which language a page has, and never which page is shown. `*` stands for any end of the name. */
