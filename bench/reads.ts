@@ -100,7 +100,7 @@ export const reads: Goal = {
     const load = await startLoad(bench);
     const lines: Measured[] = [];
     for (const { what, path, creates } of ROUTES) {
-      const { status } = await fetch(url + path, { headers: { 'x-api-key': key } });
+      const { status } = await fetch(url + path, { headers: { 'x-api-key': key }, redirect: 'error' });
       if (status === 404 && process.env['BENCH_BUILD'] !== undefined && path !== membersPath) {
         bench.say(`G23: the build has no ${path}`);
         continue;

@@ -62,6 +62,8 @@ const locateOnly = (sent: string, locate: (text: string) => Location | undefined
     const web = locateWeb(text);
     return web === undefined ? parsePasted(text, locate) : locatePasted(text, web);
   });
+  // An app takes a text without a dot as a command.
+  if (followed !== undefined && location?.isName === true && !location.host.includes('.')) return undefined;
   return others.every((other) => other?.host === location?.host) ? location : undefined;
 };
 

@@ -259,9 +259,9 @@ export const pathOf = memoizeLastTwo((rest): string => {
 
 /**
  * Matches percent escapes that are not normalized. Normalizing decodes the escapes of unreserved characters (RFC 3986,
- * 6.2.2.2) and of `@`, and changes other escapes to upper case. An escape after an incomplete escape is kept, so that
- * decoding it completes nothing.
+ * 6.2.2.2) and of `@`, and changes other escapes to upper case.
  */
-const CODE = /(?<!%[\dA-Fa-f]?)%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
+const CODE =
+  /(?<!%[\dA-Fa-f]?)%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>
   plain === undefined ? code.toUpperCase() : String.fromCharCode(Number.parseInt(plain, 16));

@@ -17,7 +17,7 @@ describe('With MIGRATE_ON_START=false', () => {
     await eventually('the process logs that it waits', () => logged.length > 0);
     const env = { DATABASE_URL: database.url, MIGRATE_ON_START: 'false' };
     expect(await operatorCall(env, 'keys', 'list')).toMatchObject({
-      code: 1,
+      code: 78,
       err: expect.stringContaining('`migrate`'),
     });
     expect((await database.pool.query(`select to_regnamespace('read') as found`)).rows).toEqual([{ found: null }]);

@@ -167,13 +167,15 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   const parts = partsOf(rest);
   const links = new Set<string>();
   let isCarrier = false;
+  let isPath = false;
   let isUnderstood = true;
   for (const form of forms) {
-    // A path that ends in a link is read only if no other form has a link.
-    if (form.parameter === undefined && links.size > 0) continue;
+    // A path that ends in a link is read only if no other form has a link, and then no other form is read.
+    if (links.size > 0 && (form.parameter === undefined || isPath)) continue;
     const match = matchForm(form, parts);
     if (match === undefined) continue;
     isCarrier = true;
+    isPath = form.parameter === undefined;
     for (const link of match.links) links.add(link);
     if (match !== NO_LINK && !match.isUnderstood) isUnderstood = false;
   }

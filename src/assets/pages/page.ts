@@ -214,9 +214,12 @@ const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {
     : '';
 };
 
+/** No name of a page is longer. */
+const MAX_NAME_LENGTH = 1_024;
+
 /** Changes a path to lower case, except its percent escapes. */
 const inLowerCase = (path: string): string =>
-  path.toLowerCase().replace(/%[0-9a-f]{2}/g, (escape) => escape.toUpperCase());
+  path.length > MAX_NAME_LENGTH ? path : path.toLowerCase().replace(/%[0-9a-f]{2}/g, (escape) => escape.toUpperCase());
 
 /** Escapes brackets in a name that would be read as defanging marks, so that the name is read as the same page. */
 const readableAgain = (name: string): string =>

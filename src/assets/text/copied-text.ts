@@ -40,7 +40,7 @@ export const trimPastedText = (text: string): string => {
 };
 
 /** Invisible characters, except the two joiners that some scripts need between letters. */
-const SHAPELESS = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
+const SHAPELESS = new RegExp(String.raw`[\p{Default_Ignorable_Code_Point}--[\u200c\u200d]]+`, 'gv');
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
 
