@@ -135,3 +135,29 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 /** Returns hostile contents of at most `length` characters. */
 export const hostileContents = (length: number): [name: string, content: string][] =>
   Object.entries(SHAPES).map(([name, shape]) => [name, shape(length).slice(0, length)]);
+
+const PREFIXES = [
+  ...['', 'https://', 'tg://', 'intent://', 'mailto:', '[a](', '<a href="', 'lnurlw:', 'bitcoin:?bc=', 'LNURL1'],
+  ...['https://phantom.app/ul/browse/', 'metamask.app.link/dapp/', 'https://cdn.ampproject.org/c/s/'],
+  ...['https://urldefense.com/v3/__', 'https://urldefense.proofpoint.com/v2/url?u=', 'https://www.google.com/url?q='],
+  ...['https://nam02.safelinks.protection.outlook.com/?url=', 'some-app://open?url=https://', 'tpdapp://open?params='],
+  ...['https://linktr.ee/', 'https://linktr.ee/?', 'https://www.youtube.com/watch?v=', 'https://x.com/evil/status/'],
+  ...['https://evil.example/ipfs/', 'https://evil--x.translate.goog/', 'https://good.example/'],
+  'ethereum:0xabcdefabcdef0123456789abcdefabcdef012345/transfer?address=',
+];
+const FILLINGS =
+  'a . / ? % %2f %25 %F0%9F%98%80 é \u3002 \uff0e \u{e0100} \u{16fe0} \u{1f600} \u200b \u0300 İ {dot} [.] ( * _ - ; \\ : # ../ ?a=b& &#46; &amp; a.eth,'.split(
+    ' ',
+  );
+const NESTINGS = [1, 2, 6, 8];
+
+/** Returns contents of `length` characters: the beginnings of links, nested, and each filled with each filling. */
+export const generatedContents = (length: number): [name: string, content: string][] =>
+  PREFIXES.flatMap((prefix) =>
+    NESTINGS.slice(0, prefix === '' ? 1 : undefined).flatMap((times) =>
+      [...FILLINGS, ' https://a.b'].map((filling): [string, string] => [
+        `${JSON.stringify(prefix)} × ${times} and ${JSON.stringify(filling)}`,
+        repeat(prefix.repeat(times) + repeat(filling, length), length),
+      ]),
+    ),
+  );
