@@ -233,12 +233,12 @@ describe('The operator’s command', () => {
     });
   });
 
-  it('exits with 1 if something failed', async () => {
+  it('exits with 1 if something failed, and with 78 if a setting is wrong', async () => {
     expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
     const unavailable = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
     expect([unavailable.code, unavailable.out]).toEqual([1, '']);
     const unset = await callWith({ PORT: 'often' }, 'keys', 'list');
-    expect(unset).toEqual({ code: 1, out: '', err: expect.stringContaining('PORT is "often"') });
+    expect(unset).toEqual({ code: 78, out: '', err: expect.stringContaining('PORT is "often"') });
   });
 
   it('prints help on standard output', async () => {
