@@ -34,7 +34,7 @@ const demos: Program[] = [];
 const installPart = (): void => {
   for (const part of ['src', 'projections']) cpSync(join('dist', part), join(installed, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(installed, 'node_modules'));
-  writeFileSync(join(installed, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(installed, 'package.json'), '{ "type": "module", "version": "0.0.0" }');
   const file = join(installed, 'src/demo/data/phishing-sites.csv');
   const [names, ...rows] = readFileSync(file, 'utf8').trimEnd().split('\n');
   writeFileSync(file, [names, ...rows.filter(isKept)].join('\n'));
