@@ -58,7 +58,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
           if (LOG_FORMAT === 'json') expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'error' });
         }
         const listed = await operatorCall({ DATABASE_URL: url }, 'keys', 'list');
-        expect(listed).toMatchObject({ code: 1, err: expect.stringContaining(LOSES_STATEMENTS) });
+        expect(listed).toMatchObject({ code: 78, err: expect.stringContaining(LOSES_STATEMENTS) });
         await expect(prepared(database.url, url)).rejects.toThrow(LOSES_STATEMENTS);
       }),
     TIMEOUT_MS,
