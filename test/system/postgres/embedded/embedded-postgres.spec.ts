@@ -41,10 +41,11 @@ describe('The embedded PostgreSQL', () => {
   });
 
   it('starts one server if two processes start it concurrently', async () => {
+    const before = starts(dataDir);
     const [one, other] = await Promise.all([installation.use(dataDir), installation.use(dataDir)]);
     expect(one.url).toBe(other.url);
     expect(await queryOnce(other.url, 'select 1 as n')).toEqual([{ n: 1 }]);
-    expect(starts(dataDir)).toBe(1);
+    expect(starts(dataDir)).toBe(before + 1);
     await Promise.all([one.leave(), other.leave()]);
     expect(await serverOf(dataDir)).toBeUndefined();
   });
