@@ -136,13 +136,33 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 export const hostileContents = (length: number): [name: string, content: string][] =>
   Object.entries(SHAPES).map(([name, shape]) => [name, shape(length).slice(0, length)]);
 
-const PREFIXES = [
-  ...['', 'https://', 'tg://', 'intent://', 'mailto:', '[a](', '<a href="', 'lnurlw:', 'bitcoin:?bc=', 'LNURL1'],
-  ...['https://phantom.app/ul/browse/', 'metamask.app.link/dapp/', 'https://cdn.ampproject.org/c/s/'],
-  ...['https://urldefense.com/v3/__', 'https://urldefense.proofpoint.com/v2/url?u=', 'https://www.google.com/url?q='],
-  ...['https://nam02.safelinks.protection.outlook.com/?url=', 'some-app://open?url=https://', 'tpdapp://open?params='],
-  ...['https://linktr.ee/', 'https://linktr.ee/?', 'https://www.youtube.com/watch?v=', 'https://x.com/evil/status/'],
-  ...['https://evil.example/ipfs/', 'https://evil--x.translate.goog/', 'https://good.example/'],
+const PREFIXES: readonly string[] = [
+  '',
+  'https://',
+  'tg://',
+  'intent://',
+  'mailto:',
+  '[a](',
+  '<a href="',
+  'lnurlw:',
+  'bitcoin:?bc=',
+  'LNURL1',
+  'https://phantom.app/ul/browse/',
+  'metamask.app.link/dapp/',
+  'https://cdn.ampproject.org/c/s/',
+  'https://urldefense.com/v3/__',
+  'https://urldefense.proofpoint.com/v2/url?u=',
+  'https://www.google.com/url?q=',
+  'https://nam02.safelinks.protection.outlook.com/?url=',
+  'some-app://open?url=https://',
+  'tpdapp://open?params=',
+  'https://linktr.ee/',
+  'https://linktr.ee/?',
+  'https://www.youtube.com/watch?v=',
+  'https://x.com/evil/status/',
+  'https://evil.example/ipfs/',
+  'https://evil--x.translate.goog/',
+  'https://good.example/',
   'ethereum:0xabcdefabcdef0123456789abcdefabcdef012345/transfer?address=',
 ];
 const FILLINGS =

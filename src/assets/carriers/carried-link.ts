@@ -78,7 +78,9 @@ const endOfSegments = (segments: readonly string[], path: string): number | unde
     const length = path.slice(at).search(/[/\\]/);
     const end = length === -1 ? path.length : at + length;
     if (at === end) return undefined;
-    if (segment !== '*' && decodeOnce(path.slice(at, end)).toLowerCase() !== segment) return undefined;
+    // A percent escape has three characters.
+    const canBeEqual = end - at <= 3 * segment.length;
+    if (segment !== '*' && !(canBeEqual && decodeOnce(path.slice(at, end)).toLowerCase() === segment)) return undefined;
     at = end;
   }
   skipSlashes();
