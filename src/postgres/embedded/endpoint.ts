@@ -28,13 +28,17 @@ const LOOPBACK = '127.0.0.1';
 /** Part of the socket's name. The server does not listen on this port. */
 const SOCKET_PORT = 5432;
 
+/** How often the directory of the socket is created if other processes delete it. */
+const MAX_ATTEMPTS = 3;
+
 /**
  * Creates a directory that only the server's user and root can enter. The directory is not in the data directory,
  * because the path of a socket is limited to 103 bytes. The name of the directory is derived from the password, for two
  * reasons: the name is the same at every start, so the URL of running clients stays valid, and no other user can create
  * the directory beforehand.
  */
-const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<string> => {
+const socketDirectory = async (layout: ClusterLayout, attempts = MAX_ATTEMPTS): Promise<string> => {
+  const { passwordFile, owner } = layout;
   const hash = createHash('sha256').update(await choosePassword(passwordFile));
   const name = `threat-protection-${hash.digest('hex').slice(0, 16)}`;
   const directory = join(existsSync('/tmp') ? '/tmp' : tmpdir(), name);
@@ -46,8 +50,10 @@ const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     // Another process may have created the directory and not yet changed its owner.
-    const found = lstatSync(directory);
-    if (!found.isDirectory() || ![uid, process.getuid?.()].includes(found.uid) || (found.mode & 0o077) !== 0)
+    const found = lstatSync(directory, { throwIfNoEntry: false });
+    // The last user of a server that stops may have deleted the directory meanwhile.
+    if (found === undefined && attempts > 1) return socketDirectory(layout, attempts - 1);
+    if (!found?.isDirectory() || ![uid, process.getuid?.()].includes(found.uid) || (found.mode & 0o077) !== 0)
       throw new Error(`${directory} must be a directory of user ${uid} with mode 0700; delete it`, { cause: error });
     if (found.uid !== uid) await changeOwner(owner, directory);
   }
