@@ -2,7 +2,7 @@ import { base36 } from 'multiformats/bases/base36';
 import { base16 } from 'multiformats/bases/base16';
 import { CID } from 'multiformats/cid';
 import { readSegment } from './text/copied-text.js';
-import { type Location, pathOf } from './location.js';
+import { type Location, MAX_NAME_LENGTH, pathOf } from './location.js';
 
 const ANY_BASE = base36.decoder.or(base16.decoder);
 
@@ -45,12 +45,9 @@ const SUBDOMAIN_HOST = /(?:^|\.)([a-z0-9]{8,63})\.ipfs\./;
 const PUBLISHER_HOST =
   /[^.]\.ipns\.|\.(?:eth|gno|sol|bnb|crypto|wei)\.[a-z]{2,}$|\.(?:dweb\.link|w3s\.link|nftstorage\.link|cf-ipfs\.com|inbrowser\.(?:link|dev)|on-fleek\.app|fleek\.co|4everland\.app)$/;
 
-/** No DNS name is longer. */
-const MAX_HOST_LENGTH = 253;
-
 /** Returns the CID in the host name of a gateway. */
 const cidOfHost = (host: string): string | undefined => {
-  if (host.length > MAX_HOST_LENGTH) return undefined;
+  if (host.length > MAX_NAME_LENGTH) return undefined;
   const below = host.includes('.ipfs.') ? SUBDOMAIN_HOST.exec(host)?.[1] : undefined;
   if (below !== undefined) return readCid(below, MIN_INLINE_CID_LENGTH);
   // This test is for speed: most hosts begin with a shorter label, and matching the pattern takes a tenth of the time

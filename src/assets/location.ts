@@ -15,7 +15,7 @@ export interface Location {
 }
 
 /** Maximum length of a DNS name in octets. */
-const MAX_NAME_LENGTH = 253;
+export const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
 /** Maximum cost of converting a name: distinct characters times length, summed over the labels. */
 const MAX_CONVERSION_WORK = (MAX_NAME_LENGTH + 3) ** 2;

@@ -41,7 +41,7 @@ const nextStep = (sent: string): Step | undefined => {
     if (known !== undefined && known.links.length > 0) return known;
     if (isInternalScheme(refanged)) return undefined;
   }
-  const inMarkup = linksInMarkup(sent);
+  const inMarkup = sent.startsWith('<') ? inTags : linksInMarkup(sent);
   if (inMarkup.length > 0) return { links: inMarkup, isUnderstood: inMarkup.length === 1 };
   if (scheme !== undefined) {
     const found = webLinksIn(refanged);

@@ -1,7 +1,7 @@
-import type { Location } from '../location.js';
-import { pathOf, queryOf, refang } from '../location.js';
-import { decodeOnce } from '../text/percent.js';
+import { type Location, pathOf, queryOf, refang } from '../location.js';
+import { DEFAULT_SUBDOMAINS } from '../profiles/site.js';
 import { SITES } from '../profiles/sites.js';
+import { decodeOnce } from '../text/percent.js';
 import { PUBLISHING_HOSTS, TRACKING_PARAMETERS } from './publishing-hosts.js';
 
 /** A page. On a host where many people publish, the name is equal for all links to the page. */
@@ -75,7 +75,7 @@ for (const row of PUBLISHING_HOSTS.trim().split('\n')) {
 }
 const NO_PATTERNS: readonly Pattern[] = [];
 // The hosts of profiles are hosts where many people publish, with the subdomains that have the same profiles.
-for (const { hosts, subdomains = /^(?:www|m|mobile|web|l|app)$/ } of SITES)
+for (const { hosts, subdomains = DEFAULT_SUBDOMAINS } of SITES)
   for (const name of hosts.split(' ')) {
     const { name: canonical = name, ...host } = BY_HOST.get(name) ?? {
       ignoresCase: false,
@@ -214,12 +214,14 @@ const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {
     : '';
 };
 
-/** No name of a page is longer. */
-const MAX_NAME_LENGTH = 1_024;
+/** Maximum length of a path that is changed to lower case. No name of a page is longer. */
+const MAX_FOLDED_LENGTH = 1_024;
 
 /** Changes a path to lower case, except its percent escapes. */
 const inLowerCase = (path: string): string =>
-  path.length > MAX_NAME_LENGTH ? path : path.toLowerCase().replace(/%[0-9a-f]{2}/g, (escape) => escape.toUpperCase());
+  path.length > MAX_FOLDED_LENGTH
+    ? path
+    : path.toLowerCase().replace(/%[0-9a-f]{2}/g, (escape) => escape.toUpperCase());
 
 /** Escapes brackets in a name that would be read as defanging marks, so that the name is read as the same page. */
 const readableAgain = (name: string): string =>

@@ -138,7 +138,8 @@ export interface CompiledSite {
   readonly match: (parts: LinkParts) => Match | undefined;
 }
 
-const DEFAULT_SUBDOMAINS = /^(?:www|m|mobile|web|l|app)$/;
+/** Subdomains that have the same pages as the host, unless a site names others. */
+export const DEFAULT_SUBDOMAINS = /^(?:www|m|mobile|web|l|app)$/;
 
 const parseProfileHost = (text: string, { names, reserved = '' }: Site): ProfileHost => {
   const [host, template = '{host}'] = text.split(' = ') as [string, string?];
