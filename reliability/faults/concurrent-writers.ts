@@ -1,4 +1,5 @@
 import { NO_LIMITS } from '../../test/support/postgres.js';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
@@ -32,12 +33,19 @@ const poolFor = (context: RunContext, url: string, max: number): Pool => {
   return pool;
 };
 
-const holdOn = async (pool: Pool, write: string, values: unknown[], end: string): Promise<void> => {
+const holdOn = async (
+  pool: Pool,
+  write: string,
+  values: unknown[],
+  end: string,
+  untilPassed = async (): Promise<void> => {},
+): Promise<void> => {
   const connection = await pool.connect();
   try {
     await connection.query('begin');
     await connection.query(write, values);
     await sleep(HELD_MS);
+    await untilPassed();
     await connection.query(end);
   } finally {
     connection.release();
@@ -70,11 +78,19 @@ const theLog = async (context: RunContext, url: string): Promise<Store> => {
   };
 };
 
-/** A naive log with positions from an identity column, which are assigned before the commit. */
+/**
+ * A naive log with positions from an identity column, which are assigned before the commit. A held transaction lasts
+ * until the reader has read a later position, so that the reader misses its events on any machine.
+ */
 const identityColumn = async (context: RunContext, url: string): Promise<Store> => {
   const pool = poolFor(context, url, WRITERS + 2);
   await pool.query('create table events (position bigint generated always as identity primary key, id uuid not null)');
   const insert = 'insert into events (id) select unnest($1::uuid[])';
+  let read = 0;
+  const readerHasPassed = async (): Promise<void> => {
+    const { rows } = await pool.query<{ position: number }>(`${insert} returning position`, [[randomUUID()]]);
+    await eventually('the reader has read a later position', () => read >= rows[0]!.position);
+  };
   return {
     write: async (entries) => {
       const connection = await pool.connect();
@@ -86,15 +102,15 @@ const identityColumn = async (context: RunContext, url: string): Promise<Store> 
         connection.release();
       }
     },
-    hold: (entries, end) => holdOn(pool, insert, [entries.map(({ event }) => event.id)], end),
+    hold: (entries, end) => holdOn(pool, insert, [entries.map(({ event }) => event.id)], end, readerHasPassed),
     follow: async (onId, signal) => {
-      for (let last = 0; !signal.aborted;) {
+      while (!signal.aborted) {
         const { rows } = await pool.query<{ position: number; id: string }>(
           `select position, id from events where position > $1 order by position limit ${PAGE}`,
-          [last],
+          [read],
         );
         for (const { id } of rows) onId(id);
-        last = rows.at(-1)?.position ?? last;
+        read = rows.at(-1)?.position ?? read;
         if (rows.length < PAGE) await sleep(5);
       }
     },

@@ -5,8 +5,14 @@
 import { createServer } from 'node:http';
 import { Pool } from 'pg';
 
-const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
+/** The default size of the driver's pool. */
+const CONNECTIONS = 10;
+
+const pool = new Pool({ connectionString: process.env['DATABASE_URL'], max: CONNECTIONS });
 if (process.env['LISTENS']) pool.on('error', () => {});
+// A lost connection only ends the process if the connection is idle, so more connections are opened than are in use.
+const opened = await Promise.all(Array.from({ length: CONNECTIONS }, () => pool.connect()));
+for (const connection of opened) connection.release();
 
 const statusOf = async (url: string): Promise<number> => {
   if (url === '/health/live') return 200;

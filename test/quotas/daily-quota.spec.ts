@@ -7,7 +7,7 @@ import { type Amount, DailyQuota } from '../../src/quotas/daily-quota.js';
 import { readIngestUsage } from '../../src/quotas/usage.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { eventuallyPasses } from '../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { createDatabase, NO_LIMITS, type TestDatabase } from '../support/postgres.js';
 
 /** The current day, because the database deletes old days by its own clock. */
 const NOON = (dayOf(Date.now()) + 0.5) * MS_PER_DAY;
@@ -107,7 +107,9 @@ describe('The daily quota', () => {
   });
 
   it('resets at midnight UTC, and deletes the rows from before yesterday', async () => {
-    const quota = instance();
+    // Over a single connection, statements run in the order in which the quota sends them.
+    const pool = createPool(database.url, () => {}, { ...NO_LIMITS, max: 1 });
+    const quota = instance('1000', '5000', pool);
     for (const day of [-2, -1, 0]) {
       jest.spyOn(Date, 'now').mockReturnValue(NOON + day * MS_PER_DAY);
       expect(await taking(quota, { events: 1_000 })).toBe('taken');
@@ -117,6 +119,7 @@ describe('The daily quota', () => {
       const days = await database.pool.query('select day from service.ingest_usage order by day');
       expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([-1, 0]);
     });
+    await pool.end();
   });
 
   it('is stored although the usage of another organization can never be stored', async () => {
