@@ -65,10 +65,10 @@ class LogAfterOrigin extends EventLog {
   head = (): Promise<bigint> => this.log.head();
   id = (): Promise<string> => this.log.id();
   readAll = (after: bigint, limit: number): Promise<RecordedEvent[]> => this.log.readAll(after, limit);
-  eventAt = (position: bigint): Promise<RecordedEvent | undefined> => this.log.eventAt(position);
   readStream = (stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> =>
     this.log.readStream(stream, from, limit);
   find = (): never => this.refuse();
+  eventsAt = (): never => this.refuse();
   append = (): never => this.refuse();
   appendAll = (): never => this.refuse();
   close = (): never => this.refuse();

@@ -1,3 +1,5 @@
+import { coalesce } from '../flow/coalesce.js';
+
 /**
  * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
  * `eventstoredb`. Both adapters pass `test/event-log/event-log.contract.ts`.
@@ -32,6 +34,24 @@ export interface RecordedEvent {
 export interface EventKey {
   readonly stream: string;
   readonly id: string;
+}
+
+/** What distinguishes a stored event from every other event that may have its position in another copy of the log. */
+export type PlacedEvent = Pick<RecordedEvent, 'position' | 'id' | 'recordedAt'>;
+
+/**
+ * A place in the log: a position, and the event that was there. A failover or a restore may lose the end of the log, and
+ * the log then gives the lost positions to other events.
+ */
+export interface Place {
+  readonly position: bigint;
+  /** The id of the event, or at least its first 8 digits. */
+  readonly event: string;
+  /**
+   * When the event was recorded (ms). An event that was lost and sent again has the same id, and may have the same
+   * position although the events before it differ. Undefined: not compared.
+   */
+  readonly recordedAt?: number | undefined;
 }
 
 /** What `find` returns of a stored event. */
@@ -137,8 +157,30 @@ export abstract class EventLog {
    */
   abstract find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]>;
 
-  /** Reads the event at exactly this position; undefined if this service has no event there. */
-  abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
+  /** Reads the events at exactly these positions. Positions at which this service has no event are left out. */
+  protected abstract eventsAt(positions: readonly bigint[]): Promise<PlacedEvent[]>;
+
+  /**
+   * Returns whether the log still has the event of a place. If it does, it also has every earlier event, because a log
+   * loses only its end. Concurrent calls share one read.
+   */
+  async has(place: Place): Promise<boolean> {
+    this.places.push(place);
+    const event = (await this.readPlaces()).get(place.position);
+    return (
+      event !== undefined &&
+      event.id.startsWith(place.event) &&
+      (place.recordedAt ?? event.recordedAt) === event.recordedAt
+    );
+  }
+
+  private places: Place[] = [];
+
+  private readonly readPlaces = coalesce(async () => {
+    const positions = new Set(this.places.map(({ position }) => position));
+    this.places = [];
+    return new Map((await this.eventsAt([...positions])).map((event) => [event.position, event]));
+  });
 
   /**
    * Reads the next events of the whole log after a position: at least one event, at most `limit` events, and no further

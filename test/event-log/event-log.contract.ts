@@ -7,6 +7,7 @@ import {
   type EventLog,
   MAX_PAGE_BYTES,
   type NewEvent,
+  type Place,
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../../src/event-log/event-log.js';
@@ -154,13 +155,21 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         expect(events[2]!.position).toBe(second.position);
       });
 
-      it('makes the event readable by its position, and no event is returned for another position', async () => {
-        const { position } = await log.append(stream('placed'), 'no-stream', [someEvent()]);
-        const [event] = await log.readStream(stream('placed'), 0n, 1);
-        expect(await log.eventAt(position)).toEqual(event);
-        expect((await log.eventAt(position + 1n))?.id).not.toBe(event!.id);
-        if (log.positionUnit === 'bytes') expect(await log.eventAt(position - 1n)).toBeUndefined();
-        expect(await log.eventAt((await log.head()) + 1_000_000n)).toBeUndefined();
+      it('has an event at its place, and at no other place', async () => {
+        await log.append(stream('placed'), 'no-stream', [someEvent()]);
+        const [{ id, position, recordedAt }] = (await log.readStream(stream('placed'), 0n, 1)) as [RecordedEvent];
+        const place = { position, event: id, recordedAt };
+        const head = await log.head();
+        const asked: [Place, boolean][] = [
+          [place, true],
+          [{ position, event: id.slice(0, 8) }, true],
+          [{ ...place, recordedAt: recordedAt + 1 }, false],
+          [{ position, event: randomUUID() }, false],
+          [{ ...place, position: position + 1n }, false],
+          [{ ...place, position: position - 1n }, false],
+          [{ ...place, position: head + 1_000_000n }, false],
+        ];
+        expect(await Promise.all(asked.map(([each]) => log.has(each)))).toEqual(asked.map(([, isThere]) => isThere));
       });
 
       it('rejects an append that expects no stream if the stream exists, and names its revision', async () => {
@@ -305,7 +314,7 @@ export const describeEventLog = ({ name, open, hasExactDuplicates }: LogUnderTes
         const appended = await log.appendAll(entries);
         expectDuplicates(appended, [false, true, false, true, true, false]);
         for (const [at, { position }] of appended.entries())
-          expect(await log.eventAt(position)).toMatchObject({ id: entries[at]!.event.id });
+          expect(await log.has({ position, event: entries[at]!.event.id })).toBe(true);
         expect(ids(await log.readStream(stream('many-2'), 0n, 10))).toEqual(ids([a, c]));
         expect(ids(await log.readStream(stream('many-1'), 0n, 10))).toEqual([old.id]);
         expectDuplicates(

@@ -79,8 +79,8 @@ export class InMemoryEventLog extends EventLog {
     );
   }
 
-  eventAt(position: bigint): Promise<RecordedEvent | undefined> {
-    return this.read(() => this.events.find((event) => event.position === position));
+  protected override eventsAt(positions: readonly bigint[]): Promise<RecordedEvent[]> {
+    return this.read(() => this.events.filter(({ position }) => positions.includes(position)));
   }
 
   readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {

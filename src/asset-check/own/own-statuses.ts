@@ -8,7 +8,7 @@ import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import { parentHashes } from '../lists/suffix-hashes.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
-import type { EventLog, RecordedEvent } from '../../event-log/event-log.js';
+import type { EventLog, Place } from '../../event-log/event-log.js';
 import { Unavailable } from '../../errors.js';
 import { coalesce } from '../../flow/coalesce.js';
 import { Backoff, pause } from '../../flow/retry.js';
@@ -26,9 +26,6 @@ const NO_KEYS: readonly string[] = [];
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
-/** The last event that the projection has applied, as read from the log. */
-type LastEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
-
 /**
  * The state of the table from which rows were read. If anything other than new events changes the state, all rows are
  * read again.
@@ -37,8 +34,8 @@ interface SourceState {
   readonly table: string | null;
   readonly parked: string;
   readonly checkpoint: number;
-  /** Undefined if the projection has not applied an event yet, or if the log no longer has the event. */
-  readonly lastEvent: LastEvent | undefined;
+  /** The place of the last event that the projection has applied. Undefined if it has not applied an event yet, or if the log no longer has the event. */
+  readonly lastEvent: Place | undefined;
 }
 
 /** The statuses read so far, and where to continue reading. */
@@ -63,7 +60,7 @@ export class OwnStatuses {
 
   constructor(
     private readonly pool: Pool,
-    private readonly log: Pick<EventLog, 'readStream'>,
+    private readonly log: Pick<EventLog, 'has' | 'readStream'>,
     private readonly suffixes: HostingSuffixes,
     /** Maximum memory of the statuses in bytes. Twice as much memory is used while all rows are read again. */
     private readonly maxBytes: number,
@@ -214,8 +211,8 @@ export class OwnStatuses {
     const { table, parked, parkedBefore, checkpoint } = row;
     if (known === undefined) return { table, parked, checkpoint, lastEvent: await this.lastEventOf(row) };
     if (table !== known.table || parkedBefore !== known.parked) return undefined;
-    if (known.lastEvent !== undefined && !(await this.isInLog(known.lastEvent))) return undefined;
-    const isSame = checkpoint === known.checkpoint && row.eventId === known.lastEvent?.id;
+    if (known.lastEvent !== undefined && !(await this.log.has(known.lastEvent))) return undefined;
+    const isSame = checkpoint === known.checkpoint && row.eventId === known.lastEvent?.event;
     const lastEvent = isSame ? known.lastEvent : await this.lastEventOf(row);
     // The previous state has no event that could be looked up in the log, so it is unknown whether this state continues
     // the previous state.
@@ -224,19 +221,10 @@ export class OwnStatuses {
       : { table, parked, checkpoint, lastEvent };
   }
 
-  private async lastEventOf({ stream, revision, eventId }: Row): Promise<LastEvent | undefined> {
+  private async lastEventOf({ stream, revision, eventId }: Row): Promise<Place | undefined> {
     if (stream === null || revision === null) return undefined;
-    const [event] = await this.log.readStream(stream, BigInt(revision), 1);
-    return event?.id === eventId ? event : undefined;
-  }
-
-  /**
-   * Whether the log still contains the event. The recording times are compared too, because an event that was lost and
-   * sent again may have the same id and position.
-   */
-  private async isInLog({ stream, revision, id, position, recordedAt }: LastEvent): Promise<boolean> {
-    const [event] = await this.log.readStream(stream, revision, 1);
-    return event?.id === id && event.position === position && event.recordedAt === recordedAt;
+    const [last] = await this.log.readStream(stream, BigInt(revision), 1);
+    return last?.id === eventId ? { position: last.position, event: last.id, recordedAt: last.recordedAt } : undefined;
   }
 
   /** Returns the nearest parent domain with a status, and the length of that domain. */

@@ -11,6 +11,7 @@ import {
   type ExpectedRevision,
   type FoundEvent,
   type NewEvent,
+  type PlacedEvent,
   type RecordedEvent,
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
@@ -84,9 +85,9 @@ export class EventStoreDbLog extends EventLog {
     return keys.map(({ id }) => found.get(id));
   }
 
-  async eventAt(position: bigint): Promise<RecordedEvent | undefined> {
-    const event = await this.connection.readAt(position);
-    return event && this.streams.pick(event);
+  protected override async eventsAt(positions: readonly bigint[]): Promise<PlacedEvent[]> {
+    const events = await Promise.all(positions.map((position) => this.connection.readAt(position)));
+    return events.flatMap((event) => (event && this.streams.pick(event)) ?? []);
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {

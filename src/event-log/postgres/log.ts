@@ -13,12 +13,13 @@ import {
   type FoundEvent,
   MAX_PAGE_BYTES,
   type NewEvent,
+  type PlacedEvent,
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
 import { appendLogOpened } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
-import { type EventRow, FIND, HEAD, READ_ALL, READ_AT, READ_NEXT, READ_STREAM } from './statements.js';
+import { type EventRow, FIND, HEAD, READ_ALL, READ_NEXT, READ_PLACES, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
 import { Backoff, pause } from '../../flow/retry.js';
 
@@ -103,8 +104,9 @@ export class PostgresLog extends EventLog {
     return keys.map(({ id }) => found.get(id));
   }
 
-  async eventAt(position: bigint): Promise<RecordedEvent | undefined> {
-    return (await orThrowUnavailable(READ_AT.run(this.pool, { position }))).map(recorded)[0];
+  protected override async eventsAt(positions: readonly bigint[]): Promise<PlacedEvent[]> {
+    const rows = await orThrowUnavailable(READ_PLACES.run(this.pool, { positions }));
+    return rows.map(({ position, id, recordedAt }) => ({ position: BigInt(position), id, recordedAt }));
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {

@@ -60,11 +60,11 @@ export const READ_NEXT = statement(
     from (select) now left join lateral (${PAGE}) e on true
     order by e.position`,
 );
-export const READ_AT = statement(
-  'log-read-at',
-  { position: 'bigint' },
-  EVENT,
-  `select ${COLUMNS} from log.events where position = $1`,
+export const READ_PLACES = statement(
+  'log-read-places',
+  { positions: 'bigint[]' },
+  { position: 'bigint', id: 'uuid', recordedAt: 'bigint' },
+  'select position, event_id as id, recorded_at as "recordedAt" from log.events where position = any($1::bigint[])',
 );
 export const READ_STREAM = statement(
   'log-read-stream',

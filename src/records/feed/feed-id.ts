@@ -2,7 +2,7 @@ import { Gone, Invalid } from '../../errors.js';
 import { BLOCK_BYTES, SealedBlocks } from '../../http/sealed-blocks.js';
 
 /** A position in the feed. */
-export interface Place {
+export interface FeedPosition {
   /** Position in the log. */
   readonly position: number;
   /**
@@ -35,7 +35,7 @@ export class FeedIds {
   }
 
   /** Creates the ids of many positions in one call, which costs little more than a single id. */
-  write(places: readonly Place[]): string[] {
+  write(places: readonly FeedPosition[]): string[] {
     const plain = Buffer.alloc(places.length * BLOCK_BYTES);
     for (const [index, { position, event, parked }] of places.entries()) {
       plain.writeBigInt64BE(BigInt(position), index * BLOCK_BYTES);
@@ -49,7 +49,7 @@ export class FeedIds {
    * @throws Invalid if the id is malformed
    * @throws Gone if the id is from another log
    */
-  read(id: string): Place {
+  read(id: string): FeedPosition {
     const plain = this.blocks.open(id, ERRORS);
     const position = plain.readBigInt64BE(0);
     // Authenticates the id: a foreign block does not decrypt to a valid position.

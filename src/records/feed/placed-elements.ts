@@ -1,9 +1,9 @@
-import { eventMark, type Place } from './feed-id.js';
+import { eventMark, type FeedPosition } from './feed-id.js';
 import type { ElementRow } from './element.js';
 import { type FeedPage, MAX_PARKED } from './statements.js';
 
 /** An element, and its position in the feed. */
-export type PlacedElement = Place & { readonly row: ElementRow };
+export type PlacedElement = FeedPosition & { readonly row: ElementRow };
 
 /**
  * Returns the elements of a page with their positions in the feed. A position includes a checksum of all parked events

@@ -4,7 +4,7 @@ import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { TooOld } from '../../read-models/replicas/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { elementJson } from './element.js';
-import { eventMark, FeedIds, type Place, requireUnchanged } from './feed-id.js';
+import { FeedIds, type FeedPosition, requireUnchanged } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
 import { type PlacedElement, placedElements } from './placed-elements.js';
 import { type FeedPage, NEXT_ELEMENTS, pageOf, type PageRow } from './statements.js';
@@ -29,7 +29,7 @@ export class ReadFeed extends Query<AsOf<string>> {
   }
 }
 
-const BEGINNING: Place = { position: -1, event: '', parked: 0 };
+const BEGINNING: FeedPosition = { position: -1, event: '', parked: 0 };
 
 const batchJson = (ids: FeedIds, elements: readonly PlacedElement[]): string =>
   `[${ids
@@ -68,14 +68,14 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
         const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
-        const [rows, event] = await Promise.all([
+        const [rows, isInLog] = await Promise.all([
           send<PageRow>(statement),
-          // The event is read in each round, because the log may have been restored while this request was waiting.
-          last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
+          // This is checked in each round, because the log may have been restored while this request was waiting.
+          last === BEGINNING || this.log.has({ ...last, position: BigInt(last.position) }),
         ]);
         const page = pageOf(rows);
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
-        requireUnchanged(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
+        requireUnchanged(isInLog);
         const hasSameParked = page.parkedBefore === last.parked;
         // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
         // behind. The primary decides.

@@ -25,7 +25,7 @@ export interface DeliveryContext {
   /** Connections for reading the feed. */
   readonly records: Pool;
   readonly commands: WebhookCommands;
-  readonly log: Pick<EventLog, 'eventAt'>;
+  readonly log: Pick<EventLog, 'has'>;
   readonly logId: string;
   /** Reads the position of the last event in the log. */
   readonly head: () => Promise<bigint>;

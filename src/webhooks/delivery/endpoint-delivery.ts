@@ -1,5 +1,4 @@
 import { Backoff } from '../../flow/retry.js';
-import { eventMark } from '../../records/feed/feed-id.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
@@ -140,9 +139,7 @@ export class EndpointDelivery {
 
   /** Whether the log still has the last event that was delivered to the endpoint. */
   private async isInLog({ position, event }: StoredProgress): Promise<boolean> {
-    if (event === null) return true;
-    const found = await this.context.log.eventAt(BigInt(position));
-    return found !== undefined && eventMark(found.id) === event;
+    return event === null || this.context.log.has({ position: BigInt(position), event });
   }
 
   /**

@@ -22,7 +22,10 @@ describe('OwnStatuses', () => {
 
   const ownStatuses = (maxBytes = 1e9): OwnStatuses => {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), 'blogs.example']);
-    const currentLog: Pick<EventLog, 'readStream'> = { readStream: (...given) => log.readStream(...given) };
+    const currentLog: Pick<EventLog, 'has' | 'readStream'> = {
+      has: (place) => log.has(place),
+      readStream: (...given) => log.readStream(...given),
+    };
     return new OwnStatuses(database.pool, currentLog, suffixes, maxBytes, (sentence) => messages.push(sentence));
   };
 

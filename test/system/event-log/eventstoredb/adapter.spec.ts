@@ -250,7 +250,7 @@ describe('The log in EventStoreDB', () => {
     for (const [what, read] of [
       ['a stream', () => log.readStream('threat-a:1', 0n, 10)],
       ['the end of a stream', async () => log.find([{ stream: 'threat-a:1', id: stored.id }])],
-      ['an event by its position', async () => log.eventAt(position)],
+      ['an event by its position', async () => [await log.has({ position, event: stored.id })]],
       ['the whole log', () => log.readAll(BEGINNING, 10)],
       ['the head', () => log.head()],
     ] as const)
