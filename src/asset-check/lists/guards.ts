@@ -80,8 +80,12 @@ export class Guards {
     return this.find(host, this.hashes, host.length);
   }
 
-  /** Finds the entries of a list that block a guarded host as a whole. Lets other work run in between. */
-  async overruledEntriesOf(list: HostTable, suffixes: HostingSuffixes): Promise<OverruledEntries> {
+  /**
+   * Finds the entries of a list that block a guarded host as a whole. Lets other work run in between.
+   * @returns undefined if no guard is configured
+   */
+  async overruledEntriesOf(list: HostTable, suffixes: HostingSuffixes): Promise<OverruledEntries | undefined> {
+    if (this.guards.length === 0) return undefined;
     const cooperativeYield = new CooperativeYield();
     const found = new Set<string>();
     const examples: OverruledEntries['examples'][number][] = [];

@@ -20,7 +20,7 @@ export interface ListState {
   readonly refused: number;
   /** The rejected entries by reason. */
   readonly rejected?: readonly RejectedEntries[];
-  /** The entries that guards overrule; absent until they are counted. */
+  /** The entries that guards overrule; absent until they are counted, and without guards. */
   readonly overruled?: OverruledEntries;
   /** When the content in use was fetched, in ms. Absent if no content was ever fetched. */
   readonly fetchedAt?: number;

@@ -214,7 +214,7 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     );
     gauge(
       'threat_protection_asset_check_list_overruled_entries',
-      'BLOCKED entries per list that a guard overrules; absent until all guards are read',
+      'Entries per list that a guard overrules; absent without guards, and until all guards are read',
       lists,
       ({ state }) => state.overruled?.count,
     );
