@@ -62,6 +62,12 @@ export class SourceStatusDto {
    * @example "polkadot-dot.info"
    */
   match?: string;
+  /**
+   * The guard because of which the matching BLOCKED entry does not count: the entry would block a host of the guard as a
+   * whole. `status` is then UNKNOWN.
+   * @example "popular"
+   */
+  guardedBy?: string;
 }
 
 export class UnderstoodAsset {
@@ -182,6 +188,12 @@ export class ListedSince {
    * @example "polkadot-dot.info"
    */
   match?: string;
+  /**
+   * The guard because of which the matching BLOCKED entry does not count: the entry would block a host of the guard as a
+   * whole. `status` is then UNKNOWN.
+   * @example "popular"
+   */
+  guardedBy?: string;
   /**
    * The time since which the list has contained the entry without interruption, as observed by this service (ISO 8601,
    * UTC). If this time equals `watchedSince`, the entry may be older.

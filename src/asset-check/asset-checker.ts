@@ -137,12 +137,13 @@ export class AssetChecker {
       status: verdict.status,
       source: verdict.source,
       reason: verdict.reason,
-      sources: results.map(({ source, mode, result: { status, reason, match } }) => ({
+      sources: results.map(({ source, mode, result: { status, reason, match, guardedBy } }) => ({
         source,
         status,
         mode,
         reason,
         match,
+        guardedBy,
       })),
       message: describe(content.trim(), decider, verdict, results, this.sources),
       asset: { type: parsed.type, content: parsed.name },

@@ -78,7 +78,7 @@ const historyOf = async (
   hashes: SuffixHashes,
 ): Promise<ListedSince> => {
   if (mode === 'DISABLED') return { source, mode, status: 'UNKNOWN' };
-  const { status, reason, match, isImitation } = list.check(parsed, hashes);
+  const { status, reason, match, guardedBy, isImitation } = list.check(parsed, hashes);
   // The entry that an imitation matches is for another host, so its first-seen time does not apply.
   const firstSeen = await list.seenSince(isImitation ? undefined : match);
   return {
@@ -87,6 +87,7 @@ const historyOf = async (
     status,
     reason,
     match,
+    guardedBy,
     seenSince: firstSeen?.since === undefined ? undefined : formatInstant(firstSeen.since),
     watchedSince: firstSeen && formatInstant(firstSeen.watchedSince),
   };

@@ -84,6 +84,13 @@ const unknown = (
     const where = match === undefined ? 'The domain above it' : quoted(match);
     return `${where} is listed, but anybody can publish there, so nothing is known about ${name} itself`;
   }
+  const guarded = results.find(({ mode, result }) => mode === 'ENABLED' && result.guardedBy !== undefined);
+  if (guarded !== undefined) {
+    const { source, result } = guarded;
+    const listed = result.isImitation === true ? `flags ${name} as imitating` : 'has';
+    const where = result.isImitation === true ? '' : ' on its blocklist';
+    return `The source ${source} ${listed} ${quoted(result.match!)}${where}, but the guard ${result.guardedBy} does not let a list block that host, so nothing is known about ${name} itself`;
+  }
   if (reason === 'unsupported-type') return `No source supports assets of the type of ${name}`;
   return `No source lists ${name}, so it is neither known good nor known bad`;
 };

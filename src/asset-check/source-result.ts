@@ -27,6 +27,8 @@ export interface SourceResult {
   readonly reason?: Reason;
   /** The matching entry, as the source wrote it. */
   readonly match?: string;
+  /** The id of the guard because of which the matching BLOCKED entry has no effect. */
+  readonly guardedBy?: string;
   /** True if the asset imitates the matching entry (a fuzzy match) instead of being equal to it. */
   readonly isImitation?: boolean;
   /**

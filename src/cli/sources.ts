@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { describeRejected } from '../asset-check/lists/list-entry.js';
+import { describeRejected, quote } from '../asset-check/lists/list-entry.js';
 import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
 import { readConfig } from '../runtime/config.js';
 import { formatInstant } from '../events/instant.js';
@@ -14,21 +14,32 @@ const problemOf = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): st
 const rejectionLines = ({ id, rejected = [] }: ListStatus): string[] =>
   rejected.map((entries) => `${id}: rejected ${describeRejected(entries)}`);
 
+const overruledLines = ({ id, overruled }: ListStatus): string[] =>
+  (overruled?.examples ?? []).map(({ entry, guard }) => `${id}: ${quote(entry)} is overruled by the guard ${guard}`);
+
 const status = async (): Promise<Result> => {
   const lists = await readSourcesStatus(readConfig());
   return {
     lines: [
       ...table(
-        ['list', 'entries', 'refused', 'age in s', 'problem'],
-        lists.map((list) => [list.id, list.entries, list.refused, list.ageSeconds, problemOf(list)]),
+        ['list', 'entries', 'refused', 'overruled', 'age in s', 'problem'],
+        lists.map((list) => [
+          list.id,
+          list.entries,
+          list.refused,
+          list.overruled?.count,
+          list.ageSeconds,
+          problemOf(list),
+        ]),
       ),
       ...lists.flatMap(rejectionLines),
+      ...lists.flatMap(overruledLines),
     ],
     json: lists,
   };
 };
 
 export const addSourceCommands = (program: Command): void => {
-  const sources = program.command('sources').description('the lists of the asset check: status');
+  const sources = program.command('sources').description('the lists and guards of the asset check: status');
   prints(sources.command('status').description('show entries, age and last error of each list'), status);
 };

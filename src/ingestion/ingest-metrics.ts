@@ -8,6 +8,7 @@ const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 @Injectable()
 export class IngestMetrics {
   private readonly events: Counter<'type' | 'outcome' | 'reason'>;
+  private readonly guarded: Counter;
   private readonly bytes: Counter;
   private readonly batches: Histogram;
 
@@ -17,6 +18,11 @@ export class IngestMetrics {
       name: 'threat_protection_ingest_events_total',
       help: 'Events by type (other: not an upstream type), outcome and, if rejected, reason',
       labelNames: ['type', 'outcome', 'reason'],
+      registers,
+    });
+    this.guarded = new Counter({
+      name: 'threat_protection_ingest_guarded_blocks_total',
+      help: 'Stored events that block a host of a guard as a whole',
       registers,
     });
     this.bytes = new Counter({
@@ -36,6 +42,10 @@ export class IngestMetrics {
     this.bytes.inc(bytes);
     this.batches.observe(events);
     for (const { type, reason, count } of groups) this.events.inc({ type, outcome: 'rejected', reason }, count);
+  }
+
+  addGuarded(events: number): void {
+    this.guarded.inc(events);
   }
 
   /** @param type an upstream type */

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
+import { type Guard, Guards } from '../../src/asset-check/lists/guards.js';
 import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import type { ListSource } from '../../src/asset-check/lists/list-source.js';
 import { matchList } from '../../src/asset-check/lists/match-list.js';
@@ -38,11 +39,22 @@ const ownSource = async (statuses: readonly OwnStatus[]): Promise<Source> => {
   return { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses: own } };
 };
 
-const listSource = async ({ format = 'plain', verdict = 'BLOCKED', text }: TestList, id: string): Promise<Source> => {
+/** A guard in memory with one host per line. */
+export const guardOf = async (text: string, format: 'plain' | 'csv' = 'plain', id = 'popular'): Promise<Guard> => {
+  const bytes = Buffer.from(text);
+  const { table } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'GUARDED', suffixes);
+  return { settings: { id }, table, version: 1 };
+};
+
+const listSource = async (
+  { format = 'plain', verdict = 'BLOCKED', text }: TestList,
+  id: string,
+  guards: Guards,
+): Promise<Source> => {
   const bytes = Buffer.from(text);
   const content = await parseList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
   const list: Pick<ListSource, 'check'> = {
-    check: (parsed, hashes) => matchList(content, format, parsed, hashes, suffixes),
+    check: (parsed, hashes) => matchList(content, format, parsed, hashes, suffixes, guards),
   };
   return { id, mode: 'ENABLED', of: { kind: 'list', list: list as ListSource } };
 };
@@ -51,10 +63,11 @@ const listSource = async ({ format = 'plain', verdict = 'BLOCKED', text }: TestL
 export const checkerOf = async (
   statuses: readonly OwnStatus[],
   lists: readonly TestList[] = [],
+  guards: readonly Guard[] = [],
 ): Promise<(content: string) => AssetCheckResponse> => {
   const sources = [
     await ownSource(statuses),
-    ...(await Promise.all(lists.map((list, n) => listSource(list, `l${n}`)))),
+    ...(await Promise.all(lists.map((list, n) => listSource(list, `l${n}`, new Guards(guards))))),
   ];
   const checker = new AssetChecker(sources, 1_000);
   return (content) => checker.check(content, 'acme') as AssetCheckResponse;

@@ -1,5 +1,6 @@
 import { CooperativeYield } from '../../flow/cooperative-yield.js';
 import { SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
+import { readGuardedHost } from './guards.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
 
@@ -28,6 +29,8 @@ export class Collector {
     private readonly suffixes: HostingSuffixes,
     private readonly kinds: EntryKinds,
     expectedBytes: number,
+    /** Whether the list is a guard. */
+    private readonly isGuard = false,
   ) {
     this.builder = new HostTableBuilder(expectedBytes);
   }
@@ -36,10 +39,14 @@ export class Collector {
   take(entry: unknown, flags: number, kinds = this.kinds): Rejection | undefined {
     if (typeof entry !== 'string') return this.reject('unreadable', entry === null ? 'null' : typeof entry);
     const text = entry.trim();
-    const parsed = readEntry(text, this.suffixes, kinds);
+    const parsed = this.isGuard ? readGuardedHost(text, this.suffixes) : readEntry(text, this.suffixes, kinds);
     if (typeof parsed === 'string') return this.reject(parsed, text);
     if (isPageKey(parsed.key)) this.pages += 1;
-    this.builder.add(parsed.key, parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags, text);
+    this.builder.add(
+      parsed.key,
+      parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags,
+      this.isGuard ? parsed.key : text,
+    );
     return undefined;
   }
 

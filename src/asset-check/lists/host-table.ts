@@ -83,10 +83,12 @@ export class HostTable {
     return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
   }
 
-  /** Yields each entry once, as a range of the text pool. */
+  /** Yields each entry in the order of the list, as a range of the text pool. A repeated entry may be yielded again. */
   *entries(): Generator<readonly [texts: Uint8Array, start: number, end: number]> {
-    for (const offset of this.slots)
-      if (offset !== 0) yield [this.texts, offset + HEADER_BYTES, offset + HEADER_BYTES + this.texts[offset]!];
+    const { texts } = this;
+    // The length is 0 once the table is freed, which may happen while a reader waits.
+    for (let offset = 1; offset < texts.length; offset = afterEntry(texts, offset))
+      yield [texts, offset + HEADER_BYTES, offset + HEADER_BYTES + texts[offset]!];
   }
 
   /** Returns the offset of a record; 0 if the text is not listed. */

@@ -4,6 +4,7 @@ import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
+import type { OverruledEntries } from './guards.js';
 import type { RejectedEntries } from './list-entry.js';
 
 /**
@@ -19,6 +20,8 @@ export interface ListState {
   readonly refused: number;
   /** The rejected entries by reason. */
   readonly rejected?: readonly RejectedEntries[];
+  /** The entries that guards overrule; absent until they are counted, and without guards. */
+  readonly overruled?: OverruledEntries;
   /** When the content in use was fetched, in ms. Absent if no content was ever fetched. */
   readonly fetchedAt?: number;
   /** When the server last confirmed that the content is current, in ms. */
@@ -114,7 +117,15 @@ export class ListCopy {
     if (recorded !== undefined && !keepsBody) await rm(recorded.part, { force: true });
     else if (recorded?.failure !== undefined) throw recorded.failure;
     else if (recorded !== undefined) await rename(recorded.part, this.body);
-    await replaceFile(this.state, JSON.stringify(state));
+    await this.writeState(state);
+  }
+
+  /**
+   * Replaces the state only, so that a body that is being recorded is kept.
+   * @throws Error if the disk fails
+   */
+  writeState(state: ListState): Promise<void> {
+    return replaceFile(this.state, JSON.stringify(state));
   }
 
   private async *recording(chunks: Body['chunks']): AsyncGenerator<Buffer> {

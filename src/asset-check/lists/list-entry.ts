@@ -33,7 +33,7 @@ export interface RejectedEntries {
 }
 
 /** Quotes an entry and escapes characters that a terminal or an HTML page would interpret. */
-const quote = (entry: string): string =>
+export const quote = (entry: string): string =>
   JSON.stringify(entry).replace(
     /[<>&\x7f-\x9f]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -6,6 +6,8 @@ import type { SourceResult } from '../source-result.js';
 import { type Body, InvalidList } from './collector.js';
 import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
+import { Guards } from './guards.js';
+import type { HostTable } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
 import { describeRejected, readEntry } from './list-entry.js';
@@ -36,6 +38,10 @@ export class ListSource {
    * it differs.
    */
   private reportedReasons = '';
+  /** Increments whenever the content is replaced. */
+  version = 0;
+  /** The versions of the list and of the guards for which the overruled entries were counted last. */
+  private countedVersions = '';
   state: ListState;
 
   constructor(
@@ -47,6 +53,9 @@ export class ListSource {
      * change, and when the disk fails or the copy on disk is unusable.
      */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
+    private readonly guards = new Guards(),
+    /** Called after the content was replaced. */
+    private readonly onChange: () => Promise<unknown> = () => Promise.resolve(),
   ) {
     this.backoff = new Backoff(FIRST_RETRY_MS, settings.refreshSeconds * 1_000);
     this.copy = new ListCopy(dataDir, settings.id);
@@ -59,13 +68,17 @@ export class ListSource {
     return this.content !== undefined;
   }
 
+  get table(): HostTable | undefined {
+    return this.content?.table;
+  }
+
   /** Memory used by the entries, in bytes. */
   get bytes(): number {
     return this.content?.table.bytes ?? 0;
   }
 
   check(parsed: ParsedContent, hashes: SuffixHashes): SourceResult {
-    return matchList(this.content, this.settings.format, parsed, hashes, this.suffixes);
+    return matchList(this.content, this.settings.format, parsed, hashes, this.suffixes, this.guards);
   }
 
   /**
@@ -87,6 +100,8 @@ export class ListSource {
     try {
       this.content = await parseList(body, this.settings.format, this.settings.verdict, this.suffixes);
       this.state = { ...state, ...countsOf(this.content) };
+      this.version += 1;
+      await this.onChange();
     } catch (error) {
       this.report(`The copy of list ${this.settings.id} on disk is not used: ${describe(error)}`, 'warn');
     }
@@ -114,16 +129,20 @@ export class ListSource {
         const content = await this.read(fetched.body);
         this.content?.table.free();
         this.content = content;
+        this.version += 1;
         this.isFirstSeenSaved = false;
         this.state = {
           id,
           origin: this.state.origin,
           ...countsOf(content),
+          overruled: this.state.overruled,
           fetchedAt: now,
           checkedAt: now,
           validators: fetched.validators,
         };
       }
+      await this.countOverruled();
+      if (fetched.body !== undefined) await this.onChange();
       this.reportRejected();
       if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
@@ -139,6 +158,20 @@ export class ListSource {
       if (lastError !== this.state.lastError) this.report(`List ${id} was not refreshed: ${lastError}`, 'warn');
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
       await this.saveCopy(false);
+    }
+  }
+
+  /** Counts the entries that guards overrule, if the list or a guard has changed since the last count. Never rejects. */
+  async countOverruled(): Promise<void> {
+    const versions = (): string => `${this.version} ${this.guards.version}`;
+    while (this.table !== undefined && this.guards.areLoaded && versions() !== this.countedVersions) {
+      const counted = versions();
+      const overruled = await this.guards.overruledEntriesOf(this.table, this.suffixes);
+      // A table that was replaced in the meantime has been freed, so the count is wrong.
+      if (counted !== versions()) continue;
+      this.countedVersions = counted;
+      this.state = { ...this.state, overruled };
+      await this.save(this.copy.writeState(this.state));
     }
   }
 
@@ -180,7 +213,7 @@ export class ListSource {
 
   /** Saves first-seen times. A disk failure is only logged. */
   private async saveFirstSeen(): Promise<void> {
-    if (this.isFirstSeenSaved || this.content === undefined) return;
+    if (this.isFirstSeenSaved || this.content === undefined || this.settings.kind === 'guard') return;
     try {
       await this.seen.update(this.content.table, this.state.fetchedAt ?? Date.now());
       this.isFirstSeenSaved = true;
@@ -190,9 +223,13 @@ export class ListSource {
   }
 
   /** Saves the list. A disk failure is only logged, because checks use the list in memory. */
-  private async saveCopy(keepsBody: boolean): Promise<void> {
+  private saveCopy(keepsBody: boolean): Promise<void> {
+    return this.save(this.copy.write(this.state, keepsBody));
+  }
+
+  private async save(written: Promise<void>): Promise<void> {
     try {
-      await this.copy.write(this.state, keepsBody);
+      await written;
     } catch (error) {
       this.report(`List ${this.settings.id} could not be saved: ${describe(error)}`, 'warn');
     }

@@ -1,13 +1,23 @@
 import { type ParentPage, parentPages } from '../../assets/pages/parent-pages.js';
 import type { ParsedContent } from '../../assets/parsed-content.js';
 import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
-import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH, flagsForSubdomains, flagsForHost } from './host-table.js';
+import { Guards } from './guards.js';
+import {
+  ALLOWED,
+  BLOCKED,
+  MAX_ENTRY_LENGTH,
+  flagsForSubdomains,
+  flagsForHost,
+  SUBDOMAINS_SHIFT,
+} from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Format, kindsOf, type ListContent } from './parse-list.js';
 import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
 /** Returns the text whose hashes `matchList` needs: the account or the host. */
 export const lookupText = (parsed: ParsedContent): string => parsed.account ?? parsed.host ?? '';
+
+const NO_GUARDS = new Guards();
 
 const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
 
@@ -22,6 +32,7 @@ export const matchList = (
   parsed: ParsedContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
+  guards = NO_GUARDS,
 ): SourceResult => {
   const { account, host } = parsed;
   if (account !== undefined) {
@@ -31,17 +42,33 @@ export const matchList = (
   const hasPages = content !== undefined && content.pages > 0;
   const served = hasPages ? matchIpfsContent(parsed, content) : undefined;
   if (served !== undefined) return served;
-  const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes) : undefined;
+  const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes, guards) : undefined;
   if (page !== undefined && (format !== 'metamask' || parsed.isSharedHost)) return page;
   if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
   if (content === undefined) return FAILED;
-  if (lookUpSuffixes(host, content, hashes) === 0) return page ?? resultOfUnlistedHost(host, content, format, parsed);
+  if (lookUpSuffixes(host, content, hashes) === 0)
+    return page ?? resultOfUnlistedHost(host, content, format, parsed, hashes, guards);
   if (parsed.isSharedHost) return resultOfSharedHost(host, content, hashes);
   const result =
     format === 'metamask'
-      ? matchAsMetamask(parsed, page, content, hashes, suffixes)
-      : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes) ?? NOT_FOUND);
+      ? matchAsMetamask(parsed, page, content, hashes, suffixes, guards)
+      : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes, guards) ?? NOT_FOUND);
   return parsed.isOnHost ? inherited(result, host, suffixes) : result;
+};
+
+/**
+ * Returns the result of an entry that may block a guarded host as a whole. If it does, a BLOCKED result becomes UNKNOWN.
+ * @param covered the length of the shortest host, of `host` and the domains above it, that the entry blocks
+ */
+const unlessGuarded = (
+  result: SourceResult,
+  host: string,
+  hashes: SuffixHashes,
+  covered: number,
+  guards: Guards,
+): SourceResult => {
+  const guardedBy = result.status === 'BLOCKED' ? guards.find(host, hashes, covered) : undefined;
+  return guardedBy === undefined ? result : { ...result, status: 'UNKNOWN', reason: 'not-found', guardedBy };
 };
 
 const matchAccount = (account: string, { table }: ListContent, hash: number): SourceResult => {
@@ -100,10 +127,14 @@ const matchPage = (
   format: Format,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
+  guards: Guards,
 ): SourceResult | undefined => {
+  const { host = '' } = parsed;
+  // If the first key is that of a host, the host belongs to one profile, and an entry for the profile blocks the host.
+  const isHost = parsed.keys[0]!.startsWith(URL_KEY);
   for (const key of parsed.keys) {
     const exact = key.startsWith(URL_KEY) ? undefined : findKey(key, content);
-    if (exact !== undefined) return exact;
+    if (exact !== undefined) return isHost ? unlessGuarded(exact, host, hashes, host.length, guards) : exact;
   }
   const above = parentPages(parsed);
   for (const { key, matchedLength } of above) {
@@ -171,11 +202,14 @@ const resultOfUnlistedHost = (
   { fuzzy, pages }: ListContent,
   format: Format,
   parsed: ParsedContent,
+  hashes: SuffixHashes,
+  guards: Guards,
 ): SourceResult => {
   if (parsed.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
   // Only a host can be an imitation, not a page or mailbox on the host.
   const imitated = format === 'metamask' && !parsed.isOnHost ? fuzzy?.find(host) : undefined;
-  return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
+  if (imitated === undefined) return NOT_FOUND;
+  return unlessGuarded({ status: 'BLOCKED', match: imitated, isImitation: true }, host, hashes, host.length, guards);
 };
 
 const spellingOf = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
@@ -203,10 +237,14 @@ const matchNearest = (
   content: ListContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
+  guards: Guards,
 ): SourceResult | undefined => {
   const { count, starts, flags: found } = hashes;
   const exact = found[count - 1]! & wanted;
-  if (exact !== 0) return { status: statusOf(exact), match: spellingOf(host, count - 1, content, hashes) };
+  if (exact !== 0) {
+    const result = { status: statusOf(exact), match: spellingOf(host, count - 1, content, hashes) };
+    return unlessGuarded(result, host, hashes, host.length, guards);
+  }
   for (let index = count - 2; index >= 0; index -= 1) {
     const flags = found[index]! & wanted;
     if (flags === 0) continue;
@@ -214,7 +252,11 @@ const matchNearest = (
     const matchedLength = host.length - starts[index]!;
     // An entry for a hosting suffix or a public suffix does not apply to the names under it.
     if (matchedLength <= suffixes.boundaryOf(host).suffix.length) return hostingResult(match);
-    return { status: statusOf(flags), reason: 'parent-domain', match, matchedLength };
+    const result: SourceResult = { status: statusOf(flags), reason: 'parent-domain', match, matchedLength };
+    // An entry for the subdomains of a host does not block the host itself.
+    const forSubdomains = content.table.find(host, starts[index]!, hashes.hashes[index]!) >> SUBDOMAINS_SHIFT;
+    const covered = matchedLength + (forSubdomains & BLOCKED ? 1 : 0);
+    return unlessGuarded(result, host, hashes, covered, guards);
   }
   return undefined;
 };
@@ -229,13 +271,14 @@ const matchAsMetamask = (
   content: ListContent,
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
+  guards: Guards,
 ): SourceResult => {
   const host = parsed.host!;
-  const allowed = matchNearest(ALLOWED, host, content, hashes, suffixes);
+  const allowed = matchNearest(ALLOWED, host, content, hashes, suffixes, guards);
   if (allowed?.status === 'ALLOWED') return allowed;
   if (page !== undefined) return page;
-  const blocked = matchNearest(BLOCKED, host, content, hashes, suffixes);
+  const blocked = matchNearest(BLOCKED, host, content, hashes, suffixes, guards);
   if (blocked?.status === 'BLOCKED') return blocked;
-  const imitation = resultOfUnlistedHost(host, content, 'metamask', parsed);
-  return imitation.status === 'BLOCKED' ? imitation : (blocked ?? allowed ?? NOT_FOUND);
+  const imitation = resultOfUnlistedHost(host, content, 'metamask', parsed, hashes, guards);
+  return imitation.status === 'BLOCKED' ? imitation : (blocked ?? allowed ?? imitation);
 };

@@ -8,8 +8,11 @@ import { readArray, readMetamask, readObjectOfLists } from './json-lists.js';
 import type { EntryKinds, RejectedEntries } from './list-entry.js';
 import { forEachEntry } from './list-lines.js';
 
-export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
-export type Format = (typeof FORMATS)[number];
+export const LIST_FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
+export const GUARD_FORMATS = ['plain', 'csv'] as const;
+export type Format = (typeof LIST_FORMATS | typeof GUARD_FORMATS)[number];
+/** What the entries of a list do, in formats without a verdict per entry. The entries of a guard are GUARDED. */
+export type EntryVerdict = 'ALLOWED' | 'BLOCKED' | 'GUARDED';
 
 /** A parsed list. */
 export interface ListContent {
@@ -26,33 +29,41 @@ export const kindsOf = (format: Format): EntryKinds => ({
   accounts: format === 'plain' || format === 'json',
 });
 
+/** A line with a rank and a host, such as `1,x.example`. */
+const RANKED = /^\d+\s*,\s*"?([^",]+)"?\s*(?:,|$)/;
 /** Addresses that a hosts file uses to block a name. */
 const BLOCKING_ADDRESS = /^(?:0\.0\.0\.0|127\.\d+\.\d+\.\d+|::1?)$/;
 
 /**
  * Parses a list in slices, so that the event loop can serve other requests in between.
- * @param verdict the status of entries in formats without a verdict per entry
  * @throws InvalidList if the list has no usable entries, or if the document is not a list
  */
 export const parseList = async (
   body: Body,
   format: Format,
-  verdict: 'ALLOWED' | 'BLOCKED',
+  verdict: EntryVerdict,
   suffixes: HostingSuffixes,
 ): Promise<ListContent> => {
-  const collector = new Collector(suffixes, kindsOf(format), body.size);
+  const collector = new Collector(suffixes, kindsOf(format), body.size, verdict === 'GUARDED');
   const flags = verdict === 'ALLOWED' ? ALLOWED : BLOCKED;
   let fuzzy: FuzzyList | undefined;
   if (format === 'plain')
     await forEachEntry(body, format, collector, (text) => collector.take(text, flags) !== 'unreadable');
   else if (format === 'hosts')
     await forEachEntry(body, format, collector, (text) => addHostsLine(text, collector, flags));
+  else if (format === 'csv') await forEachEntry(body, 'plain', collector, (text) => addRanked(text, collector, flags));
   else if (format === 'json') await readArray(body, collector, flags);
   else if (format === 'metamask') fuzzy = await readMetamask(body, collector);
   else await readObjectOfLists(body, collector, { deny: BLOCKED, denySub: BLOCKED, allow: ALLOWED }, ['deny']);
   const table = await collector.builder.build(collector.cooperativeYield);
   if (table.size === 0) throw new InvalidList('The list has no usable entries');
   return { table, fuzzy, pages: collector.pages, rejected: collector.rejected };
+};
+
+/** Reads a line of a list with ranks. */
+const addRanked = (text: string, collector: Collector, flags: number): boolean => {
+  const host = RANKED.exec(text)?.[1];
+  return (host === undefined ? collector.reject('unreadable', text) : collector.take(host, flags)) !== 'unreadable';
 };
 
 /**

@@ -2,11 +2,13 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { GuardedHosts } from '../../assets/guarded-hosts.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { Config } from '../../runtime/config.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
+import { Guards } from '../lists/guards.js';
 import { HostingSuffixes, shippedSuffixes } from '../lists/hosting-suffixes.js';
 import { ListSource } from '../lists/list-source.js';
 import { REJECTIONS } from '../lists/list-entry.js';
@@ -14,6 +16,7 @@ import { LookupSource, OUTCOMES } from '../lookups/lookup-source.js';
 import { OwnStatuses } from '../own/own-statuses.js';
 import type { Source } from './sources.js';
 import {
+  type ListSettings,
   type LookupSettings,
   type OwnSettings,
   SOURCES,
@@ -37,7 +40,10 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
   readonly budgetMs: number;
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
+  /** The enabled lists. */
   private readonly lists: readonly ListSource[];
+  /** The enabled guards, then the enabled lists. */
+  private readonly read: readonly ListSource[];
   /** This service's own statuses; undefined if their source is disabled. */
   readonly own: OwnStatuses | undefined;
   private polling: Promise<unknown> | undefined;
@@ -49,6 +55,7 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     log: EventLog,
     registry: Registry,
     readiness: Readiness,
+    guarded: GuardedHosts,
   ) {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
     const report = (sentence: string, level: 'log' | 'warn'): void => this.logger[level](sentence);
@@ -69,13 +76,22 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
         if (error !== undefined) failures.failed(error);
       });
     };
+    const isGuard = (settings: SourceSettings): settings is ListSettings => settings.kind === 'guard';
+    const recount = (): Promise<unknown> => Promise.all(this.lists.map((list) => list.countOverruled()));
+    const guardSources = sources
+      .filter(isGuard)
+      .filter(({ mode }) => mode === 'ENABLED')
+      .map((settings) => new ListSource(settings, suffixes, config.dataDir, report, undefined, recount));
+    const guards = new Guards(guardSources);
+    guarded.guardOf = (host) => guards.guardOf(host);
     const connect = (settings: SourceSettings): Source['of'] => {
       if (settings.kind === 'own') return { kind: 'own', statuses: own };
       if (settings.kind === 'http') return { kind: 'http', lookUp: lookUpOf(settings) };
-      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, report) };
+      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, report, guards) };
     };
     this.budgetMs = budgetMs;
-    this.sources = sources.map((settings) => ({
+    const queried = sources.filter((settings) => !isGuard(settings));
+    this.sources = queried.map((settings) => ({
       id: settings.id,
       mode: settings.mode,
       appeal: settings.appeal,
@@ -85,6 +101,7 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     this.lists = this.sources.flatMap(({ of: source, mode }) =>
       source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
     );
+    this.read = [...guardSources, ...this.lists];
     // Every list listens to the signal, and there may be any number of lists.
     setMaxListeners(0, this.stop.signal);
     this.register(registry, readiness);
@@ -93,20 +110,20 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
   /** Loads the sources. Waits at most `LOCAL_SOURCES_TIMEOUT_MS` plus `REMOTE_LISTS_TIMEOUT_MS`. */
   async onModuleInit(): Promise<void> {
     const { signal } = this.stop;
-    const local = this.lists.map(async (list) => {
+    const local = this.read.map(async (list) => {
       await list.load();
       if (list.settings.file !== undefined) await list.refresh(signal);
     });
     const loaded = Promise.all([...local, this.own?.refresh()]);
     await Promise.race([loaded, sleep(LOCAL_SOURCES_TIMEOUT_MS, undefined, { ref: false })]);
-    const remote = this.lists.map(async (list, index) => {
+    const remote = this.read.map(async (list, index) => {
       await local[index];
       if (list.settings.file === undefined) await list.refresh(signal);
     });
     const attempted = Promise.all(remote).then(() => this.warnIfNoListIsLoaded());
     await Promise.race([attempted, sleep(REMOTE_LISTS_TIMEOUT_MS, undefined, { ref: false })]);
     this.polling = Promise.all([
-      ...this.lists.map(async (list, index) => {
+      ...this.read.map(async (list, index) => {
         await remote[index];
         await list.refreshPeriodically(signal);
       }),
@@ -134,7 +151,7 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
   }
 
   private register(registry: Registry, readiness: Readiness): void {
-    const { own, lists } = this;
+    const { own, lists, read } = this;
     if (own !== undefined)
       readiness.register('asset-statuses', () => {
         const { age, known, bytes } = own;
@@ -144,9 +161,9 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     // An instance without a list is ready but degraded. If such an instance were unready, all instances would be
     // unready, because all of them lack the same list.
     readiness.register('lists', () => ({
-      state: lists.every(({ isLoaded }) => isLoaded) ? 'ok' : 'degraded',
+      state: read.every(({ isLoaded }) => isLoaded) ? 'ok' : 'degraded',
       detail: Object.fromEntries(
-        lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
+        read.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
       ),
     }));
     const gauge = <Measured extends ListSource | LookupSource>(
@@ -192,8 +209,14 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     gauge(
       'threat_protection_asset_check_list_entries',
       'Entries in use per list; 0 if the list was never read',
-      lists,
+      read,
       ({ state }) => state.entries,
+    );
+    gauge(
+      'threat_protection_asset_check_list_overruled_entries',
+      'Entries per list that a guard overrules; absent without guards, and until all guards are read',
+      lists,
+      ({ state }) => state.overruled?.count,
     );
     new Gauge({
       name: 'threat_protection_asset_check_list_rejected_entries',
@@ -201,24 +224,24 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
       labelNames: ['source', 'reason'],
       registers: [registry],
       collect() {
-        for (const { state } of lists)
+        for (const { state } of read)
           for (const reason of REJECTIONS) {
             const entries = state.rejected?.find((rejected) => rejected.reason === reason);
             this.set({ source: state.id, reason }, entries?.count ?? 0);
           }
       },
     });
-    gauge('threat_protection_asset_check_list_bytes', 'Memory used per list', lists, ({ bytes }) => bytes);
+    gauge('threat_protection_asset_check_list_bytes', 'Memory used per list', read, ({ bytes }) => bytes);
     gauge(
       'threat_protection_asset_check_list_age_seconds',
       'Time since each list was last known to be current',
-      lists,
+      read,
       ({ state: { checkedAt } }) => (checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000),
     );
     gauge(
       'threat_protection_asset_check_list_failing',
       '1 if the last refresh of a list failed',
-      lists,
+      read,
       ({ state: { lastError } }) => (lastError === undefined ? 0 : 1),
     );
     const lookUps = this.sources.flatMap(({ of }) => (of.kind === 'http' ? [of.lookUp] : []));

@@ -5,7 +5,7 @@ import { type Config, ConfigError } from '../../runtime/config.js';
 import { readUrl } from '../../runtime/read-url.js';
 import { type SourceMode, SOURCE_MODES } from '../source-result.js';
 import { readSuffix } from '../lists/hosting-suffixes.js';
-import { type Format, FORMATS } from '../lists/parse-list.js';
+import { type EntryVerdict, type Format, GUARD_FORMATS, LIST_FORMATS } from '../lists/parse-list.js';
 
 interface Named {
   readonly id: string;
@@ -21,10 +21,11 @@ export interface OwnSettings extends Named {
 }
 
 export interface ListSettings extends Named {
-  readonly kind: 'list';
+  /** A `guard` is read like a list. Its hosts cannot be blocked as a whole by a list, and checks do not show it. */
+  readonly kind: 'list' | 'guard';
   readonly format: Format;
   /** The status of the entries in formats without a verdict per entry. */
-  readonly verdict: 'ALLOWED' | 'BLOCKED';
+  readonly verdict: EntryVerdict;
   /** Exactly one of `url` and `file` is set. */
   readonly url?: string;
   /** An absolute path. */
@@ -134,10 +135,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const readSource = (fields: Fields, folder: string, variable: Config['variable']): SourceSettings => {
-  const kind = fields.oneOf('kind', ['own', 'list', 'http']);
+  const kind = fields.oneOf('kind', ['own', 'list', 'http', 'guard']);
   const id = fields.text('id', ID, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit');
   const mode = fields.oneOf('mode', SOURCE_MODES, 'ENABLED');
-  const appeal = fields.has('appeal') && kind !== 'own' ? fields.webAddress('appeal') : undefined;
+  const appeal = fields.has('appeal') && (kind === 'list' || kind === 'http') ? fields.webAddress('appeal') : undefined;
   if (kind === 'own') {
     fields.only([...COMMON, 'maxBytes']);
     return { id, kind, mode, maxBytes: fields.wholeNumber('maxBytes', 268_435_456, 4_294_967_295) };
@@ -148,9 +149,10 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
     const timeoutMs = fields.wholeNumber('timeoutMs', 1_000, 600_000);
     return { id, kind, mode, appeal, url: fields.webAddress('url'), headers, timeoutMs };
   }
-  const allowed = ['format', 'verdict', 'url', 'file', 'refreshSeconds', 'timeoutMs', 'maxBytes', 'appeal'];
-  fields.only([...COMMON, ...allowed]);
-  const format = fields.oneOf('format', FORMATS);
+  const isGuard = kind === 'guard';
+  const allowed = ['format', 'url', 'file', 'refreshSeconds', 'timeoutMs', 'maxBytes'];
+  fields.only([...COMMON, ...allowed, ...(isGuard ? [] : ['verdict', 'appeal'])]);
+  const format = isGuard ? fields.oneOf('format', GUARD_FORMATS, 'plain') : fields.oneOf('format', LIST_FORMATS);
   if (fields.has('verdict') && !WITH_VERDICT.includes(format))
     fields.reject('verdict', `does not apply to the format ${format}, where each entry has its own verdict`);
   if (fields.has('url') === fields.has('file')) fields.reject('url', 'or file must be set, but not both');
@@ -160,7 +162,7 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
     mode,
     appeal,
     format,
-    verdict: fields.oneOf('verdict', ['BLOCKED', 'ALLOWED'], 'BLOCKED'),
+    verdict: isGuard ? 'GUARDED' : fields.oneOf('verdict', ['BLOCKED', 'ALLOWED'], 'BLOCKED'),
     url: fields.has('url') ? fields.webAddress('url') : undefined,
     file: fields.has('file') ? resolve(folder, fields.text('file', /./, 'must be a path')) : undefined,
     refreshSeconds: fields.wholeNumber('refreshSeconds', 300, 2_592_000),

@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { GuardedHosts } from '../../assets/guarded-hosts.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
@@ -34,6 +35,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
     private readonly pool: Pool,
     private readonly concurrency: RequestConcurrency,
     private readonly slices: TimeSlices,
+    private readonly guardedHosts: GuardedHosts,
   ) {}
 
   /**
@@ -44,7 +46,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
    */
   async execute(query: TryEvents): Promise<string> {
     const owner = query.organization ?? query.origin.keyId ?? '';
-    const decision = await this.slices.run(owner, decide(query));
+    const decision = await this.slices.run(owner, decide(query, this.guardedHosts));
     requireAccepted(decision);
     return this.concurrency.run(owner, undefined, () => this.try(owner, decision));
   }

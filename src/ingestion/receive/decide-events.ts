@@ -1,4 +1,5 @@
 import { Invalid, type Rejection } from '../../errors.js';
+import { GuardedHosts } from '../../assets/guarded-hosts.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';
@@ -11,7 +12,7 @@ import { truncate } from '../../runtime/truncate.js';
 import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
 import type { LazyEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
-import { warningsOf } from './warnings.js';
+import { guardOf, warningsOf } from './warnings.js';
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {
@@ -33,6 +34,8 @@ export interface Entry {
   readonly index: number;
   readonly stream: string;
   readonly event: NewEvent;
+  /** Whether the event blocks a guarded host as a whole. */
+  readonly isGuarded: boolean;
 }
 
 export interface Decision {
@@ -56,7 +59,10 @@ const typeIssue = (type: string): string =>
   isKnownType(type) ? `type ${quote(type)} is reserved for this service` : `type ${quote(type)} is unknown`;
 
 /** Decides which events of a request to store, and which to reject and why. Yields after each event. */
-export function* decide({ events, latest, organization, origin }: SentEvents): Work<Decision> {
+export function* decide(
+  { events, latest, organization, origin }: SentEvents,
+  guardedHosts = new GuardedHosts(),
+): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
@@ -95,9 +101,10 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
       reject('not-permitted', [forbiddenIssue]);
       continue;
     }
-    const eventWarnings = warningsOf(event);
-    if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
     const assetKey = newStoredKey(event);
+    const guard = guardOf(event, assetKey?.key, guardedHosts);
+    const eventWarnings = warningsOf(event, guard);
+    if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
     const stream = streamOf(event, assetKey?.hash);
     const eventId = eventIdOf(source, id, type, stream);
     if (eventIds.has(eventId)) {
@@ -115,7 +122,12 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
       ...(keyId !== undefined && { keyId }),
       ...(traceparent !== undefined && { traceparent }),
     };
-    entries.push({ index, stream, event: { id: eventId, type, data: toJson(event), metadata } });
+    entries.push({
+      index,
+      stream,
+      event: { id: eventId, type, data: toJson(event), metadata },
+      isGuarded: guard !== undefined,
+    });
   }
   return { entries, repeated, rejected, warnings, groups: groups.all() };
 }

@@ -1,5 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
+import { GuardedHosts } from '../../assets/guarded-hosts.js';
 import type { Rejection } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
@@ -65,6 +66,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     private readonly metrics: IngestMetrics,
     private readonly rejections: RejectionLog,
     private readonly usage: UsageLog,
+    private readonly guardedHosts: GuardedHosts,
   ) {}
 
   /**
@@ -75,7 +77,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     const { organization, bytes, origin } = command;
     const owner = organization ?? origin.keyId ?? '';
     if (organization !== undefined) await this.quota.chargeWithinLimit(organization, { events: 0, bytes });
-    const decision = await this.slices.run(owner, decide(command));
+    const decision = await this.slices.run(owner, decide(command, this.guardedHosts));
     const { entries, repeated, rejected, warnings, groups } = decision;
     this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, groups);
     this.rejections.add(owner, origin.keyId ?? '', groups);
@@ -95,6 +97,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         appended.flatMap(({ duplicate }, n) => (duplicate === isDuplicate ? [entries[n]!.event.type] : []));
       this.count(owner, 'accepted', typesOf(false));
       this.count(owner, 'duplicate', typesOf(true));
+      this.metrics.addGuarded(appended.filter(({ duplicate }, n) => !duplicate && entries[n]!.isGuarded).length);
       // Only newly stored events are charged. An event that was not stored is charged when it is sent again.
       const events = charged - storedOf(appended);
       if (organization !== undefined) this.quota.refund(organization, { events, bytes: unusedBytes });

@@ -1,11 +1,16 @@
 import { readAccount } from '../../assets/accounts/payment.js';
+import type { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { urlKey } from '../../assets/keys.js';
 import type { UpstreamEvent } from '../../events/event.js';
+
+const URL_KEY = urlKey('');
 
 /**
  * Returns a warning for each probable mistake of the sender. The event is accepted unchanged, because a record with a
  * mistake is more useful than a missing record.
+ * @param guard the result of `guardOf`
  */
-export const warningsOf = ({ data }: UpstreamEvent): string[] => {
+export const warningsOf = ({ data }: UpstreamEvent, guard?: string): string[] => {
   const warnings: string[] = [];
   if ('createdAt' in data && 'updatedAt' in data && data.updatedAt < data.createdAt)
     warnings.push('data.updatedAt is before data.createdAt');
@@ -15,5 +20,15 @@ export const warningsOf = ({ data }: UpstreamEvent): string[] => {
     else if (type === 'ADDRESS' && readAccount(content.trim()) === undefined)
       warnings.push('data.asset.content is not an address in any encoding that the asset check reads');
   }
+  if (guard !== undefined)
+    warnings.push(
+      `data.asset.content is a host that the guard ${guard} keeps lists from blocking; the status blocks it`,
+    );
   return warnings;
 };
+
+/** Returns the id of the guard that contains the host which the event blocks as a whole. */
+export const guardOf = ({ data }: UpstreamEvent, key: string | undefined, hosts: GuardedHosts): string | undefined =>
+  'status' in data && 'changeId' in data && data.status === 'BLOCKED' && key?.startsWith(URL_KEY) === true
+    ? hosts.guardOf(key.slice(URL_KEY.length))
+    : undefined;

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Guards } from '../../../src/asset-check/lists/guards.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { parseList } from '../../../src/asset-check/lists/parse-list.js';
 import { ListSource } from '../../../src/asset-check/lists/list-source.js';
@@ -359,6 +360,7 @@ describe('ListSource', () => {
     expect(status).toEqual([
       {
         id: 'list',
+        kind: 'list',
         mode: 'ENABLED',
         from: `${url}/list`,
         entries: 10,
@@ -371,7 +373,7 @@ describe('ListSource', () => {
         lastError: 'The server responded with status 503',
         lastErrorAt: expect.any(Number),
       },
-      { id: 'unread', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
+      { id: 'unread', kind: 'list', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
     ]);
   });
 
@@ -424,6 +426,80 @@ describe('ListSource', () => {
       ]);
     },
   );
+
+  describe('with a guard', () => {
+    const guardFile = () => join(folder, 'guard.txt');
+    const sourcesWith = (onChange?: () => Promise<unknown>) => {
+      const settings = { id: 'popular', kind: 'guard', mode: 'ENABLED', format: 'plain', verdict: 'GUARDED' } as const;
+      const limits = { refreshSeconds: 300, timeoutMs: 400, maxBytes: 100_000 };
+      const guard = new ListSource(
+        { ...settings, ...limits, url: `${url}/g` },
+        suffixes,
+        folder,
+        () => undefined,
+        undefined,
+        () => (onChange === undefined ? near.countOverruled() : onChange()),
+      );
+      const near = new ListSource(
+        { ...settings, ...limits, id: 'near', kind: 'list', verdict: 'BLOCKED', file: guardFile() },
+        suffixes,
+        folder,
+        (sentence) => messages.push(sentence),
+        new Guards([guard]),
+      );
+      return { guard, near };
+    };
+
+    beforeEach(async () => {
+      await writeFile(guardFile(), 'a.example\nb.example\nc.example\n');
+      server.behave = sends('a.example\n');
+    });
+
+    it('counts the overruled entries when the list or the guard changes', async () => {
+      const { guard, near } = sourcesWith();
+      await near.refresh(never);
+      expect(near.state.overruled).toBeUndefined();
+      await guard.refresh(never);
+      expect(near.state.overruled).toMatchObject({ count: 1 });
+      server.behave = sends('a.example\nb.example\n');
+      await guard.refresh(never);
+      expect(near.state.overruled).toMatchObject({ count: 2 });
+      await writeFile(guardFile(), 'c.example\nb.example\n');
+      await near.refresh(never);
+      expect(near.state.overruled).toEqual({ count: 1, examples: [{ entry: 'b.example', guard: 'popular' }] });
+      expect(JSON.parse(await readFile(join(folder, 'lists', 'near.json'), 'utf8'))).toMatchObject(near.state);
+      expect(messages).toEqual([]);
+    });
+
+    it('keeps the last valid copy of the guard in use, also after a restart', async () => {
+      const first = sourcesWith();
+      await first.guard.refresh(never);
+      server.behave = answers(500);
+      await first.guard.refresh(never);
+      await first.near.refresh(never);
+      expect(ask(first.near, 'a.example')).toBe('a.example not-found');
+      const second = sourcesWith();
+      await second.guard.load();
+      await second.guard.refresh(never);
+      await second.near.refresh(never);
+      expect(ask(second.near, 'a.example')).toBe('a.example not-found');
+      expect(second.near.state.overruled).toMatchObject({ count: 1 });
+    });
+
+    it('counts again if the guard is replaced during the count', async () => {
+      const hosts = Array.from({ length: 20_000 }, (_, n) => `host-${n}.example`);
+      await writeFile(guardFile(), hosts.slice(0, 5_000).join('\n'));
+      server.behave = sends(hosts.slice(0, 4_000).join('\n'));
+      const { guard, near } = sourcesWith(() => Promise.resolve());
+      await guard.refresh(never);
+      const counted = near.refresh(never);
+      await eventually('the list is read', () => near.isLoaded);
+      server.behave = sends(hosts.slice(1_000, 5_000).concat(hosts[0]!).join('\n'));
+      await guard.refresh(never);
+      await counted;
+      expect(near.state.overruled).toMatchObject({ count: 4_001 });
+    });
+  });
 
   it('saves complete files if refreshes overlap', async () => {
     server.behave = sends(entries(10));

@@ -67,6 +67,20 @@ describe('The sources file', () => {
     });
   });
 
+  it('may have guards, whose format is plain by default', () => {
+    const guard = { id: 'popular', kind: 'guard', url: 'https://lists.example/hosts.csv' };
+    expect(read({ sources: [own, guard, { ...guard, id: 'ranked', format: 'csv' }] }).sources.slice(1)).toMatchObject([
+      { ...guard, mode: 'ENABLED', format: 'plain', verdict: 'GUARDED', refreshSeconds: 300 },
+      { kind: 'guard', format: 'csv' },
+    ]);
+    for (const [field, value, message] of [
+      ['format', 'hosts', 'sources[1].format must be one of plain, csv'],
+      ['verdict', 'BLOCKED', 'sources[1].verdict is unknown'],
+      ['appeal', 'https://x.example', 'sources[1].appeal is unknown'],
+    ] as const)
+      expect(() => read({ sources: [own, { ...guard, [field]: value }] })).toThrow(message);
+  });
+
   it('substitutes environment variables in headers, and requires them only for enabled sources', () => {
     const headers = { 'X-API-KEY': '${PARTNER_KEY}', Authorization: 'Bearer ${A}-${B}' };
     const { sources } = read({ sources: [own, { ...partner, headers }] }, { PARTNER_KEY: 'secret', A: 'a', B: 'b' });

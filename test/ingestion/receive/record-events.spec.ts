@@ -1,3 +1,4 @@
+import { GuardedHosts } from '../../../src/assets/guarded-hosts.js';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
@@ -79,6 +80,7 @@ const handlerOf = (
     new IngestMetrics(new Registry()),
     untilTheEnd(new RejectionLog(pool as WatchPool)),
     untilTheEnd(new UsageLog(pool as WatchPool)),
+    new GuardedHosts(),
   );
 
 const record = async (
