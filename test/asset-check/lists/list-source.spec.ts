@@ -428,11 +428,11 @@ describe('ListSource', () => {
   );
 
   describe('with a guard', () => {
-    const guardFile = () => join(folder, 'guard.txt');
-    const sourcesWith = (onChange?: () => Promise<unknown>) => {
+    const guardFile = (): string => join(folder, 'guard.txt');
+    const sourcesWith = (onChange?: () => Promise<unknown>): { guard: ListSource; near: ListSource } => {
       const settings = { id: 'popular', kind: 'guard', mode: 'ENABLED', format: 'plain', verdict: 'GUARDED' } as const;
       const limits = { refreshSeconds: 300, timeoutMs: 400, maxBytes: 100_000 };
-      const guard = new ListSource(
+      const guard: ListSource = new ListSource(
         { ...settings, ...limits, url: `${url}/g` },
         suffixes,
         folder,
@@ -440,7 +440,7 @@ describe('ListSource', () => {
         undefined,
         () => (onChange === undefined ? near.countOverruled() : onChange()),
       );
-      const near = new ListSource(
+      const near: ListSource = new ListSource(
         { ...settings, ...limits, id: 'near', kind: 'list', verdict: 'BLOCKED', file: guardFile() },
         suffixes,
         folder,
