@@ -2,7 +2,7 @@ import { bytes, count, duration, numberOf, readSource } from './constants.js';
 import { defaultOf } from './settings.js';
 
 /** Formats the values of a row, and collects the sources of these values. */
-class Sources {
+export class Sources {
   private readonly settings: string[] = [];
   private readonly constants = new Map<string, string[]>();
 
@@ -55,7 +55,7 @@ const KEYS = 'src/api-keys/key-ring.ts';
 const SOURCES_FILE = 'src/asset-check/sources/sources-file.ts';
 const POOLS = 'src/read-models/pools.ts';
 
-const concurrency = (sources: Sources, path: string, name: string): string =>
+export const concurrency = (sources: Sources, path: string, name: string): string =>
   `${sources.count(path, `${name}.maxRunning`)} at a time per organization; ${sources.count(path, `${name}.maxWaiting`)} wait up to ${sources.duration(path, `${name}.waitTimeoutMs`)}`;
 
 const TABLES: Readonly<Record<string, readonly Row[]>> = {

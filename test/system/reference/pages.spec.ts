@@ -6,18 +6,20 @@ import { errorsPage } from './errors.js';
 import { eventTypesPage } from './event-types.js';
 import { limitsPage, REJECTING } from './limits.js';
 import { settingsPage } from './settings.js';
+import { waitingPage } from './waiting.js';
 
 const root = join(import.meta.dirname, '../../..');
 const IS_RECORDING = process.env['RECORD_PAGES'] === '1';
 
-describe('The generated pages of docs/reference', () => {
+describe('The generated pages', () => {
   it.each([
-    ['errors.md', errorsPage],
-    ['event-types.md', eventTypesPage],
-    ['limits.md', limitsPage],
-    ['settings.md', settingsPage],
+    ['reference/errors.md', errorsPage],
+    ['reference/event-types.md', eventTypesPage],
+    ['reference/limits.md', limitsPage],
+    ['reference/settings.md', settingsPage],
+    ['internals/waiting.md', waitingPage],
   ])('include an up-to-date %s, which `npm run record` writes', async (name, pageOf) => {
-    const path = join(root, 'docs/reference', name);
+    const path = join(root, 'docs', name);
     const page = await format(pageOf(), { parser: 'markdown', singleQuote: true, printWidth: 120 });
     if (IS_RECORDING) writeFileSync(path, page);
     expect(readFileSync(path, 'utf8')).toBe(page);
