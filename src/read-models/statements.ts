@@ -12,30 +12,6 @@ export const READ_CHECKPOINTS = statement(
   'select projection, position, as_of as "asOf" from read.checkpoints',
 );
 
-/**
- * Adds events and bytes to the usage of organizations on a day, and returns the new totals. Adding zero leaves the
- * totals as they are.
- */
-export const ADD_INGEST_USAGE = statement(
-  'ingest-usage-add',
-  { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
-  { organization: 'text', events: 'bigint', bytes: 'bigint' },
-  `
-    insert into service.ingest_usage as u (day, organization, events, bytes)
-    select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
-    on conflict (day, organization) do update
-      set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
-    returning organization, events, bytes`,
-);
-
-/** Deletes the usage of all days before yesterday. */
-export const DELETE_OLD_INGEST_USAGE = statement(
-  'ingest-usage-forget',
-  {},
-  {},
-  `delete from service.ingest_usage where day < ${CLOCK} / 86400000 - 1`,
-);
-
 /** Stores when keys were last used, unless a later use is stored. */
 export const STORE_KEY_USES = statement(
   'key-uses-note',

@@ -4,7 +4,7 @@ import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { dayOf, formatDay } from '../../src/events/instant.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
-import { addIngestUsage } from '../../src/quotas/usage.js';
+import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
@@ -75,7 +75,9 @@ describe('GET /v2/events/usage', () => {
     });
     expect(await remainingQuota()).toEqual(quota(998));
     // Counts of another instance are included.
-    await addIngestUsage(app.pool, dayOf(Date.now()), [{ organization: 'acme', events: 100, bytes: 0 }]);
+    await ADD_INGEST_USAGE.runEach(app.pool, [{ organization: 'acme', events: 100, bytes: 0 }], {
+      day: dayOf(Date.now()),
+    });
     expect(await remainingQuota()).toEqual(quota(898));
   });
 
