@@ -15,7 +15,7 @@ const POOLS = 'src/read-models/pools.ts';
 /** For each table of the schema `service`, the only module that writes the table. */
 const TABLE_OWNERS: Readonly<Record<string, string>> = {
   ingest_usage: 'quotas',
-  key_uses: 'read-models',
+  key_uses: 'api-keys',
   event_usage: 'read-models',
   rejections: 'read-models',
   webhook_progress: 'read-models',

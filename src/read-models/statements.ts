@@ -12,17 +12,6 @@ export const READ_CHECKPOINTS = statement(
   'select projection, position, as_of as "asOf" from read.checkpoints',
 );
 
-/** Stores when keys were last used, unless a later use is stored. */
-export const STORE_KEY_USES = statement(
-  'key-uses-note',
-  { keyId: 'text[]', lastUsedAt: 'bigint[]' },
-  {},
-  `
-    insert into service.key_uses as k (key_id, last_used_at)
-    select * from unnest($1::text[], $2::bigint[]) u (key_id, last_used_at) order by key_id
-    on conflict (key_id) do update set last_used_at = greatest(k.last_used_at, excluded.last_used_at)`,
-);
-
 export const ADD_EVENT_USAGE = statement(
   'event-usage-add',
   { owner: 'text[]', day: 'integer[]', type: 'text[]', outcome: 'text[]', events: 'bigint[]' },
