@@ -16,8 +16,8 @@ const POOLS = 'src/read-models/pools.ts';
 const TABLE_OWNERS: Readonly<Record<string, string>> = {
   ingest_usage: 'quotas',
   key_uses: 'api-keys',
-  event_usage: 'read-models',
-  rejections: 'read-models',
+  event_usage: 'ingestion',
+  rejections: 'ingestion',
   webhook_progress: 'read-models',
   webhook_outcomes: 'read-models',
   webhook_attempts: 'read-models',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { addEventUsage, type EventUsage, KEPT_DAYS } from '../../src/read-models/event-usage.js';
+import { ADD_EVENT_USAGE, type EventUsage, KEPT_DAYS } from '../../src/ingestion/usage/statements.js';
 import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { dayOf, formatDay } from '../../src/events/instant.js';
@@ -96,7 +96,7 @@ describe('GET /v2/events/usage', () => {
       outcome: 'accepted',
       events: 10 + daysAgo,
     });
-    await addEventUsage(app.pool, [1, 2, KEPT_DAYS - 1, KEPT_DAYS].map(row));
+    await ADD_EVENT_USAGE.runEach(app.pool, [1, 2, KEPT_DAYS - 1, KEPT_DAYS].map(row));
     const days = async (query = ''): Promise<number[]> =>
       (await ask(keys.globex, `usage${query}`)).usage
         .filter(({ type }: EventUsage) => type === 'ReportFiled')

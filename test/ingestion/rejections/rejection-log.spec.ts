@@ -15,8 +15,8 @@ import {
   clearRejectedEvents,
   listRejectedEvents,
   MAX_ROWS,
-  type RejectedEvents,
-} from '../../../src/read-models/rejected-events.js';
+} from '../../../src/ingestion/rejections/rejected-events.js';
+import type { RejectedEvents } from '../../../src/ingestion/rejections/statements.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 
