@@ -18,10 +18,10 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   key_uses: 'api-keys',
   event_usage: 'ingestion',
   rejections: 'ingestion',
-  webhook_progress: 'read-models',
-  webhook_outcomes: 'read-models',
-  webhook_attempts: 'read-models',
-  webhook_tests: 'read-models',
+  webhook_progress: 'webhooks',
+  webhook_outcomes: 'webhooks',
+  webhook_attempts: 'webhooks',
+  webhook_tests: 'webhooks',
 };
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:serve\.ts|ops\/worker\.ts|cli[/.])/;
