@@ -26,7 +26,7 @@ export const MODULES: Readonly<Record<string, readonly string[] | 'all of src'>>
   postgres: ['runtime', 'errors'],
   'event-log': ['events', 'postgres', 'runtime', 'errors', 'flow'],
   'read-models': ['postgres', 'runtime', 'errors', 'flow'],
-  ops: ['event-log', 'flow', 'postgres', 'read-models', 'runtime'],
+  ops: ['event-log', 'events', 'flow', 'postgres', 'read-models', 'runtime'],
   quotas: ['events', 'postgres', 'read-models', 'runtime', 'errors', 'flow', 'ops'],
   http: ['runtime', 'errors', 'events', 'flow', 'ops', 'postgres', 'event-log', 'read-models'],
   ingestion: FEATURE,

@@ -1,6 +1,6 @@
-import type { RejectedSample } from '../../read-models/rejected-events.js';
 import { truncate } from '../../runtime/truncate.js';
 import type { RejectionGroup } from './rejection-groups.js';
+import type { RejectedSample } from './statements.js';
 
 /** The maximum length of the data in a sample, in UTF-16 units. */
 const MAX_DATA = 2_048;

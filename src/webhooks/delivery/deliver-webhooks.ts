@@ -9,7 +9,7 @@ import { createPool } from '../../postgres/pool.js';
 import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { Lease } from '../../read-models/leases/lease.js';
 import { createRecordsPool, createWatchPool } from '../../read-models/pools.js';
-import { WEBHOOKS_LANE } from '../../read-models/webhooks/statements.js';
+import { WEBHOOKS_LANE } from '../progress-sql.js';
 import { FeedIds } from '../../records/feed/feed-id.js';
 import { FeedWatch } from '../../records/feed/feed-watch.js';
 import { NetworkPolicy } from '../../egress/network-policy.js';

@@ -1,6 +1,6 @@
 import { Backoff } from '../../flow/retry.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { StoredProgress } from '../progress-sql.js';
 import type { DeliveryContext } from './context.js';
 import { disableEndpoint } from './disable-endpoint.js';
 import { withoutFailures, type Endpoint, progressOf, readEndpoint } from './endpoint.js';

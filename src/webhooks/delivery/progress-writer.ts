@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/coalesce.js';
 import { storeIsolated } from '../../postgres/store-isolated.js';
-import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
+import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../progress-sql.js';
 import type { EndpointResponse } from './requests/response.js';
 import type { Batch } from './next-batch.js';
 

@@ -1,7 +1,7 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { COMPLETE_TEST, type LIST_PENDING_TESTS } from '../../read-models/webhooks/statements.js';
+import { COMPLETE_TEST, type LIST_PENDING_TESTS } from '../requested-tests-sql.js';
 import type { DeliveryContext } from './context.js';
 import { contentOf, type Endpoint, readEndpoint } from './endpoint.js';
 import { post, type SentRequest } from './post.js';

@@ -184,7 +184,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Days for which usage is kept',
-      limit: (sources) => sources.count('src/read-models/event-usage.ts', 'KEPT_DAYS'),
+      limit: (sources) => sources.count('src/ingestion/usage/statements.ts', 'KEPT_DAYS'),
       beyond: 'older days are deleted',
     },
     {

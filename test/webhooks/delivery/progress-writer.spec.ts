@@ -4,7 +4,7 @@ import type { Pool, QueryConfig } from 'pg';
 import { Lease } from '../../../src/read-models/leases/lease.js';
 import { type DeliveryAttempt, ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
 import type { EndpointResponse } from '../../../src/webhooks/delivery/requests/response.js';
-import { STORE_PROGRESS, WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
+import { STORE_PROGRESS, WEBHOOKS_LANE } from '../../../src/webhooks/progress-sql.js';
 import { createDatabase } from '../../support/postgres.js';
 import { NO_FAILURES } from './no-failures.js';
 

@@ -14,7 +14,7 @@ import { createPool } from '../../../src/postgres/pool.js';
 import { Lease } from '../../../src/read-models/leases/lease.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { createRecordsPool, createWatchPool } from '../../../src/read-models/pools.js';
-import { WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
+import { WEBHOOKS_LANE } from '../../../src/webhooks/progress-sql.js';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
 import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
 import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
