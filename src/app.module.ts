@@ -9,6 +9,7 @@ import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './runtime/config.js';
 import { serveDashboard } from './dashboard/serve-dashboard.js';
 import { AccessLogOutput } from './http/ops/access-log.js';
+import { DisputesModule } from './disputes/disputes.module.js';
 import { ErrorFilter } from './http/errors/error.filter.js';
 import { HttpModule } from './http/http.module.js';
 import { serveOpenApi } from './http/reference/open-api.js';
@@ -42,6 +43,7 @@ export class AppModule {
         WebhooksModule,
         AssetCheckModule.with(sources),
         AssetGroupsModule,
+        DisputesModule,
         OrganizationModule,
       ],
       providers: [

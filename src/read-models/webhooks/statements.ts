@@ -222,7 +222,7 @@ export const READ_WEBHOOK_FIGURES = statement(
         (select r.stored_at from read.listed_records r
           where r.organization = l.organization and r.kind = k.kind and r.position > l.position
           order by r.position limit 1) as oldest
-      from living l join (values (1::smallint, 'report'), (2, 'threat'), (3, 'takedown'), (4, 'verdict')) k (kind, name)
+      from living l join (values (1::smallint, 'report'), (2, 'threat'), (3, 'takedown'), (4, 'verdict'), (5, 'dispute')) k (kind, name)
         on l.types is null or l.types ? k.name
       where l.state = 'ACTIVE'
     )

@@ -1,4 +1,4 @@
-import { LISTED_KIND } from '../../events/kinds.js';
+import { LISTED_KIND, numbersOf } from '../../events/kinds.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
@@ -150,10 +150,12 @@ const nextOf = (kinds: readonly number[]) => {
   );
 };
 
+const KINDS = numbersOf();
+/** The statement for each combination of kinds. */
 export const NEXT_ELEMENTS: Readonly<Record<string, ReturnType<typeof nextOf>>> = Object.fromEntries(
-  Array.from({ length: 15 }, (_, index) => [1, 2, 3, 4].filter((kind) => ((index + 1) >> (kind - 1)) & 1)).map(
-    (kinds) => [kinds.join('-'), nextOf(kinds)],
-  ),
+  Array.from({ length: 2 ** KINDS.length - 1 }, (_, index) =>
+    KINDS.filter((kind) => ((index + 1) >> (kind - 1)) & 1),
+  ).map((kinds) => [kinds.join('-'), nextOf(kinds)]),
 );
 
 /** Finds the waiting requests with new elements to read. Requests are numbered from 1. */

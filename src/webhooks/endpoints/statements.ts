@@ -1,3 +1,4 @@
+import { numbersOf } from '../../events/kinds.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
@@ -44,7 +45,7 @@ export const READ_ENDPOINT = statement(
     where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
 );
 
-const PARTS = [1, 2, 3, 4]
+const PARTS = numbersOf()
   .map(
     (kind) => `(
         select r.position, (r.created_at is null or (
@@ -100,7 +101,7 @@ export const FEED_END = statement(
 
 /** The first record of an organization that meets the condition, of any kind, in the order of the feed. */
 const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
-  select position, stored_at from (${[1, 2, 3, 4]
+  select position, stored_at from (${numbersOf()
     .map(
       (kind) => `(
         select position, stored_at from read.listed_records
