@@ -22,6 +22,7 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   webhook_outcomes: 'webhooks',
   webhook_attempts: 'webhooks',
   webhook_tests: 'webhooks',
+  dispute_contacts: 'disputes',
 };
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:serve\.ts|ops\/worker\.ts|cli[/.])/;

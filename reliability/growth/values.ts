@@ -49,6 +49,9 @@ export const tables = (n: number): string => {
     insert into read.type_days select 'acme', '', i, 'URL', 5 ${rows};
     insert into read.takedowns (organization, id, version, event_id, brand, type, outcome, created_at, updated_at)
       select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
+    insert into read.disputes (organization, id, asset, created_at, request_key_hash, revision, filed)
+      select 'acme', 'd' || i, ${uuid}, i, ${hashed}, i, '{}' ${rows};
+    insert into service.dispute_contacts select 'acme', 'd' || i, 'a@b.example', i ${rows};
     insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
     insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
     insert into read.asset_status_entries
@@ -120,6 +123,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'ingest-usage-add': (b) => [1, ...columns(b, key('o'), 1, 1)],
   'ingest-usage-forget': () => [],
   'event-usage-forget': () => [90],
+  'dispute-contacts-store': () => ['acme', 'dp_1', 'a@b.example'],
+  'dispute-contacts-erase': () => [90],
   'key-uses-note': (b) => columns(b, key('k'), 2),
   'rejections-add': (b) => columns(b, 'acme', number, 'k', 'data', 'T', 1, 2, '{}'),
   'rejections-forget': (_, n) => [n],
@@ -195,6 +200,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     ...columns(b, 'acme', key('w'), 'ACTIVE', 1, null, (i) => i + 1, '{"createdAt":1,"replay":0,"startAfter":-1}'),
   ],
   'webhooks-known': (b) => ['acme', b(hash)],
+  'disputes-known': (b) => ['acme', b(id), b(hash)],
   // An organization has at most ten webhooks.
   'webhooks-progress': (b) => [
     'acme',
@@ -219,6 +225,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MAX_ROWS}`, 'shoes', 1, 'BLOCKED', 'URL', id),
   'records-read-entries': (b) => [b(key('c'))],
   'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
+  'records-read-disputes': (b) => columns(b, 'acme', key('d')),
+  'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
   'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}'),
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) =>

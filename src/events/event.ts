@@ -8,6 +8,7 @@ import {
   assetUngrouped,
 } from './types/asset-groups.js';
 import { assetStatusChangeDeleted, assetStatusChanged } from './types/asset-statuses.js';
+import { disputeFiled, disputeResolved } from './types/disputes.js';
 import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brands.js';
 import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
@@ -37,6 +38,7 @@ export const UPSTREAM = [
   featureFlagChanged,
   assetGrouped,
   assetUngrouped,
+  disputeResolved,
 ] as const satisfies readonly UpstreamDeclaration[];
 
 /** Events that this service creates itself. The ingestion endpoint rejects these events. */
@@ -46,6 +48,7 @@ const OWN = [
   assetGroupDeleted,
   assetGroupRefused,
   ...WEBHOOK_EVENTS,
+  disputeFiled,
   apiKeyIssued,
   apiKeyRevoked,
   parkedEventDropped,

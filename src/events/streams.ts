@@ -16,6 +16,8 @@ export const CATEGORIES = [
   'groupedAsset',
   'assetGroups',
   'webhooks',
+  'dispute',
+  'disputes',
 ] as const;
 
 export const API_KEYS_STREAM = 'apiKeys';
@@ -33,6 +35,10 @@ export const assetStatusStream = (assetHash: string): string => `assetStatus-${a
 export const groupedAssetStream = (organization: string, assetHash: string): string =>
   `groupedAsset-${organization}:${assetHash}`;
 export const assetGroupsStream = (organization: string): string => `assetGroups-${organization}`;
+/** The disputes that an organization has filed. Each resolution is in a stream of its own, as other upstream events. */
+export const disputesStream = (organization: string): string => `disputes-${organization}`;
+export const disputeStream = (organization: string, disputeId: string): string =>
+  `dispute-${organization}:${disputeId}`;
 export const webhooksStream = (organization: string): string => `webhooks-${organization}`;
 
 /** @param hash the `assetHash` of the event's asset. Computed from the content if absent and needed */
@@ -58,6 +64,8 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
     case 'WebhookReplayed':
     case 'WebhookDeleted':
       return webhooksStream(data.organization);
+    case 'DisputeFiled':
+      return disputesStream(data.organization);
     case 'ApiKeyIssued':
     case 'ApiKeyRevoked':
       return API_KEYS_STREAM;

@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';

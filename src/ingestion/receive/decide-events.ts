@@ -1,5 +1,5 @@
 import { Invalid, type Rejection } from '../../errors.js';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';

@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import type { Rejection } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';

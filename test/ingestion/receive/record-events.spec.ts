@@ -1,4 +1,4 @@
-import { GuardedHosts } from '../../../src/assets/guarded-hosts.js';
+import { GuardedHosts } from '../../../src/verdicts/guarded-hosts.js';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
