@@ -69,8 +69,8 @@ class LogAfterOrigin extends EventLog {
     this.log.readStream(stream, from, limit);
   find = (): never => this.refuse();
   eventsAt = (): never => this.refuse();
-  append = (): never => this.refuse();
-  appendAll = (): never => this.refuse();
+  store = (): never => this.refuse();
+  storeAll = (): never => this.refuse();
   close = (): never => this.refuse();
 
   private refuse(): never {
