@@ -58,7 +58,7 @@ const deliver = async (
     ops.addStores(log, watchPool, 'webhooks');
     const logId = await log.id();
     while (!stopSignal.aborted) {
-      const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, writeLog);
+      const lease = new Lease(pool, WEBHOOKS_LANE, { onError: warn, onRecovery: writeLog });
       const epoch = await lease.acquire(stopSignal, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));
       if (epoch === undefined) break;
       writeLog('Lease acquired; delivering webhooks');

@@ -12,7 +12,8 @@ export class LeaseLost extends Error {}
 export interface DeliveryAttempt {
   /** When the request was sent, in ms. */
   readonly at: number;
-  readonly webhookId: string;
+  /** The `webhook-id` of the request. */
+  readonly deliveryId: string;
   /** The number of records in the request; 0 for a test. */
   readonly records: number;
   readonly response: EndpointResponse;
@@ -35,11 +36,11 @@ const withoutAnswer = ({ endpoint, progress, attempt }: Row): Row => {
 };
 
 const storedAttempt = (
-  { at, webhookId, records, response, durationMs, setAside }: DeliveryAttempt,
+  { at, deliveryId, records, response, durationMs, setAside }: DeliveryAttempt,
   isTest: boolean,
 ): StoredAttempt => {
   const { status, error } = response;
-  return { at, deliveryId: webhookId, records, ms: durationMs, isTest, status, error, setAside };
+  return { at, deliveryId, records, ms: durationMs, isTest, status, error, setAside };
 };
 
 /**

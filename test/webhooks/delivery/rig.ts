@@ -191,7 +191,7 @@ export class Rig {
       createWatchPool(url),
     ];
     const [pool, records, watchPool] = pools as [Pool, Pool, Pool];
-    const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
+    const lease = new Lease(pool, WEBHOOKS_LANE, { onError: () => {} });
     const [stop, giveUp] = [new AbortController(), new AbortController()];
     const warnings: string[] = [];
     const unsigned: string[] = [];
