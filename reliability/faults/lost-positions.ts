@@ -225,4 +225,5 @@ export const lostPositions: Scenario<Scale> = {
   guard: 'each process checks whether the last event that it knows is still in the log',
   controlScale: { rounds: 1 },
   withoutGuard: (context, scale) => loseAndReplace(context, scale, preloadOf('keep-lost-events')),
+  controlFinding: /the (?:key|verdict) that was lost/,
 };
