@@ -2,10 +2,12 @@ import type { Pool } from 'pg';
 import { migrate, missingMigrations, type NumberedMigration } from '../postgres/migrator.js';
 import type { WriteLog } from '../runtime/log-line.js';
 import * as baseline from './migrations/0023-baseline.js';
+import * as erasures from './migrations/0024-erasures.js';
 
 /** The migrations in order. A released migration is never changed; a new migration is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
   '0023-baseline': baseline,
+  '0024-erasures': erasures,
 };
 
 /**

@@ -1,5 +1,5 @@
 /** Removes the check that key events are still in the log, so that keys whose events were lost remain valid. */
-import { KeyEventsLost } from '../../../src/api-keys/key-events.js';
+import { EventsLost } from '../../../src/event-log/stream-cursor.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 
@@ -15,7 +15,7 @@ interface Ring {
   await this.keys
     .read(this.log, () => this.remembered.clear())
     .catch((error: unknown) => {
-      if (!(error instanceof KeyEventsLost)) throw error;
+      if (!(error instanceof EventsLost)) throw error;
     });
   this.complete = true;
 };
