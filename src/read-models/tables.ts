@@ -3,7 +3,7 @@ import { type AssetStatusTables, ROWS_OF_ASSET_STATUSES } from './tables/asset-s
 import { type ErasureTables, ROWS_OF_ERASURES } from './tables/erasures.js';
 import { type ListedRecordTables, ROWS_OF_LISTED_RECORDS } from './tables/listed-records.js';
 import { type MetricsTables, ROWS_OF_METRICS } from './tables/metrics.js';
-import type { RowsByTable } from './tables/organization-rows.js';
+import type { RowsByTable } from './erasures/organization-rows.js';
 import { type OrganizationTables, ROWS_OF_ORGANIZATIONS } from './tables/organizations.js';
 import { type ProjectingTables, ROWS_OF_PROJECTING } from './tables/projecting.js';
 import { type RequestTables, ROWS_OF_REQUESTS } from './tables/requests.js';

@@ -6,7 +6,7 @@ import {
   ORGANIZATION_CATEGORIES,
 } from '../../events/streams.js';
 import { json, statement } from '../../postgres/statement.js';
-import { hasReviewOf, withoutReviewsOf } from '../../postgres/review-sql.js';
+import { hasReviewOf, withoutReviewsOf } from '../../postgres/json/reviews.js';
 
 /** The advisory lock under which `log.append` assigns positions (`schema.ts`). */
 export const APPEND_LOCK = 20_261_121n;

@@ -1,4 +1,4 @@
-import { addCounts } from '../../postgres/review-sql.js';
+import { addCounts } from '../../postgres/json/reviews.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 import { ROWS_OF_ORGANIZATION } from '../tables.js';
 

@@ -1,4 +1,5 @@
-import type { RowsByTable } from './organization-rows.js';
+import type { Generated } from 'kysely';
+import type { RowsByTable } from '../erasures/organization-rows.js';
 
 /** Which names were erased, and the progress of erasures. Neither table contains a name. */
 export interface ErasureTables {
@@ -18,9 +19,9 @@ export interface ErasureTables {
     /** The first position whose event has not been rewritten yet. */
     next: number;
     /** Number of rewritten events by type. */
-    events: unknown;
+    events: Generated<unknown>;
     /** Number of deleted or changed rows by table. */
-    rows: unknown;
+    rows: Generated<unknown>;
     first_position: number | null;
     last_position: number | null;
   };

@@ -1,4 +1,4 @@
-import { OWN_ROWS, type RowsByTable } from './organization-rows.js';
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
 
 /** The records that lists and the feed show. */
 export interface ListedRecordTables {

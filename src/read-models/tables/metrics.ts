@@ -1,4 +1,4 @@
-import { OWN_ROWS, type RowsByTable } from './organization-rows.js';
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
 
 /** The tables of the metrics and of the takedown statistics. */
 export interface MetricsTables {

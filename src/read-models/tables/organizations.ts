@@ -1,4 +1,4 @@
-import { OWN_ROWS, type RowsByTable } from './organization-rows.js';
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
 
 /** The brands and feature flags of organizations. */
 export interface OrganizationTables {

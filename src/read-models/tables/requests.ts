@@ -1,4 +1,4 @@
-import { OWN_ROWS, rowsOfNames, type RowsByTable } from './organization-rows.js';
+import { OWN_ROWS, rowsOfNames, type RowsByTable } from '../erasures/organization-rows.js';
 
 /** Usage by requests, and rejected events. The log contains neither the usage nor the rejected events. */
 export interface RequestTables {

@@ -1,4 +1,4 @@
-import { OWN_ROWS, rowsOfNames, type RowsByTable } from './organization-rows.js';
+import { OWN_ROWS, rowsOfNames, type RowsByTable } from '../erasures/organization-rows.js';
 
 /** Webhook endpoints, written by the projection `webhooks`. */
 export interface WebhookTables {
