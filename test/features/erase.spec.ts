@@ -9,11 +9,14 @@ import { PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { Conflict } from '../../src/errors.js';
+import { copyLog } from '../../src/event-log/copy-log.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
 import { REWRITE_EVENTS } from '../../src/event-log/postgres/erasure-sql.js';
 import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { operatorCall, type CommandResult } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
@@ -288,6 +291,35 @@ describe('organizations erase', () => {
       await expect(app.log.append(one.stream, 'any', [one.event])).rejects.toThrow('was erased');
     const other = stored(sentThreat('t-other', { organization: 'acme-2' }));
     await expect(app.log.append(other.stream, 'any', [other.event])).resolves.toBeDefined();
+  });
+
+  it('starts a rebuild in progress again, so that its tables do not bring the organization back', async () => {
+    const [metrics] = PROJECTIONS;
+    let isErased = false;
+    const source = { pool: database.pool, log: Object.create(app.log) as EventLog };
+    // The rebuild has read a page with events of the organization before the log is rewritten.
+    source.log.readAll = async (after, limit) => {
+      const page = await app.log.readAll(after, limit);
+      if (!isErased) {
+        isErased = true;
+        expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
+      }
+      return page;
+    };
+    await rebuild(source, metrics!);
+    expect(isErased).toBe(true);
+    expect(await leaks()).toEqual([]);
+    expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+  });
+
+  it('is refused on an EventStoreDB, and a copy of the log is refused until the erasure has finished', async () => {
+    const store = { DATABASE_URL: database.url, EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
+    const refused = await operatorCall(store, 'organizations', 'erase', 'acme', '--confirm', 'acme');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('the log in PostgreSQL only') });
+    const failing = jest.spyOn(REWRITE_EVENTS, 'run').mockRejectedValueOnce(new Error('killed'));
+    await erase('acme', '--confirm', 'acme');
+    failing.mockRestore();
+    await expect(copyLog(app.log, new InMemoryEventLog())).rejects.toThrow('has not finished');
   });
 
   it('counts with --dry-run and changes nothing, and asks for the slug again', async () => {

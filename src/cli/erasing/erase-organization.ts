@@ -89,12 +89,16 @@ export const findOrganization = async (
       events[type] = (events[type] ?? 0) + n;
   };
   await rewriteLog(pool, { from: 0, to }, count, (done) => onProgress({ phase: 'events', done, fraction: done / to }));
+  return { events, rows: await countRows(pool, organization) };
+};
+
+const countRows = async (pool: Pool, organization: string): Promise<Counts> => {
   const rows: Record<string, number> = {};
-  for (const { table, count: statement } of ROW_STEPS) {
-    const [row] = await statement.run(pool, { organization });
+  for (const { table, count } of ROW_STEPS) {
+    const [row] = await count.run(pool, { organization });
     if (row!.rows > 0) rows[table] = (rows[table] ?? 0) + row!.rows;
   }
-  return { events, rows };
+  return rows;
 };
 
 /** The certificate of an organization that was erased completely. */
@@ -250,7 +254,9 @@ export const eraseOrganization = async (
   const earlier = await readCertificate(session, organization);
   if (earlier === undefined) {
     const isStarted = (await READ_ERASURE.run(pool, { digest })).length > 0;
-    if (!isStarted && isEmpty(await findOrganization(session, organization, onProgress)))
+    // The whole log is searched only if the tables have nothing.
+    const isKnown = isStarted || sumOf(await countRows(pool, organization)) > 0;
+    if (!isKnown && isEmpty(await findOrganization(session, organization, onProgress)))
       throw new NotFound(`Nothing is stored of an organization ${organization}`);
     await start(session, organization, operator);
     await rewriteEvents(pool, organization, digest, onProgress);
