@@ -23,6 +23,8 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   webhook_attempts: 'webhooks',
   webhook_tests: 'webhooks',
   dispute_contacts: 'disputes',
+  erased_names: 'read-models',
+  erasures: 'read-models',
 };
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:serve\.ts|ops\/worker\.ts|cli[/.])/;

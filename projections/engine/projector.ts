@@ -202,7 +202,7 @@ export const dispatchBatch = async (
     const dropped: string[] = [];
     let unknownCount = 0;
     for (const { recorded, result } of decoded) {
-      if (recorded.position <= checkpoint.position) continue;
+      if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;
       if (result.kind === 'unknown') unknownCount += 1;
       else if (result.kind === 'unreadable') {
         if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason, unreadable: true });

@@ -1,3 +1,4 @@
+import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { NEXT_ELEMENTS } from '../../src/records/feed/statements.js';
 import { countUpTo, listPage, SAMPLE_FILTERS } from '../../src/records/page/statements.js';
 
@@ -104,11 +105,33 @@ const feeds: Record<string, Values> = Object.fromEntries(
   Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
 );
 
+const erasures: Record<string, Values> = Object.fromEntries(
+  ROW_STEPS.flatMap(({ count, erase }): [string, Values][] => [
+    [count.name, () => ['acme']],
+    [erase.name, (_, n) => ['acme', n]],
+  ]),
+);
+
 /** The values of every statement, by its name. */
 export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-all': (_, n) => [0, n],
   ...lists(),
   ...feeds,
+  ...erasures,
+  'erasures-enter-names': (b) => [b(key('d')), 'log'],
+  'erasures-enter': () => ['d', 1, 1],
+  'erasures-read': () => ['d'],
+  'erasures-record-batch': () => ['d', 1, '{}', '{}', null, null],
+  'erasures-delete': () => ['d'],
+  'erasures-lock-checkpoints': () => [],
+  'erasures-count-checkpoints': () => [1],
+  'erasures-shadow-schemas': () => [],
+  'erasure-names': () => ['acme'],
+  'erasure-refuse': (b) => [b(key('d')), 'log'],
+  'erasure-count-events': (_, n) => ['acme', 0, n],
+  'erasure-rewrite-events': (_, n) => ['acme', 0, n],
+  'erasure-rewrite-reasons': () => [],
+  'erasure-read-certificate': () => ['d'],
   'feed-ready-requests': (b) => columns(b, 'acme', '1,2', number),
   'records-find': () => ['acme', 2, 'r1'],
   'records-fill': () => ['0023-baseline'],

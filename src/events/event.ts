@@ -12,7 +12,7 @@ import { disputeFiled, disputeResolved } from './types/disputes.js';
 import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brands.js';
 import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
-import { logOpened, parkedEventDropped } from './types/operations.js';
+import { logOpened, organizationErased, organizationErasureStarted, parkedEventDropped } from './types/operations.js';
 import { Validation } from './declaring/validation.js';
 import { reportDeleted, reportFiled } from './types/reports.js';
 import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
@@ -52,6 +52,8 @@ const OWN = [
   apiKeyIssued,
   apiKeyRevoked,
   parkedEventDropped,
+  organizationErasureStarted,
+  organizationErased,
   logOpened,
 ] as const satisfies readonly Declaration[];
 

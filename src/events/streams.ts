@@ -20,13 +20,21 @@ export const CATEGORIES = [
   'disputes',
 ] as const;
 
+/** The categories whose streams belong to one organization each. */
+export const ORGANIZATION_CATEGORIES = CATEGORIES.filter((category) => category !== 'assetStatus');
+
+/** The type of an event whose content was erased. Such an event has empty data and metadata. */
+export const ERASED_TYPE = 'Erased';
+/** The category of the streams of erased events: each event has a stream of its own, `erased-POSITION`. */
+export const ERASED_CATEGORY = 'erased';
+
 export const API_KEYS_STREAM = 'apiKeys';
-/** The stream of events about the log itself: `LogOpened`, `ParkedEventDropped`. */
+/** The stream of events about the log itself: its opening, dropped parked events, and erased organizations. */
 export const OPERATIONS_STREAM = 'operations';
 
 /** The prefixes of all streams of this service. An event store may contain streams of other services. */
 export const STREAM_PREFIXES: readonly string[] = [
-  ...CATEGORIES.map((category) => `${category}-`),
+  ...[...CATEGORIES, ERASED_CATEGORY].map((category) => `${category}-`),
   API_KEYS_STREAM,
   OPERATIONS_STREAM,
 ];
@@ -71,6 +79,8 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
       return API_KEYS_STREAM;
     case 'LogOpened':
     case 'ParkedEventDropped':
+    case 'OrganizationErasureStarted':
+    case 'OrganizationErased':
       return OPERATIONS_STREAM;
   }
 };

@@ -1,5 +1,5 @@
 /** Removes the checks that known events are still in the log, so that lost keys and verdicts remain valid. */
-import { KeyEventsLost } from '../../../src/api-keys/key-events.js';
+import { EventsLost } from '../../../src/event-log/stream-cursor.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
 import { EventLog } from '../../../src/event-log/event-log.js';
 
@@ -17,7 +17,7 @@ EventLog.prototype.has = () => Promise.resolve(true);
   await this.keys
     .read(this.log, () => this.cache.clear())
     .catch((error: unknown) => {
-      if (!(error instanceof KeyEventsLost)) throw error;
+      if (!(error instanceof EventsLost)) throw error;
     });
   this.isLoaded = true;
 };

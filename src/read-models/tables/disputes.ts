@@ -1,3 +1,5 @@
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** Disputes about verdicts. */
 export interface DisputeTables {
   /**
@@ -33,3 +35,8 @@ export interface DisputeTables {
     stored_at: number;
   };
 }
+
+export const ROWS_OF_DISPUTES: RowsByTable<DisputeTables> = {
+  disputes: OWN_ROWS,
+  'service.dispute_contacts': OWN_ROWS,
+};

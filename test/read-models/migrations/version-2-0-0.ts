@@ -38,7 +38,7 @@ export const AS_BEFORE = `
 export const AS_VERSION_2_0_0 = `${AS_BEFORE}
   delete from read.later_migrations where name <> '0018-lost-in-rebuilds';
   ${NOT_IN_THE_LOG.map((table) => `drop view read.${table}; alter table service.${table} set schema read;`).join('\n')}
-  drop schema service;
+  drop schema service cascade;
   alter table read.webhook_progress drop event;
   drop index read.parked_events_of_entries;
   alter table read.parked_events drop change_id, drop organizations;`;
