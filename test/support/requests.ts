@@ -42,6 +42,7 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
   compareMetrics: (n) => ({
     path: `/v2/organization/metrics/comparison?startDate=${2000 + n}-01-01&endDate=${2000 + n}-02-01`,
   }),
+  getFalsePositives: (n) => ({ path: `/v2/organization/metrics/false-positives?endDate=${2000 + n}-01-01` }),
   getTakedownStatistics: (n) => ({ path: `/v2/organization/takedowns/statistics?endDate=${2000 + n}-01-01` }),
   ...Object.fromEntries(
     ['Report', 'Threat', 'Takedown', 'Verdict'].flatMap((kind) => {
