@@ -553,10 +553,11 @@ describe('GET /v2/organization/metrics/false-positives', () => {
     const key = await app.issueKey({ organization });
     const disputed = { asset: asset('URL'), content: 'evil.example' };
     const verdict = { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' } as const;
+    const absent = { reason: undefined, idempotencyKeyHash: undefined, bodyHash: undefined };
     const file = (disputeId: string, createdAt: string) =>
       newEvent({
         type: 'DisputeFiled',
-        data: { organization, disputeId, ...disputed, verdict, createdAt: Date.parse(createdAt) },
+        data: { organization, disputeId, ...disputed, verdict, ...absent, createdAt: Date.parse(createdAt) },
       });
     await app.log.append(disputesStream(organization), 'any', [
       ...['d1', 'd2', 'd3', 'd4'].map((id) => file(id, '2026-03-02T00:00:00Z')),

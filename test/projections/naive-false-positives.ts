@@ -75,7 +75,7 @@ const naiveDisputes = (stored: readonly RecordedEvent[], { organization, from, t
       .sort((a, b) => b.at - a.at || (a.id > b.id ? -1 : 1));
     return [{ outcome: last?.outcome, took: last && last.at - at }];
   });
-  const times = disputes.flatMap(({ took }) => (took >= 0 ? [took] : [])).sort((a, b) => a - b);
+  const times = disputes.flatMap(({ took = -1 }) => (took >= 0 ? [took] : [])).sort((a, b) => a - b);
   const countOf = (outcome?: string): number => disputes.filter((each) => each.outcome === outcome).length;
   return {
     filed: disputes.length,
