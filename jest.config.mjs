@@ -36,6 +36,7 @@ const FULL_SIZE = [
   'assets/parse-content',
   'assets/web-address-spellings',
   'projections/asset-statuses',
+  'projections/false-positives',
   'projections/metrics',
   'projections/records',
   'records/feed/statements',

@@ -37,6 +37,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
+  'projections/false-positives.spec.ts': 'the counted threats of the records, and the false positives of the metrics',
   'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };

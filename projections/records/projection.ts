@@ -4,9 +4,10 @@ import type { PoolClient } from 'pg';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { isFilteredBy, ITEM_VERSION, kindOf } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
+import { type CountedThreat, countedThreatOf, firstAndNewest, isThreatEvent } from './counted-threats.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
-import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_RECORDS } from './statements.js';
+import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_COUNTED_THREATS, STORE_RECORDS } from './statements.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
 type RecordEvent = OwnedEvent | EntryEvent | DisputeEvent;
@@ -19,12 +20,14 @@ const isDisputeEvent = (projected: ProjectedEvent<RecordEvent>): projected is Pr
 
 /**
  * Keeps only the newest state of each record, but all states of each entry, because each state of an entry may concern
- * different organizations, and all events of disputes, because a dispute is put together from several events.
+ * different organizations, and all events of disputes, because a dispute is put together from several events. Of a
+ * threat, also keeps since when it counts.
  */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
   const disputes: ProjectedEvent<DisputeEvent>[] = [];
+  const threats = new Map<string, CountedThreat>();
   await forEachYielding(events, (event) => {
     if (isEntryEvent(event)) {
       states.push(entryStateOf(event));
@@ -35,12 +38,15 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
       return;
     }
     const row = rowOf(event as ProjectedEvent<OwnedEvent>);
-    lastWriterWins(newest, keyOf(row), row);
+    const key = keyOf(row);
+    lastWriterWins(newest, key, row);
+    if (isThreatEvent(event)) threats.set(key, firstAndNewest(countedThreatOf(event), threats.get(key)));
   });
   return async ({ connection }) => {
     for (const row of await foldVerdicts(states, connection)) newest.set(keyOf(row), row);
     for (const row of await foldDisputes(disputes, connection)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection);
+    await STORE_COUNTED_THREATS.runEach(connection, [...threats.values()]);
   };
 };
 
@@ -86,7 +92,7 @@ const ITEM_VERSIONS = 1_000;
 export const records = {
   name: 'records',
   version: KEY_VERSION * ITEM_VERSIONS + ITEM_VERSION,
-  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes'],
+  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'counted_threats'],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES],
   prepare,
 } satisfies Projection<RecordEvent>;

@@ -154,3 +154,33 @@ export const STORE_REVIEWED_ENTRIES = storeNewest(
   { changeId: 'text', version: 'bigint', eventId: 'uuid', organizations: 'text[]' },
   { key: ['changeId'] },
 );
+
+const IS_LATER = '(excluded.version, excluded.event_id) > (t.version, t.event_id)';
+const IS_FIRST = `(
+      t.counted_at is null and excluded.counted_at is not null
+      or (excluded.counted_at, excluded.type) < (t.counted_at, t.type)
+    )`;
+const setIf = (condition: string, ...columns: readonly string[]): string =>
+  columns.map((name) => `${name} = case when ${condition} then excluded.${name} else t.${name} end`).join(', ');
+
+/** Merges states of threats into the table. The result does not depend on the order of the states. */
+export const STORE_COUNTED_THREATS = statement(
+  'records-store-counted-threats',
+  {
+    organization: 'text[]',
+    id: 'text[]',
+    version: 'bigint[]',
+    eventId: 'uuid[]',
+    counts: 'boolean[]',
+    countedAt: 'bigint[]',
+    type: 'text[]',
+  },
+  {},
+  `
+    insert into counted_threats as t (organization, id, version, event_id, counts, counted_at, type)
+    select * from unnest($1::text[], $2::text[], $3::bigint[], $4::uuid[], $5::boolean[], $6::bigint[], $7::text[])
+    on conflict (organization, id) do update set
+      ${setIf(IS_LATER, 'version', 'event_id', 'counts')},
+      ${setIf(IS_FIRST, 'counted_at', 'type')}
+    where ${IS_LATER} or ${IS_FIRST}`,
+);

@@ -52,6 +52,7 @@ export const tables = (n: number): string => {
       select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
     insert into read.disputes (organization, id, asset, created_at, request_key_hash, revision, filed)
       select 'acme', 'd' || i, ${uuid}, i, ${hashed}, i, '{}' ${rows};
+    insert into read.counted_threats select 'acme', 'r' || i, 2, ${uuid}, true, i, 'URL' ${rows};
     insert into service.dispute_contacts select 'acme', 'd' || i, 'a@b.example', i ${rows};
     insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
     insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
@@ -160,6 +161,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'metrics-comparison': () => [...owned, ...RANGE, ...RANGE],
   'metrics-timeline': () => [...owned, ...RANGE, 'month', '1 month', 0, DAY, DAY],
   'metrics-timeline-by-day': () => [...owned, ...RANGE, 'day', '1 day', 0, 3_000, 3_000],
+  'metrics-false-positives': () => ['acme', 0, AT],
   'takedown-statistics': () => [...owned, ...RANGE],
   'takedown-statistics-of-brand': () => ['acme', 'shoes', ...RANGE],
   'find-brand': () => ['acme', 'b1'],
@@ -250,6 +252,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
   'records-read-disputes': (b) => columns(b, 'acme', key('d')),
   'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
+  'records-store-counted-threats': (b) => columns(b, 'acme', key('r'), 4, id, false, 2, 'URL'),
   'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}'),
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) =>

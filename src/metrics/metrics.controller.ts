@@ -14,6 +14,8 @@ import { CompareMetrics } from './comparison/compare-metrics.js';
 import { Comparison, ComparisonRequest } from './comparison/comparison.dto.js';
 import { MAX_DAYS, MAX_TYPES } from './totals/count-sql.js';
 import { CSV } from '../http/responses/csv.js';
+import { FalsePositives, FalsePositivesRequest } from './false-positives/false-positives.dto.js';
+import { GetFalsePositives } from './false-positives/get-false-positives.js';
 import { GetMetrics } from './totals/get-metrics.js';
 import { GetTakedownStatistics } from './takedowns/get-takedown-statistics.js';
 import { GetTimeline } from './timeline/get-timeline.js';
@@ -118,6 +120,25 @@ export class MetricsController {
   ): Promise<string | undefined> {
     const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier, minPosition);
     return this.send(query, reply);
+  }
+
+  @Get('metrics/false-positives')
+  @Access({ scope: 'read', reads: ['records'] })
+  @ApiOperation({
+    summary: 'Get the rate of false positives, and the outcomes of disputes',
+    description:
+      'Counts the threats that were first counted in the range, and those of them that no longer count. The range is exact ' +
+      'to the millisecond; days are UTC days. The disputes are those that the organization filed in the range.',
+  })
+  @ApiSnapshot(FalsePositives)
+  @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a counted threat.`)
+  getFalsePositives(
+    @Organization() organization: string,
+    @Query() { startDate, endDate }: FalsePositivesRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
+  ): Promise<string | undefined> {
+    return this.send(new GetFalsePositives(organization, readRange(startDate, endDate), minPosition), reply);
   }
 
   @Get('takedowns/statistics')

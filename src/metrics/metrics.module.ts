@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { CompareMetricsHandler } from './comparison/compare-metrics.js';
+import { GetFalsePositivesHandler } from './false-positives/get-false-positives.js';
 import { GetMetricsHandler } from './totals/get-metrics.js';
 import { GetTakedownStatisticsHandler } from './takedowns/get-takedown-statistics.js';
 import { GetTimelineHandler } from './timeline/get-timeline.js';
@@ -17,6 +18,7 @@ import { MetricsController } from './metrics.controller.js';
     GetTimelineHandler,
     CompareMetricsHandler,
     GetTakedownStatisticsHandler,
+    GetFalsePositivesHandler,
   ],
 })
 export class MetricsModule {}

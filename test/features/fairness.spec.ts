@@ -79,6 +79,7 @@ const ONE_AT_A_TIME = [
   'getTimeline',
   'getTimelineTable',
   'compareMetrics',
+  'getFalsePositives',
   'getTakedownStatistics',
 ];
 

@@ -1,5 +1,8 @@
 import { DESCRIPTION } from '../../src/http/reference/description.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newEvent } from '../../src/event-log/new-event.js';
+import { disputesStream } from '../../src/events/streams.js';
+import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/totals/count-sql.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, type Sent, sent } from '../support/upstream.js';
@@ -20,11 +23,11 @@ afterAll(async () => {
   await app.close();
 });
 
-/** Sends events to the endpoint and returns once they are counted. */
+/** Sends events to the endpoint and returns once they are counted by both projections. */
 const report = async (...events: Sent[]): Promise<void> => {
   const after = await send(app, ingest, events);
-  const { status } = await app.call('/v2/organization/metrics', { key: nobody, after });
-  expect(status).toBe(200);
+  for (const path of ['metrics', 'metrics/false-positives'])
+    expect((await app.call(`/v2/organization/${path}`, { key: nobody, after })).status).toBe(200);
 };
 
 const ask = (key: string, query = '') => app.call(`/v2/organization/metrics${query}`, { key });
@@ -500,12 +503,121 @@ describe('GET /v2/organization/takedowns/statistics', () => {
   });
 });
 
+describe('GET /v2/organization/metrics/false-positives', () => {
+  const falsePositivesOf = (key: string, query = '') =>
+    app.call(`/v2/organization/metrics/false-positives${query}`, { key });
+  const NO_DISPUTES = { filed: 0, accepted: 0, rejected: 0, open: 0, medianTimeToResolution: null };
+
+  it('counts the threats that were first counted in the range, and those that no longer count', async () => {
+    const organization = 'corrected';
+    const key = await app.issueKey({ organization });
+    const state = (threatId: string, status: string, type: string, createdAt: string, updatedAt = createdAt): Sent =>
+      sent('ThreatStatusChanged', { organization, threatId, asset: asset(type), status, createdAt, updatedAt });
+    const [first, last, later] = ['2026-03-01T00:00:00Z', '2026-03-02T23:59:59.999Z', '2026-03-09T00:00:00Z'];
+    await report(
+      state('t1', 'BLOCKED', 'URL', first),
+      state('t2', 'APPROVED', 'URL', last),
+      state('t2', 'REJECTED', 'URL', last, later),
+      state('t3', 'BLOCKED', 'TWITTER', last),
+      sent('ThreatDeleted', { organization, threatId: 't3', deletedAt: later }),
+      // Blocked again: no false positive.
+      state('t4', 'AUTO_APPROVED', 'URL', first),
+      state('t4', 'WATCHLISTED', 'URL', first, last),
+      state('t4', 'BLOCKED', 'URL', first, later),
+      // Never counted.
+      state('t5', 'PENDING', 'URL', first),
+      sent('ThreatDeleted', { organization, threatId: 't6', deletedAt: later }),
+      state('t7', 'BLOCKED', 'URL', '2026-03-03T00:00:00Z'),
+      threat('other', 't1', 'BLOCKED', 'URL', first),
+    );
+    const { status, headers, body } = await falsePositivesOf(key, '?startDate=2026-03-01&endDate=2026-03-02');
+    expect(status).toBe(200);
+    expect(Date.parse(headers.get('x-as-of')!)).toBeGreaterThan(0);
+    expect(body).toEqual({
+      totals: { counted: 4, falsePositives: 2, rate: 0.5 },
+      byType: [
+        { type: 'URL', counted: 3, falsePositives: 1, rate: 1 / 3 },
+        { type: 'TWITTER', counted: 1, falsePositives: 1, rate: 1 },
+      ],
+      byDay: [
+        { date: '2026-03-01', counted: 2, falsePositives: 0, rate: 0 },
+        { date: '2026-03-02', counted: 2, falsePositives: 2, rate: 1 },
+      ],
+      disputes: NO_DISPUTES,
+    });
+    expect((await falsePositivesOf(key)).body.totals).toEqual({ counted: 5, falsePositives: 2, rate: 0.4 });
+  });
+
+  it('counts the disputes that were filed in the range, with the median time to their resolution', async () => {
+    const organization = 'disputing';
+    const key = await app.issueKey({ organization });
+    const disputed = { asset: asset('URL'), content: 'evil.example' };
+    const verdict = { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' } as const;
+    const absent = { reason: undefined, idempotencyKeyHash: undefined, bodyHash: undefined };
+    const file = (disputeId: string, createdAt: string) =>
+      newEvent({
+        type: 'DisputeFiled',
+        data: { organization, disputeId, ...disputed, verdict, ...absent, createdAt: Date.parse(createdAt) },
+      });
+    await app.log.append(disputesStream(organization), 'any', [
+      ...['d1', 'd2', 'd3', 'd4'].map((id) => file(id, '2026-03-02T00:00:00Z')),
+      file('d5', '2026-03-03T00:00:00Z'),
+    ]);
+    const resolved = (disputeId: string, outcome: string, resolvedAt: string): Sent =>
+      sent('DisputeResolved', { organization, disputeId, outcome, resolvedAt });
+    await report(
+      resolved('d1', 'ACCEPTED', '2026-03-02T00:00:01Z'),
+      resolved('d2', 'REJECTED', '2026-03-02T00:00:05Z'),
+      resolved('d3', 'REJECTED', '2026-03-02T00:00:03Z'),
+      resolved('d5', 'ACCEPTED', '2026-03-04T00:00:00Z'),
+      // Of a dispute that is not known.
+      resolved('d6', 'ACCEPTED', '2026-03-02T00:00:00Z'),
+    );
+    const { body } = await falsePositivesOf(key, '?startDate=2026-03-02&endDate=2026-03-02');
+    expect(body).toEqual({
+      totals: { counted: 0, falsePositives: 0, rate: null },
+      byType: [],
+      byDay: [],
+      disputes: { filed: 4, accepted: 1, rejected: 2, open: 1, medianTimeToResolution: 3_000 },
+    });
+  });
+
+  it('returns zeros if there is nothing to count, is of the whole organization, and returns 400 for an invalid date', async () => {
+    const key = await app.issueKey({ organization: 'empty' });
+    const none = { totals: { counted: 0, falsePositives: 0, rate: null }, byType: [], byDay: [] };
+    expect((await falsePositivesOf(key)).body).toEqual({ ...none, disputes: NO_DISPUTES });
+    expect((await falsePositivesOf(key, '?brandSlug=never')).status).toBe(200);
+    expect((await falsePositivesOf(key, '?startDate=2026-02-30')).status).toBe(400);
+  });
+
+  it.each([
+    ['types', 1, MAX_TYPES + 1, 422],
+    ['days', MAX_DAYS + 1, 1, 422],
+    ['neither types nor days', MAX_DAYS, MAX_TYPES, 200],
+  ])('returns 422 if there are too many %s', async (name, days, types, expected) => {
+    const organization = `many-${name.replaceAll(' ', '-')}`;
+    const key = await app.issueKey({ organization });
+    await app.pool.query(
+      `insert into read.counted_threats
+       select $1, n, 2, gen_random_uuid(), true, least(n, $2::int) * 86400000::bigint, 'TYPE_' || least(n, $3::int)
+       from generate_series(1, greatest($2::int, $3::int)) n`,
+      [organization, days, types],
+    );
+    const { status, body } = await falsePositivesOf(key);
+    expect(status).toBe(expected);
+    if (status === 422)
+      expect(body.message).toBe('A response has at most 30000 days and 10000 asset types; request a shorter range');
+    else expect([body.byDay.length, body.byType.length]).toEqual([MAX_DAYS, MAX_TYPES]);
+  });
+});
+
 describe('A metrics response', () => {
   it.each([
     'metrics',
     'metrics/timeline?startDate=2026-01-01&interval=year',
     'metrics/comparison?startDate=2026-01-01',
     'metrics/comparison?startDate=2026-01-01&with=year',
+    'metrics/false-positives',
     'takedowns/statistics',
   ])('is 304 for a client that already has the result: %s', async (path) => {
     const organization = `known-${path.replaceAll(/\W+/g, '-').toLowerCase()}`;

@@ -34,6 +34,7 @@ export const COMMANDS = [
 export const REQUESTS: Readonly<Record<string, (n: number, organization: string) => Request>> = {
   checkAsset: (n) => ({ path: '/v2/asset/check', json: { content: `${n}.example` } }),
   checkAssets: (n) => ({ path: '/v2/asset/check/bulk', json: { contents: [`${n}.example`] } }),
+  fileDispute: (n) => ({ path: '/v2/asset/disputes', json: { content: `${n}.example` } }),
   getAssetHistory: (n) => ({ path: '/v2/asset/history', json: { content: `${n}.example` } }),
   getOrganization: () => ({ path: '/v2/organization' }),
   listBrands: () => ({ path: '/v2/organization/brands' }),
@@ -42,10 +43,11 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
   compareMetrics: (n) => ({
     path: `/v2/organization/metrics/comparison?startDate=${2000 + n}-01-01&endDate=${2000 + n}-02-01`,
   }),
+  getFalsePositives: (n) => ({ path: `/v2/organization/metrics/false-positives?endDate=${2000 + n}-01-01` }),
   getTakedownStatistics: (n) => ({ path: `/v2/organization/takedowns/statistics?endDate=${2000 + n}-01-01` }),
   ...Object.fromEntries(
-    ['Report', 'Threat', 'Takedown', 'Verdict'].flatMap((kind) => {
-      const list = `/v2/organization/${kind.toLowerCase()}s`;
+    ['Report', 'Threat', 'Takedown', 'Verdict', 'Dispute'].flatMap((kind) => {
+      const list = `/v2/${kind === 'Dispute' ? 'asset' : 'organization'}/${kind.toLowerCase()}s`;
       const upTo = (n: number): string => `?endDate=${2000 + n}-01-01`;
       return [
         [`list${kind}s`, (n: number) => ({ path: `${list}${upTo(n)}` })],

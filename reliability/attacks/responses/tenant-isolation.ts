@@ -117,6 +117,7 @@ const otherRequests = (other: string, lastEventId: string): Asked[] => {
       '/metrics',
       '/metrics/timeline',
       '/metrics/comparison',
+      '/metrics/false-positives',
       '/takedowns/statistics',
       '/asset-groups',
       '/asset-groups/1',

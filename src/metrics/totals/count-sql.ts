@@ -14,6 +14,7 @@ export const MAX_DAYS = 30_000;
 export const MAX_TYPES = 10_000;
 
 export const TOO_MANY = 'too many';
+export const TOO_MANY_COUNTS = `A response has at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`;
 
 /** Returns SQL for rows as JSON. If there are more than `most` rows, it returns `"too many"` instead. */
 const bounded = (row: string, most: number): string =>

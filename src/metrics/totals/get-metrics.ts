@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Unprocessable } from '../../errors.js';
 import { dayOf, formatDay } from '../../events/instant.js';
 import { MEASURE } from '../../events/measure.js';
-import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
+import { COUNT, type Counted, countValues, MAX_DAYS, TOO_MANY, TOO_MANY_COUNTS } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { MetricsQueries } from '../metrics-queries.js';
@@ -40,9 +40,7 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
     firstFacts === TOO_MANY ||
     lastFacts === TOO_MANY
   )
-    throw new Unprocessable(
-      `A response has at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`,
-    );
+    throw new Unprocessable(TOO_MANY_COUNTS);
   const totals = new Map(counted.totals);
   const types = new Map(counted.types);
   const days = new Map<number, number>();

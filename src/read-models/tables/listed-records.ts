@@ -50,11 +50,28 @@ export interface ListedRecordTables {
     /** All organizations that have or had a verdict from this entry. */
     organizations: string[];
   };
+  /**
+   * One row per threat of an organization, including deleted threats, written by the projection `records`. `version`,
+   * `event_id` and `counts` are of the newest state; `counted_at` and `type` are of the first state that counts.
+   */
+  counted_threats: {
+    organization: string;
+    id: string;
+    version: number;
+    event_id: string;
+    /** Whether the newest state counts as a new threat. */
+    counts: boolean;
+    /** The earliest instant at which any state of the threat counts, in ms. Null: no state counts. */
+    counted_at: number | null;
+    /** The asset type of that state. */
+    type: string | null;
+  };
 }
 
 export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   listed_records: OWN_ROWS,
   brand_records: OWN_ROWS,
+  counted_threats: OWN_ROWS,
   reviewed_entries: [
     { where: '$1::text = any(organizations)', set: 'organizations = array_remove(organizations, $1::text)' },
   ],

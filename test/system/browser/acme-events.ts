@@ -40,6 +40,25 @@ const updatedAt = '2026-01-01T00:00:00Z';
 const brand = (slug: string, name: string): Sent =>
   sent('BrandRegistered', { organization: 'acme', brand: slug, name, updatedAt });
 
+/** A dispute as the service itself records it, and its decision. */
+const dispute = (id: string, days: number, outcome?: string): Sent[] => {
+  const record = { organization: 'acme', disputeId: id };
+  const asset = { type: 'URL', content: `${id}.example` };
+  const verdict = { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' };
+  const filed = { ...record, asset, content: asset.content, verdict, createdAt: daysAgo(days) };
+  return [
+    sent('DisputeFiled' as Sent['type'], filed),
+    ...(outcome === undefined ? [] : [sent('DisputeResolved', { ...record, outcome, resolvedAt: daysAgo(days - 2) })]),
+  ];
+};
+
+/** The endpoint of upstream rejects these events, so they are appended to the log. */
+export const DISPUTE_EVENTS = [
+  ...dispute('wrong', 10, 'ACCEPTED'),
+  ...dispute('right', 6, 'REJECTED'),
+  ...dispute('undecided', 1),
+];
+
 /** A name that would run a script if it were inserted as markup. */
 export const HOSTILE = '<img src=x onerror="document.title=1">';
 
@@ -52,6 +71,9 @@ export const EVENTS = [
   threat('ignored', 'URL', 2, 'REJECTED'),
   threat('watched', 'URL', 4, 'WATCHLISTED'),
   ...[40, 41, 200].map((days, n) => threat(`old-${n}`, 'ADDRESS', days)),
+  // First blocked, then found to be harmless.
+  threat('corrected', 'URL', 3),
+  sent('ThreatDeleted', { organization: 'acme', threatId: 'corrected', deletedAt: daysAgo(2) }),
   report('now', 2),
   report('before', 45),
   takedown('slow', 'COMPLETED', 9, 2),

@@ -12,6 +12,7 @@ import {
   lastAsked,
   type Opened,
   settled,
+  summary,
   table,
   totals,
 } from './opened-dashboard.js';
@@ -84,6 +85,22 @@ export const figures = () =>
         '7 d',
         '7 d',
       ]);
+
+      const falsePositives = await dashboard.get(
+        `organization/metrics/false-positives${lastAsked(openedPage, '/false-positives')}`,
+      );
+      expect(falsePositives.totals).toEqual({ counted: 9, falsePositives: 1, rate: 1 / 9 });
+      expect(await summary(page, 'false-positives')).toBe(
+        'No longer blocked: 1 (11.1%) of the 9 threats first blocked in this range. ' +
+          'Disputes filed: 3, of which 1 open; half of the decisions took at most 2 d.',
+      );
+      expect(await table(page, '#false-positives details:nth-of-type(1)')).toEqual([
+        ['URL', '7', '1', '14.2%'],
+        ['TWITTER', '2', '0', '0%'],
+      ]);
+      expect((await table(page, '#false-positives details:nth-of-type(2)')).map(([, n]) => n)).toEqual(
+        texts([3, 1, 1, 1]),
+      );
 
       expect(errors).toEqual([]);
       expect([...new Set(asked.map(({ origin }) => origin))]).toEqual([dashboard.app.url]);
@@ -211,8 +228,8 @@ export const refreshes = () =>
 
     statuses.length = 0;
     await page.clock.fastForward(31_000);
-    await eventually('the next responses have arrived', () => statuses.length >= 6);
-    expect(statuses.filter((status) => status === 304)).toHaveLength(3);
+    await eventually('the next responses have arrived', () => statuses.length >= 7);
+    expect(statuses.filter((status) => status === 304)).toHaveLength(4);
     await settled(page);
 
     const see = (state: string): Promise<unknown> =>

@@ -72,6 +72,8 @@ export const filters = () =>
         'SUMMARY Table of blocked threats by type',
         'SUMMARY Table of takedowns by outcome',
         'SUMMARY Table of times to takedown',
+        'SUMMARY Table of false positives by type',
+        'SUMMARY Table of disputes by outcome',
         'BUTTON Save as CSV',
         expect.stringMatching(/^DIV Group/),
         'BUTTON Save as CSV',

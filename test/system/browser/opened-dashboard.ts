@@ -5,8 +5,8 @@ import { expect } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 import { launchChromium } from '../../support/chromium.js';
 import { startProjecting } from '../../support/projecting.js';
-import { report, type Sent } from '../../support/upstream.js';
-import { EVENTS, HOSTILE } from './acme-events.js';
+import { report, type Sent, stored } from '../../support/upstream.js';
+import { DISPUTE_EVENTS, EVENTS, HOSTILE } from './acme-events.js';
 
 export interface Opened {
   readonly page: Page;
@@ -113,7 +113,8 @@ export const startDashboard = async (): Promise<void> => {
 
   const record = async (...recorded: readonly Sent[]): Promise<void> => {
     const after = await report(app, ingest, recorded);
-    expect((await app.call('/v2/organization/metrics', { key, after })).status).toBe(200);
+    for (const path of ['metrics', 'metrics/false-positives'])
+      expect((await app.call(`/v2/organization/${path}`, { key, after })).status).toBe(200);
   };
   const blank = async (): Promise<Opened> => {
     const page = await (await browser.newContext({ viewport: VIEWPORT })).newPage();
@@ -134,6 +135,7 @@ export const startDashboard = async (): Promise<void> => {
     await load(opened, address);
     return opened;
   };
+  await app.log.appendAll(DISPUTE_EVENTS.map(stored));
   await record(...EVENTS);
   for (const [path, body] of GROUPS)
     await fetch(`${app.url}/v2/organization/asset-groups${path}`, {

@@ -136,6 +136,21 @@ export const recordsDialog = () =>
       expect(await page.locator('[data-metric=threatsWatchlisted] .figure button').count()).toBe(0);
     });
 
+    it('lists the disputes of an outcome', async () => {
+      const opened = await dashboard.openFigures();
+      const { page } = opened;
+      await page.getByText('Table of disputes by outcome').click();
+      const ofOutcome = (name: string) => page.getByRole('button', { name: `${name}. Show the records` });
+      await ofOutcome('Rejected: 1').click();
+      await listed(page);
+      expect(await column(page, 0)).toEqual(['right.example']);
+      expect(lastAsked(opened, '/v2/asset/disputes')).toContain('status=REJECTED');
+      await page.locator(`${DIALOG} .close`).click();
+      await ofOutcome('Filed: 3').click();
+      await listed(page);
+      expect(await column(page, 2)).toEqual(['OPEN', 'REJECTED', 'ACCEPTED']);
+    });
+
     it('loads the list page by page, and saves the CSV of the API unchanged', async () => {
       await dashboard.record(...Array.from({ length: 130 }, (_, n) => threat(`many-${n}`, 'EMAIL', 300)));
       const opened = await dashboard.openFigures('?range=all');

@@ -78,7 +78,7 @@ describe('A client that is generated from the reference', () => {
     expect(error?.rejected?.[0]?.issues[0]?.message).toMatch(/time/);
   });
 
-  it('reads metrics, a timeline, a comparison and takedown statistics', async () => {
+  it('reads metrics, a timeline, a comparison, false positives and takedown statistics', async () => {
     const query = { startDate: '2026-03-01', endDate: '2026-03-31' };
     const metrics = await client.GET('/v2/organization/metrics', { params: { query } });
     expect(metrics.data?.metrics.newThreats).toBe(1);
@@ -95,6 +95,8 @@ describe('A client that is generated from the reference', () => {
     expect(table.data?.split('\r\n')[0]).toMatch(/^start,end,reports,.*,byType\.URL$/);
     const comparison = await client.GET('/v2/organization/metrics/comparison', { params: { query } });
     expect(comparison.data?.difference.newThreats).toBe(1);
+    const wrong = await client.GET('/v2/organization/metrics/false-positives', { params: { query } });
+    expect(wrong.data?.disputes.filed).toBe(0);
     const takedowns = await client.GET('/v2/organization/takedowns/statistics', { params: { query } });
     expect(takedowns.data?.filed).toBe(1);
     const nobody = await client.GET('/v2/organization/metrics', { params: { query: { brandSlug: 'nobody' } } });

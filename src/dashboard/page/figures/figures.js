@@ -1,6 +1,7 @@
 import * as brands from '../organization/brands.js';
 import * as groups from '../organization/groups.js';
 import * as organization from '../organization/organization.js';
+import * as falsePositives from './false-positives.js';
 import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
 import * as totals from './totals.js';
@@ -10,7 +11,7 @@ import * as webhooks from '../organization/webhooks.js';
  * The panels that depend on the filters, and the panels that depend only on the key. Each panel loads its own data, so
  * that one failure does not affect the other panels.
  */
-const FILTER_PANELS = [totals, overTime, takedowns];
+const FILTER_PANELS = [totals, overTime, takedowns, falsePositives];
 const KEY_PANELS = [organization, groups, brands, webhooks];
 const PANELS = [...FILTER_PANELS, ...KEY_PANELS];
 

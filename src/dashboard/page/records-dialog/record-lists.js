@@ -8,6 +8,10 @@ const ORGANIZATION_RECORDS = {
   takedownsOpen: ['takedowns', ['TODO', 'IN_PROGRESS', 'PENDING_RETRACTION', 'RETRACTION_SENT']],
   takedownsCanceled: ['takedowns', ['CANCELED']],
   takedownsRetracted: ['takedowns', ['RETRACTED']],
+  disputesFiled: ['disputes'],
+  disputesAccepted: ['disputes', ['ACCEPTED']],
+  disputesRejected: ['disputes', ['REJECTED']],
+  disputesOpen: ['disputes', ['OPEN']],
 };
 /**
  * The metrics that count other records for a brand: the threats of a brand are verdicts, and the watchlist of a brand
@@ -15,21 +19,25 @@ const ORGANIZATION_RECORDS = {
  */
 const BRAND_RECORDS = { newThreats: ['verdicts', ['BLOCKED']], threatsWatchlisted: undefined };
 
-/** The statuses to choose from if a metric counts all takedowns. */
 const TAKEDOWN_STATUSES = [
   ...ORGANIZATION_RECORDS.takedownsOpen[1],
   ...['takedownsCompleted', 'takedownsCanceled', 'takedownsRetracted'].flatMap((key) => ORGANIZATION_RECORDS[key][1]),
 ];
 
+const DISPUTE_STATUSES = ['OPEN', 'ACCEPTED', 'REJECTED'];
+/** The statuses to choose from if a metric counts all records of a list. */
+const ALL_STATUSES = { takedowns: TAKEDOWN_STATUSES, disputes: DISPUTE_STATUSES };
+
 /**
- * @returns the list, the counted statuses (absent if all statuses are counted) and the statuses to choose from;
+ * @returns the list and its path, the counted statuses (absent if all statuses are counted) and the statuses to choose from;
  *   undefined if no list has the records
  */
 export const listOf = (metric, brandSlug) => {
   const found = brandSlug && metric in BRAND_RECORDS ? BRAND_RECORDS[metric] : ORGANIZATION_RECORDS[metric];
   if (found === undefined) return undefined;
   const [list, statuses] = found;
-  return { list, statuses, choices: statuses ?? (list === 'takedowns' ? TAKEDOWN_STATUSES : []) };
+  const path = `${list === 'disputes' ? 'asset' : 'organization'}/${list}`;
+  return { list, path, statuses, choices: statuses ?? ALL_STATUSES[list] ?? [] };
 };
 
 const ASSET = [
@@ -48,5 +56,6 @@ export const COLUMNS = {
   reports: [ID, BRANDS, CREATED, UPDATED],
   threats: [...ASSET, CREATED, UPDATED, ID],
   takedowns: [...ASSET, ['Brand', ({ brand }) => brand], CREATED, UPDATED, ID],
+  disputes: [...ASSET, ['Reason', ({ reason }) => reason], ['Note', ({ note }) => note], CREATED, UPDATED, ID],
   verdicts: [...ASSET, BRANDS, CREATED, ID],
 };

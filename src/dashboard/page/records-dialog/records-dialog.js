@@ -71,7 +71,7 @@ const loadPage = () => {
   aborter = new AbortController();
   return attempt(async (signal) => {
     const query = { ...queryNow(), limit: ROWS_A_PAGE, cursor: nextCursor };
-    const { body, asOf } = await apiNow().get(`organization/${request.list}`, query, signal);
+    const { body, asOf } = await apiNow().get(request.path, query, signal);
     if (signal.aborted) return;
     const row = items.length;
     items = [...items, ...body.items];
@@ -143,7 +143,7 @@ export const startRecordsDialog = (api, failed) => {
   saveButton.addEventListener('click', () =>
     attempt(async () => {
       announcement.textContent = 'Preparing CSV';
-      save(request.list, await apiNow().getCsv(`organization/${request.list}`, queryNow(), CSV_TIMEOUT_MS));
+      save(request.list, await apiNow().getCsv(request.path, queryNow(), CSV_TIMEOUT_MS));
       announcement.textContent = 'The CSV has been saved';
     }),
   );
