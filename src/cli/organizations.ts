@@ -8,6 +8,7 @@ import { readIngestUsage } from '../quotas/usage.js';
 import { say } from '../runtime/terminal.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase } from './runtime/session.js';
+import { addTransferCommands } from './transfer.js';
 
 interface UsageOptions {
   readonly organization?: string;
@@ -33,7 +34,7 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
 };
 
 export const addOrganizationCommands = (program: Command): void => {
-  const organizations = program.command('organizations').description('organizations with their own ingest keys: usage');
+  const organizations = program.command('organizations').description('organizations: usage, export, import');
   prints(
     organizations
       .command('usage')
@@ -41,4 +42,5 @@ export const addOrganizationCommands = (program: Command): void => {
       .option('--organization <slug>', 'only this organization'),
     usage,
   );
+  addTransferCommands(organizations);
 };
