@@ -9,6 +9,7 @@ import { say } from '../runtime/terminal.js';
 import { addEraseCommand } from './erasing/organizations-erase.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase } from './runtime/session.js';
+import { addTransferCommands } from './transfer.js';
 
 interface UsageOptions {
   readonly organization?: string;
@@ -34,7 +35,7 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
 };
 
 export const addOrganizationCommands = (program: Command): void => {
-  const organizations = program.command('organizations').description('organizations: usage, erase');
+  const organizations = program.command('organizations').description('organizations: usage, erase, export, import');
   addEraseCommand(organizations);
   prints(
     organizations
@@ -43,4 +44,5 @@ export const addOrganizationCommands = (program: Command): void => {
       .option('--organization <slug>', 'only this organization'),
     usage,
   );
+  addTransferCommands(organizations);
 };

@@ -54,7 +54,8 @@ const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEve
     .digest()
     .readBigUInt64LE();
 
-async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerator<RecordedEvent[]> {
+/** Yields the events of a log after a position, in pages. Waits while the log is unavailable, for at most 60 s. */
+export async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerator<RecordedEvent[]> {
   for (let position = after; ;) {
     const page = await readWithRetries(() => log.readAll(position, size));
     if (page.length === 0) return;
@@ -63,7 +64,8 @@ async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerato
   }
 }
 
-const progressOf = (position: bigint, head: bigint): number =>
+/** Returns how much of a log is before a position, from 0 to 1. */
+export const progressOf = (position: bigint, head: bigint): number =>
   head <= 0n ? 1 : Math.min(1, Number(position) / Number(head));
 
 /** Finds the source position after which to continue, one page before the last event that the target has. */

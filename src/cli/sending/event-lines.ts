@@ -3,41 +3,12 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { linesOf } from '../../runtime/lines.js';
 import type { EventIssues, Sendable } from './post-events.js';
 
-const NEWLINE = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 /** The maximum length of a line: the maximum size of a request. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
-
-/**
- * Yields each line without its line break. Yields undefined for a line that is too long, and does not keep the text of
- * such a line in memory.
- */
-const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer | undefined> {
-  let pieces: Buffer[] = [];
-  let length = 0;
-  const add = (piece: Buffer): void => {
-    length += piece.length;
-    if (length > MAX_LINE_BYTES) pieces = [];
-    else pieces.push(piece);
-  };
-  const take = (): Buffer | undefined => {
-    const line = length > MAX_LINE_BYTES ? undefined : Buffer.concat(pieces);
-    [pieces, length] = [[], 0];
-    return line;
-  };
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    let from = 0;
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      add(chunk.subarray(from, end));
-      yield take();
-      from = end + 1;
-    }
-    add(chunk.subarray(from));
-  }
-  if (length > 0) yield take();
-};
 
 const withoutByteOrderMark = (line: Buffer): Buffer =>
   line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? line.subarray(BYTE_ORDER_MARK.length) : line;
@@ -77,7 +48,7 @@ export class EventLines {
     let count = 0;
     for (const file of this.files) {
       let line = 0;
-      for await (const read of linesOf(this.open(file))) {
+      for await (const read of linesOf(this.open(file), MAX_LINE_BYTES)) {
         line += 1;
         const place = `${file}:${line}`;
         if (read === undefined) {

@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import { open } from 'node:fs/promises';
+import { Invalid } from '../errors.js';
+import { isSlug } from '../events/declaring/fields.js';
+import { exportOrganization } from '../event-log/transfer/export-organization.js';
+import { importOrganization } from '../event-log/transfer/import-organization.js';
+import type { Trailer } from '../event-log/transfer/transfer-file.js';
+import { writeAtomically } from '../event-log/transfer/write-atomically.js';
+import { onFirstSignal } from './runtime/interruption.js';
+import { Interrupted, prints, type Result } from './runtime/output.js';
+import { count, Progress } from './runtime/progress.js';
+import { requireReadable } from './sending/readable-files.js';
+import { withLog } from './runtime/session.js';
+
+const exportTo = (organization: string, { toFile }: { readonly toFile: string }): Promise<Result> => {
+  if (!isSlug(organization))
+    throw new Invalid('The organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
+  return withLog(
+    async ({ log }) => {
+      const interruption = new AbortController();
+      const stopListening = onFirstSignal((name) => interruption.abort(name));
+      const progress = new Progress('events');
+      let exported!: Trailer;
+      const text = exportOrganization(
+        log,
+        organization,
+        (events, fraction) => progress.update(events, fraction),
+        (trailer) => (exported = trailer),
+      );
+      try {
+        await writeAtomically(toFile, text, interruption.signal);
+      } catch (error) {
+        if (!interruption.signal.aborted) throw error;
+        throw new Interrupted(`${interruption.signal.reason}: the call was interrupted, and no file was written`);
+      } finally {
+        progress.end();
+        stopListening();
+      }
+      return {
+        lines: [
+          `${count(exported.events)} events of ${organization} are in ${toFile}`,
+          ...Object.entries(exported.types).map(([type, events]) => `${type} ${events}`),
+        ],
+        json: { organization, file: toFile, logId: await log.id(), ...exported },
+      };
+    },
+    { handlesSignals: true },
+  );
+};
+
+const importFrom = async (path: string, { dryRun = false }: { readonly dryRun?: boolean }): Promise<Result> => {
+  await requireReadable([path]);
+  return withLog(async ({ log }) => {
+    const progress = new Progress('events');
+    const file = await open(path);
+    try {
+      const onProgress = (events: number, fraction: number): void => progress.update(events, fraction);
+      const { organization, logId, events, present } = await importOrganization(log, file, { dryRun, onProgress });
+      const stored = events - present;
+      return {
+        lines: [
+          `${count(stored)} of ${count(events)} events of ${organization} ${dryRun ? 'would be' : 'were'} stored; ` +
+            `${count(present)} were here already`,
+        ],
+        json: { organization, logId, events, present, stored, dryRun },
+      };
+    } finally {
+      progress.end();
+      await file.close();
+    }
+  });
+};
+
+export const addTransferCommands = (organizations: Command): void => {
+  prints(
+    organizations
+      .command('export')
+      .argument('<slug>', 'the organization')
+      .description('write all events of an organization to a compressed file; the file has no API keys and no secrets')
+      .requiredOption('--to-file <file>', 'the file, which only its owner can read'),
+    exportTo,
+  );
+  prints(
+    organizations
+      .command('import')
+      .argument('<file>', 'a file of `organizations export`')
+      .description('store the events of a file that the log lacks; repeat the call to continue an interrupted import')
+      .option('--dry-run', 'verify the file and count the missing events; nothing is stored'),
+    importFrom,
+  );
+};

@@ -1,0 +1,76 @@
+import { NotFound } from '../../errors.js';
+import { BEGINNING, type EventLog, type RecordedEvent } from '../event-log.js';
+import { pages, progressOf } from '../copy-log.js';
+import { readWithRetries } from '../read-with-retries.js';
+import { OrganizationPart } from './organization-part.js';
+import { type Trailer, writeTransfer } from './transfer-file.js';
+
+const PAGE = 3_000;
+
+/** Called with the number of exported events and the progress from 0 to 1. */
+type OnProgress = (events: number, fraction: number) => void;
+
+/**
+ * Leaves out repetitions of events, which an EventStoreDB may contain, and numbers the other events of each stream from
+ * 0. Keeps about 200 bytes per event in memory.
+ */
+const distinct = (): ((event: RecordedEvent) => RecordedEvent | undefined) => {
+  const ids = new Set<string>();
+  const revisions = new Map<string, bigint>();
+  return (event) => {
+    if (ids.has(event.id)) return undefined;
+    ids.add(event.id);
+    const revision = revisions.get(event.stream) ?? 0n;
+    revisions.set(event.stream, revision + 1n);
+    return { ...event, revision };
+  };
+};
+
+async function* eventsUpTo(log: EventLog, head: bigint): AsyncGenerator<readonly RecordedEvent[]> {
+  for await (const page of pages(log, BEGINNING, PAGE)) {
+    yield page.filter(({ position }) => position <= head);
+    if (page.at(-1)!.position >= head) return;
+  }
+}
+
+async function* partsOf(
+  log: EventLog,
+  organization: string,
+  head: bigint,
+  onProgress: OnProgress,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  const part = new OrganizationPart(organization);
+  const numbered = log.positionUnit === 'events' ? (event: RecordedEvent) => event : distinct();
+  for await (const page of eventsUpTo(log, head)) {
+    for (const event of page) part.note(event);
+    onProgress(0, progressOf(page.at(-1)?.position ?? head, head) / 2);
+  }
+  let count = 0;
+  for await (const page of eventsUpTo(log, head)) {
+    const parts = page.flatMap((event) => {
+      const own = part.of(event);
+      return (own && numbered(own)) ?? [];
+    });
+    count += parts.length;
+    if (parts.length > 0) yield parts;
+    onProgress(count, 0.5 + progressOf(page.at(-1)?.position ?? head, head) / 2);
+  }
+  if (count === 0) throw new NotFound(`The log has no event of ${organization}`);
+}
+
+/**
+ * Yields the text of a file with everything that the log has of an organization at the time of the call, except API
+ * keys. Reads the log twice.
+ * @throws NotFound if the log has no event of the organization
+ * @throws Unavailable if the log is unavailable for longer than 60 s
+ */
+export async function* exportOrganization(
+  log: EventLog,
+  organization: string,
+  onProgress: OnProgress,
+  onEnd: (trailer: Trailer) => void,
+): AsyncGenerator<string> {
+  const position = await readWithRetries(() => log.head());
+  const header = { logId: await readWithRetries(() => log.id()), organization, position };
+  yield* writeTransfer(header, partsOf(log, organization, position, onProgress), onEnd);
+}

@@ -1,0 +1,160 @@
+import type { FileHandle } from 'node:fs/promises';
+import { Conflict, Unavailable } from '../../errors.js';
+import { allEnded } from '../../flow/background/all-ended.js';
+import { pause } from '../../flow/retry.js';
+import { type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
+import { readWithRetries } from '../read-with-retries.js';
+import { mergeVerdicts } from './merge-verdicts.js';
+import { isVerdict } from './organization-part.js';
+import { requireNotErased } from './require-not-erased.js';
+import { DamagedFile, type FileEvent, type Header, readTransfer } from './transfer-file.js';
+
+const STREAM_PAGE = 1_000;
+/** The number of streams that are read at the same time. */
+const READERS = 16;
+const MAX_ATTEMPTS = 30;
+const RETRY_PAUSE_MS = 1_000;
+
+export interface Imported extends Header {
+  /** The number of events in the file. */
+  readonly events: number;
+  /** How many of the events the log had already. */
+  readonly present: number;
+}
+
+export interface ImportOptions {
+  /** Verifies and compares only; nothing is stored. */
+  readonly dryRun: boolean;
+  /** Called with the number of events that the running pass has read, and the progress of all passes from 0 to 1. */
+  readonly onProgress?: (events: number, fraction: number) => void;
+}
+
+/** An append of one event of the file. */
+interface Append {
+  readonly stream: string;
+  readonly expected: bigint | 'no-stream';
+  readonly event: NewEvent;
+  /** The place of the event in the page. */
+  readonly index: number;
+}
+
+type Numbered = FileEvent & { readonly index: number };
+
+const revisionBefore = (revision: bigint): bigint | 'no-stream' => (revision === 0n ? 'no-stream' : revision - 1n);
+
+const readWhole = async (log: EventLog, stream: string): Promise<RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for (;;) {
+    const page = await log.readStream(stream, BigInt(events.length), STREAM_PAGE);
+    events.push(...page);
+    if (page.length < STREAM_PAGE) return events;
+  }
+};
+
+/**
+ * Returns the events that a stream of the organization lacks. The stream must be a part of the stream in the file, or
+ * continue it.
+ */
+const missingOf = async (log: EventLog, stream: string, events: readonly Numbered[]): Promise<Append[]> => {
+  const first = events[0]!.revision;
+  if (events.some(({ revision }, index) => revision !== first + BigInt(index)))
+    throw new DamagedFile(`The file does not have all events of stream ${stream}`);
+  const stored = await log.readStream(stream, first, events.length);
+  const other = stored.find(({ id }, index) => id !== events[index]!.id);
+  if (other !== undefined)
+    throw new Conflict(
+      `Stream ${stream} holds other events than the file: its event ${other.revision} has the id ${other.id}. ` +
+        'The organization was changed here, or it was exported from another installation',
+    );
+  return events.slice(stored.length).map(({ index, revision, id, type, data, metadata }) => {
+    const event = { id, type, data, metadata };
+    return { stream, expected: revisionBefore(revision), event, index };
+  });
+};
+
+/** Returns the events that the status history of an asset lacks. It may have verdicts about other organizations. */
+const missingVerdictsOf = async (log: EventLog, stream: string, events: readonly Numbered[]): Promise<Append[]> => {
+  const stored = await readWhole(log, stream);
+  const next = (stored.at(-1)?.revision ?? -1n) + 1n;
+  return mergeVerdicts(stored, events).map(({ index, id, type, data, metadata }, count) => {
+    const event = { id, type, data, metadata };
+    return { stream, expected: revisionBefore(next + BigInt(count)), event, index };
+  });
+};
+
+/** Returns the appends for the events of a page that the log lacks, in the order of the file. */
+const missingOfPage = async (log: EventLog, page: readonly FileEvent[]): Promise<Append[]> => {
+  const streams = new Map<string, Numbered[]>();
+  for (const [index, event] of page.entries()) {
+    const events = streams.get(event.stream);
+    if (events === undefined) streams.set(event.stream, [{ ...event, index }]);
+    else events.push({ ...event, index });
+  }
+  const missing: Append[] = [];
+  const waiting = streams.entries();
+  const readNext = async (): Promise<void> => {
+    for (const [stream, events] of waiting)
+      missing.push(...(await (isVerdict(events[0]!) ? missingVerdictsOf : missingOf)(log, stream, events)));
+  };
+  await allEnded(Array.from({ length: READERS }, readNext));
+  return missing.sort((a, b) => a.index - b.index);
+};
+
+/** Appends what the log lacks of a page. An interrupted or repeated call appends only the rest. */
+const storePage = async (log: EventLog, organization: string, page: readonly FileEvent[]): Promise<void> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await requireNotErased(log, organization);
+      const appends = await missingOfPage(log, page);
+      const send = ({ stream, expected, event }: Append): Promise<unknown> => log.append(stream, expected, [event]);
+      // An EventStoreDB may store concurrent appends in another order, which the next attempt corrects.
+      if (attempt === 1) await allEnded(appends.map(send));
+      else for (const append of appends) await send(append);
+      return;
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS && error instanceof WrongExpectedRevision)
+        throw new Conflict(`Stream ${error.stream} changes while it is imported. Repeat the call to continue`);
+      if (attempt === MAX_ATTEMPTS || !(error instanceof Unavailable || error instanceof WrongExpectedRevision))
+        throw error;
+      if (error instanceof Unavailable) await pause(RETRY_PAUSE_MS);
+    }
+  }
+};
+
+/**
+ * Stores the events of a file. Reads the file up to three times, so that nothing is stored if the file is damaged or
+ * the log has other events: to verify the file, to compare it with the log, and to store what the log lacks.
+ * @throws DamagedFile
+ * @throws Conflict if the organization was erased, or one of its streams holds other events
+ * @throws Unavailable if the log is unavailable for long; a repeated call continues
+ */
+export const importOrganization = async (
+  log: EventLog,
+  file: FileHandle,
+  { dryRun, onProgress = () => {} }: ImportOptions,
+): Promise<Imported> => {
+  const { size } = await file.stat();
+  const passes = dryRun ? 2 : 3;
+  const read = async (pass: number, work: (events: readonly FileEvent[], header: Header) => Promise<void>) => {
+    let bytes = 0;
+    let count = 0;
+    for await (const { header, events } of readTransfer(file, (soFar) => (bytes = soFar))) {
+      await work(events, header);
+      count += events.length;
+      onProgress(count, (pass + bytes / size) / passes);
+    }
+    return count;
+  };
+  let header!: Header;
+  const events = await read(0, async (_, read) => {
+    header = read;
+  });
+  const { organization } = header;
+  await readWithRetries(() => requireNotErased(log, organization));
+  let missing = 0;
+  await read(1, async (page) => {
+    missing += (await readWithRetries(() => missingOfPage(log, page))).length;
+  });
+  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, organization, page));
+  return { ...header, events, present: events - missing };
+};
