@@ -81,6 +81,7 @@ const ONE_AT_A_TIME = [
   'compareMetrics',
   'getFalsePositives',
   'getTakedownStatistics',
+  'fileDispute',
 ];
 
 const newOrganization = async () => {
