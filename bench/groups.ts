@@ -50,7 +50,9 @@ const fill = async (log: EventLog, organization: string, groups: number): Promis
 /** Starts the projector, which runs until the end of the bench, and waits until it has caught up. */
 const follow = async (bench: Bench, { pool }: Database, log: EventLog): Promise<void> => {
   const stop = new AbortController();
-  const running = new Projector(log, pool, [assetGroups], (sentence) => bench.say(sentence)).run(stop.signal);
+  const running = new Projector(log, pool, [assetGroups], { onError: (sentence) => bench.say(sentence) }).run(
+    stop.signal,
+  );
   bench.onEnd(() => {
     stop.abort();
     return running;

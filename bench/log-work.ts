@@ -69,8 +69,8 @@ class LogAfterOrigin extends EventLog {
     this.log.readStream(stream, from, limit);
   find = (): never => this.refuse();
   eventsAt = (): never => this.refuse();
-  append = (): never => this.refuse();
-  appendAll = (): never => this.refuse();
+  store = (): never => this.refuse();
+  storeAll = (): never => this.refuse();
   close = (): never => this.refuse();
 
   private refuse(): never {
@@ -96,7 +96,9 @@ export const project = async (
     if (isEnough(reached)) stop.abort();
   });
   const messages: string[] = [];
-  await new Projector(logAfterOrigin, pool, projections, (sentence) => messages.push(sentence)).run(stop.signal);
+  await new Projector(logAfterOrigin, pool, projections, { onError: (sentence) => messages.push(sentence) }).run(
+    stop.signal,
+  );
   if (messages.length > 0) throw new Error(`The projector reported problems: ${messages.join('; ')}`);
   return reached;
 };

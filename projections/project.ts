@@ -48,7 +48,9 @@ const projectLane = async (
     // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
     const work = [
       lease.hold(endLease, signal).finally(endLease),
-      new Projector(log, pool, projections, warn, undefined, say, onHeartbeat).run(signal).finally(endLease),
+      new Projector(log, pool, projections, { onError: warn, onRecovery: say, onHeartbeat })
+        .run(signal)
+        .finally(endLease),
       rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal).catch((error: unknown) => {
         endLease();
         throw error;
@@ -66,7 +68,11 @@ const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Pro
   const stop = AbortSignal.any([stopSignal, failed.signal]);
   await allEnded(
     LANES.map(async (lane) => {
-      const lease = new Lease(dependencies.pool, lane.name, dependencies.warn, heldLanes, dependencies.say);
+      const lease = new Lease(dependencies.pool, lane.name, {
+        lanes: heldLanes,
+        onError: dependencies.warn,
+        onRecovery: dependencies.say,
+      });
       await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());
     }),
   );

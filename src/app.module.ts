@@ -6,10 +6,11 @@ import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { AssetCheckModule } from './asset-check/asset-check.module.js';
 import { readSourcesFile, type SourcesSettings } from './asset-check/sources/sources-file.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
-import { GuardedHosts } from './assets/guarded-hosts.js';
+import { GuardedHosts } from './verdicts/guarded-hosts.js';
 import { Config } from './runtime/config.js';
 import { serveDashboard } from './dashboard/serve-dashboard.js';
 import { AccessLogOutput } from './http/ops/access-log.js';
+import { DisputesModule } from './disputes/disputes.module.js';
 import { ErrorFilter } from './http/errors/error.filter.js';
 import { HttpModule } from './http/http.module.js';
 import { serveOpenApi } from './http/reference/open-api.js';
@@ -43,6 +44,7 @@ export class AppModule {
         WebhooksModule,
         AssetCheckModule.with(sources),
         AssetGroupsModule,
+        DisputesModule,
         OrganizationModule,
       ],
       providers: [

@@ -12,6 +12,20 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Configures the connection pools. Apart from `postgres`, only this file may import any name of pg. */
 const POOLS = 'src/read-models/pools.ts';
+/** For each table of the schema `service`, the only module that writes the table. */
+const TABLE_OWNERS: Readonly<Record<string, string>> = {
+  ingest_usage: 'quotas',
+  key_uses: 'api-keys',
+  event_usage: 'ingestion',
+  rejections: 'ingestion',
+  webhook_progress: 'webhooks',
+  webhook_outcomes: 'webhooks',
+  webhook_attempts: 'webhooks',
+  webhook_tests: 'webhooks',
+  dispute_contacts: 'disputes',
+  erased_names: 'read-models',
+  erasures: 'read-models',
+};
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:serve\.ts|ops\/worker\.ts|cli[/.])/;
 /**
@@ -90,7 +104,9 @@ const importFault = (path: string, specifier: string, clause: string): string | 
 };
 
 const WRITES_READ_MODELS = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+read\.(\w+)/i;
-const WRITES_SERVICE = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+service\.(\w+)/i;
+/** A write in SQL, or a write with Kysely. */
+const WRITES_SERVICE =
+  /(?:\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+(?:only\s+)?|\b(?:insertInto|updateTable|deleteFrom|mergeInto)\(\s*['"`])"?service"?\."?(\w+)/gi;
 /** Files that may write to the terminal. The third one suppresses warnings of the EventStoreDB client. */
 const WRITERS = [
   'src/runtime/terminal.ts',
@@ -122,9 +138,10 @@ const faultsOf = (path: string, source: string): string[] => {
   const readModelTable = WRITES_READ_MODELS.exec(code)?.[1];
   if (readModelTable !== undefined && path.startsWith('src/') && module !== 'read-models')
     faults.push(`writes read.${readModelTable}, which only projections write`);
-  const serviceTable = WRITES_SERVICE.exec(code)?.[1];
-  if (serviceTable !== undefined && module !== 'read-models')
-    faults.push(`writes service.${serviceTable}, which only read-models writes`);
+  if (!path.startsWith(`${MIGRATIONS}/`))
+    for (const [, table] of code.matchAll(WRITES_SERVICE))
+      if (TABLE_OWNERS[table!] !== module)
+        faults.push(`writes service.${table}, which ${TABLE_OWNERS[table!] ?? 'no module'} owns`);
   if (/@QueryHandler\b/.test(code) && /\.append(?:All)?\(/.test(code)) faults.push('appends to the log in a query');
   const file = posix.basename(path);
   // The name of a migration may contain `service`, because migrations change the schema `service`.
@@ -150,6 +167,15 @@ describe('The architecture', () => {
   it('lets each module import what the table says, and nothing else', () => {
     expect(paths.flatMap((path) => faultsOf(path, readFileSync(join(root, path), 'utf8')))).toEqual([]);
   });
+});
+
+it('Every table of the schema service has an owner', () => {
+  const created = sourcesIn(MIGRATIONS).flatMap((path) =>
+    [...readFileSync(join(root, path), 'utf8').matchAll(/create table (?:if not exists )?service\.(\w+)/g)].map(
+      ([, table]) => table,
+    ),
+  );
+  expect(new Set(created)).toEqual(new Set(Object.keys(TABLE_OWNERS)));
 });
 
 /** Returns the files of src and projections that a file imports, including type imports. */
@@ -247,7 +273,17 @@ describe('The rules of the architecture', () => {
     ['src/http/a.ts', 'console.warn(reason);', /terminal\.ts escapes/],
     ['src/metrics/a.ts', 'const pool = new Pool({ max: 1 });', /opens database connections/],
     ['src/metrics/a.ts', 'await pool.query(`insert into read.days values (1)`);', /only projections write/],
-    ['projections/metrics.ts', 'await pool.query(`delete from service.key_uses`);', /only read-models writes/],
+    ['src/metrics/a.ts', 'await pool.query(`insert into service.ingest_usage as u (day) values (1)`);', /quotas owns/],
+    [
+      'src/http/a.ts',
+      'const SPEND = `with a as (\nupdate service.ingest_usage set events = 0) select 1`;',
+      /quotas owns/,
+    ],
+    ['src/cli/a.ts', 'await pool.query(`delete from only "service"."ingest_usage"`);', /quotas owns/],
+    ['src/read-models/a.ts', 'await pool.query(`truncate table service.ingest_usage`);', /quotas owns/],
+    ['projections/metrics.ts', 'await pool.query(`merge into service.ingest_usage u using a on true`);', /quotas owns/],
+    ['src/cli/a.ts', "await createReadModels(pool).deleteFrom('service.ingest_usage').execute();", /quotas owns/],
+    ['src/quotas/a.ts', 'await pool.query(`update service.unknown set a = 1`);', /no module owns/],
     ['src/metrics/a.ts', '@QueryHandler(A) class B { async execute() { await this.log.append(x); } }', /in a query/],
     ['src/metrics/metrics.service.ts', '', /says nothing/],
     ['src/metrics/date-utils.ts', '', /says nothing/],
@@ -268,6 +304,8 @@ describe('The rules of the architecture', () => {
       ['src/event-log/eventstoredb/client.ts', "import { EventStoreDBClient } from '@eventstore/db-client';"],
       ['src/ops/worker.ts', "import { openDatabase } from '../postgres/embedded/embedded-postgres.js';"],
       ['src/metrics/a.ts', 'await pool.query(`select n from read.days`);'],
+      ['src/quotas/a.ts', 'await pool.query(`update service.ingest_usage set events = 0`);'],
+      ['src/metrics/a.ts', 'await pool.query(`select events from service.ingest_usage`);'],
     ];
     expect(allowed.flatMap(([path, source]) => faultsOf(path, source))).toEqual([]);
   });

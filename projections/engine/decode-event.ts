@@ -1,11 +1,13 @@
 import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/events/event-id.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { type EventType, isKnownType, isUpstream, parseEvent } from '../../src/events/event.js';
-import { isStreamOf, streamOf } from '../../src/events/streams.js';
+import { ERASED_TYPE, isStreamOf, streamOf } from '../../src/events/streams.js';
 import type { ProjectedEvent } from './projection.js';
 
 export type DecodedEvent =
   | { readonly kind: 'read'; readonly projected: ProjectedEvent }
+  /** The content of the event was erased, so that no projection applies the event. */
+  | { readonly kind: 'erased' }
   /** This version does not know the type of the event. */
   | { readonly kind: 'unknown' }
   /** The type is known, but the event is invalid. */
@@ -34,6 +36,7 @@ const upstreamIssue = ({ id, type, stream, metadata }: RecordedEvent): string | 
 /** Decodes a recorded event, and checks that the ingestion endpoint could have stored the event. */
 export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   const { type } = recorded;
+  if (type === ERASED_TYPE) return { kind: 'erased' };
   if (!isKnownType(type)) return { kind: 'unknown' };
   const { event, issues } = parseEvent(type, recorded.data);
   if (!event) return { kind: 'unreadable', type, reason: issues.join('; ') };

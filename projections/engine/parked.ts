@@ -37,6 +37,14 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
       const live = readModelsOver(transaction.connection);
       // The lock of the checkpoint makes the live projector wait.
       await live.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
+      // The event may have been applied, dropped or erased since it was listed.
+      const [found] = await live
+        .selectFrom('parked_events')
+        .select('event_id')
+        .where('projection', '=', projection.name)
+        .where('event_id', '=', parked.event_id)
+        .execute();
+      if (found === undefined) return 'it is no longer parked';
       const result = decodeEvent({
         ...parked,
         id: parked.event_id,
@@ -49,7 +57,7 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
         const [failed] = await applyByBisection(transaction, projection, [result.projected]);
         reason = failed?.reason;
       } else {
-        reason = result.kind === 'unknown' ? `the type ${parked.type} is unknown` : result.reason;
+        reason = result.kind === 'unreadable' ? result.reason : `the type ${parked.type} is unknown`;
       }
       if (reason === undefined) await unpark(transaction, projection.name, [parked.event_id]);
       else

@@ -42,6 +42,16 @@ export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
  */
 const IDLE_TIMEOUT_MS = 3_000;
 
+export interface ProjectorOptions {
+  /** Called when the read models cannot advance, and for each parked event. */
+  readonly onError: (sentence: string, error: unknown) => void;
+  /** Called when the read models advance again. */
+  readonly onRecovery?: (sentence: string) => void;
+  /** Called for each batch, each transaction and each error, as a sign that the loop is alive. */
+  readonly onHeartbeat?: () => void;
+  readonly backoff?: Backoff;
+}
+
 /**
  * Follows the log and maintains the read models. Each batch is one transaction with the rows and the checkpoints of all
  * projections, so that rows and checkpoints are consistent after a crash. A batch with too many facts for one
@@ -49,20 +59,23 @@ const IDLE_TIMEOUT_MS = 3_000;
  */
 export class Projector {
   private readonly isolation = new PoisonEventIsolation();
+  private readonly onError: ProjectorOptions['onError'];
+  private readonly onRecovery: (sentence: string) => void;
+  private readonly onHeartbeat: () => void;
+  private readonly backoff: Backoff;
   private isFailing = false;
 
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
     private readonly projections: readonly Projection[],
-    /** Called when the read models cannot advance, and for each parked event. */
-    private readonly onError: (sentence: string, error: unknown) => void,
-    private readonly backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS),
-    /** Called when the read models advance again. */
-    private readonly onRecovery: (sentence: string) => void = () => {},
-    /** Called for each batch, each transaction and each error, as a sign that the loop is alive. */
-    private readonly onHeartbeat: () => void = () => {},
-  ) {}
+    { onError, onRecovery = () => {}, onHeartbeat = () => {}, backoff }: ProjectorOptions,
+  ) {
+    this.onError = onError;
+    this.onRecovery = onRecovery;
+    this.onHeartbeat = onHeartbeat;
+    this.backoff = backoff ?? new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+  }
 
   /**
    * Runs until `signal` aborts, and then completes the batch in flight.
@@ -189,7 +202,7 @@ export const dispatchBatch = async (
     const dropped: string[] = [];
     let unknownCount = 0;
     for (const { recorded, result } of decoded) {
-      if (recorded.position <= checkpoint.position) continue;
+      if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;
       if (result.kind === 'unknown') unknownCount += 1;
       else if (result.kind === 'unreadable') {
         if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason, unreadable: true });

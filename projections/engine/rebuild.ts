@@ -5,6 +5,7 @@ import { createReadModels, readModelsOver } from '../../src/read-models/kysely.j
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
+import { ApplyError } from './poison-events.js';
 import { ACCESS_OF_TABLE } from './statements.js';
 
 /**
@@ -18,6 +19,9 @@ const MAX_ATTEMPTS = 60;
 /** The pauses between attempts to rebuild an outdated projection, which may take hours. */
 const MIN_RETRY_DELAY_MS = 1_000;
 const MAX_RETRY_DELAY_MS = 60_000;
+/** SQLSTATEs of a missing table or schema, after which a rebuild starts again, and the maximum number of attempts. */
+const UNDEFINED: ReadonlySet<unknown> = new Set(['42P01', '3F000']);
+const MAX_DROPPED = 3;
 /**
  * SQLSTATEs of lock timeouts and deadlocks, after which the switch is retried. Other errors are not retried: if the
  * connection was lost, the server may have crashed and lost rows of the shadow tables.
@@ -31,7 +35,24 @@ const LOCK_CONFLICTS: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
  * @param stop aborts the rebuild and leaves the live tables unchanged
  * @throws Error if another rebuild of the same projection is running; `stop.reason` if `stop` aborts
  */
-export const rebuild = (
+export const rebuild = async (
+  source: Source,
+  projection: Projection,
+  onProgress?: (position: bigint) => void,
+  stop?: AbortSignal,
+): Promise<void> => {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      await rebuildOnce(source, projection, onProgress, stop);
+      return;
+    } catch (error) {
+      // The erasure of an organization drops shadow tables, because they may contain its rows.
+      const { code } = (error instanceof ApplyError ? error.cause : error) as { code?: unknown };
+      if (attempt === MAX_DROPPED || !UNDEFINED.has(code)) throw error;
+    }
+};
+
+const rebuildOnce = (
   source: Source,
   projection: Projection,
   onProgress?: (position: bigint) => void,

@@ -2,27 +2,36 @@ import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { PoolClient } from 'pg';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
-import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
+import { isFilteredBy, ITEM_VERSION, kindOf } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
+import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
 import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_RECORDS } from './statements.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
-type RecordEvent = OwnedEvent | EntryEvent;
+type RecordEvent = OwnedEvent | EntryEvent | DisputeEvent;
 
 const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<EntryEvent> =>
   projected.event.type === 'AssetStatusChanged' || projected.event.type === 'AssetStatusChangeDeleted';
 
+const isDisputeEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<DisputeEvent> =>
+  projected.event.type === 'DisputeFiled' || projected.event.type === 'DisputeResolved';
+
 /**
  * Keeps only the newest state of each record, but all states of each entry, because each state of an entry may concern
- * different organizations.
+ * different organizations, and all events of disputes, because a dispute is put together from several events.
  */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: EntryState[] = [];
+  const disputes: ProjectedEvent<DisputeEvent>[] = [];
   await forEachYielding(events, (event) => {
     if (isEntryEvent(event)) {
       states.push(entryStateOf(event));
+      return;
+    }
+    if (isDisputeEvent(event)) {
+      disputes.push(event);
       return;
     }
     const row = rowOf(event as ProjectedEvent<OwnedEvent>);
@@ -30,6 +39,7 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
   });
   return async ({ connection }) => {
     for (const row of await foldVerdicts(states, connection)) newest.set(keyOf(row), row);
+    for (const row of await foldDisputes(disputes, connection)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection);
   };
 };
@@ -47,14 +57,13 @@ const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<
   );
   const stored = new Set(keys.map(keyOf));
   await storeBrandRecords(
-    rows.filter((row) => row.kind !== LISTED_KIND.threat && stored.has(keyOf(row))),
+    rows.filter((row) => isFilteredBy(kindOf(row.kind), 'brand') && stored.has(keyOf(row))),
     connection,
   );
 };
 
 /**
- * Replaces the rows of changed records in `brand_records`, which has one row per record and brand. Threats have no
- * brand.
+ * Replaces the rows of changed records in `brand_records`, which has one row per record and brand.
  */
 const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
   await DELETE_BRAND_RECORDS.runEach(connection, rows);
@@ -77,7 +86,7 @@ const ITEM_VERSIONS = 1_000;
 export const records = {
   name: 'records',
   version: KEY_VERSION * ITEM_VERSIONS + ITEM_VERSION,
-  tables: ['listed_records', 'brand_records', 'reviewed_entries'],
-  types: COUNTED_TYPES,
+  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes'],
+  types: [...COUNTED_TYPES, ...DISPUTE_TYPES],
   prepare,
 } satisfies Projection<RecordEvent>;

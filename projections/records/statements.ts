@@ -106,6 +106,48 @@ export const READ_VERDICTS = statement(
     where r.organization = i.organization and r.kind = ${LISTED_KIND.verdict} and r.id = i.id`,
 );
 
+export const READ_DISPUTES = statement(
+  'records-read-disputes',
+  { organization: 'text[]', id: 'text[]' },
+  {
+    organization: 'text',
+    id: 'text',
+    assetHash: nullable('uuid'),
+    revision: nullable('bigint'),
+    filed: nullable('text'),
+    resolution: nullable('text'),
+  },
+  `
+    select organization, id, asset as "assetHash", revision, filed, resolution from disputes
+    where (organization, id) in (select * from unnest($1::text[], $2::text[]))`,
+);
+
+/** Replaces disputes. Only the projector writes, so nothing has changed since it read them in the same transaction. */
+export const STORE_DISPUTES = statement(
+  'records-store-disputes',
+  {
+    organization: 'text[]',
+    id: 'text[]',
+    assetHash: 'uuid[]',
+    createdAt: 'bigint[]',
+    resolvedAt: 'bigint[]',
+    outcome: 'text[]',
+    requestKeyHash: 'text[]',
+    revision: 'bigint[]',
+    filed: 'text[]',
+    resolution: 'text[]',
+  },
+  {},
+  `
+    insert into disputes
+      (organization, id, asset, created_at, resolved_at, outcome, request_key_hash, revision, filed, resolution)
+    select * from unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
+      $8::bigint[], $9::text[], $10::text[])
+    on conflict (organization, id) do update set asset = excluded.asset, created_at = excluded.created_at,
+      resolved_at = excluded.resolved_at, outcome = excluded.outcome, request_key_hash = excluded.request_key_hash,
+      revision = excluded.revision, filed = excluded.filed, resolution = excluded.resolution`,
+);
+
 export const STORE_REVIEWED_ENTRIES = storeNewest(
   'records-store-entries',
   'reviewed_entries',

@@ -224,5 +224,6 @@ export const lostPositions: Scenario<Scale> = {
   run: (context, scale) => loseAndReplace(context, scale),
   guard: 'each process checks whether the last event that it knows is still in the log',
   controlScale: { rounds: 1 },
-  withoutGuard: (context, scale) => loseAndReplace(context, scale, preloadOf('keep-lost-keys')),
+  withoutGuard: (context, scale) => loseAndReplace(context, scale, preloadOf('keep-lost-events')),
+  controlFinding: /the (?:key|verdict) that was lost/,
 };

@@ -98,9 +98,9 @@ const projectConcurrently = async (context: RunContext, events: number, hasFence
   const running = Array.from({ length: PROJECTORS }, async () => {
     const pool = killing(context, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
     const writerLog = await createPostgresLog(open(2));
-    await new Projector(writerLog, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(
-      stop.signal,
-    );
+    await new Projector(writerLog, pool, [...PROJECTIONS, tally], {
+      onError: (sentence) => troubles.push(sentence),
+    }).run(stop.signal);
   });
   const failed = Promise.all(running).then(
     () => '',

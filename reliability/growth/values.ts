@@ -1,3 +1,4 @@
+import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { NEXT_ELEMENTS } from '../../src/records/feed/statements.js';
 import { countUpTo, listPage, SAMPLE_FILTERS } from '../../src/records/page/statements.js';
 
@@ -49,6 +50,9 @@ export const tables = (n: number): string => {
     insert into read.type_days select 'acme', '', i, 'URL', 5 ${rows};
     insert into read.takedowns (organization, id, version, event_id, brand, type, outcome, created_at, updated_at)
       select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
+    insert into read.disputes (organization, id, asset, created_at, request_key_hash, revision, filed)
+      select 'acme', 'd' || i, ${uuid}, i, ${hashed}, i, '{}' ${rows};
+    insert into service.dispute_contacts select 'acme', 'd' || i, 'a@b.example', i ${rows};
     insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
     insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
     insert into read.asset_status_entries
@@ -101,15 +105,37 @@ const feeds: Record<string, Values> = Object.fromEntries(
   Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
 );
 
+const erasures: Record<string, Values> = Object.fromEntries(
+  ROW_STEPS.flatMap(({ count, erase }): [string, Values][] => [
+    [count.name, () => ['acme']],
+    [erase.name, (_, n) => ['acme', n]],
+  ]),
+);
+
 /** The values of every statement, by its name. */
 export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-all': (_, n) => [0, n],
   ...lists(),
   ...feeds,
+  ...erasures,
+  'erasures-enter-names': (b) => [b(key('d')), 'log'],
+  'erasures-enter': () => ['d', 1, 1],
+  'erasures-read': () => ['d'],
+  'erasures-record-batch': () => ['d', 1, '{}', '{}', null, null],
+  'erasures-delete': () => ['d'],
+  'erasures-lock-checkpoints': () => [],
+  'erasures-count-checkpoints': () => [1],
+  'erasures-shadow-schemas': () => [],
+  'erasure-names': () => ['acme'],
+  'erasure-refuse': (b) => [b(key('d')), 'log'],
+  'erasure-count-events': (_, n) => ['acme', 0, n],
+  'erasure-rewrite-events': (_, n) => ['acme', 0, n],
+  'erasure-rewrite-reasons': () => [],
+  'erasure-read-certificate': () => ['d'],
   'feed-ready-requests': (b) => columns(b, 'acme', '1,2', number),
   'records-find': () => ['acme', 2, 'r1'],
   'records-fill': () => ['0023-baseline'],
-  'log-read-at': () => [1],
+  'log-read-places': (b) => columns(b, number),
   'log-read-next': (_, n) => [-1, n],
   'log-read-stream': (_, n) => ['s1', 0, n],
   'log-find': (b) => [b(id)],
@@ -120,6 +146,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'ingest-usage-add': (b) => [1, ...columns(b, key('o'), 1, 1)],
   'ingest-usage-forget': () => [],
   'event-usage-forget': () => [90],
+  'dispute-contacts-store': () => ['acme', 'dp_1', 'a@b.example'],
+  'dispute-contacts-erase': () => [90],
   'key-uses-note': (b) => columns(b, key('k'), 2),
   'rejections-add': (b) => columns(b, 'acme', number, 'k', 'data', 'T', 1, 2, '{}'),
   'rejections-forget': (_, n) => [n],
@@ -195,6 +223,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     ...columns(b, 'acme', key('w'), 'ACTIVE', 1, null, (i) => i + 1, '{"createdAt":1,"replay":0,"startAfter":-1}'),
   ],
   'webhooks-known': (b) => ['acme', b(hash)],
+  'disputes-known': (b) => ['acme', b(id), b(hash)],
   // An organization has at most ten webhooks.
   'webhooks-progress': (b) => [
     'acme',
@@ -219,6 +248,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MAX_ROWS}`, 'shoes', 1, 'BLOCKED', 'URL', id),
   'records-read-entries': (b) => [b(key('c'))],
   'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
+  'records-read-disputes': (b) => columns(b, 'acme', key('d')),
+  'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
   'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}'),
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) =>

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Unavailable } from '../errors.js';
 import type { ApiKeyIssued } from '../events/types/api-keys.js';
+import { ErasedOrganizations } from '../event-log/erased-organizations.js';
 import { EventLog } from '../event-log/event-log.js';
+import { EventsLost, START_OF_STREAM } from '../event-log/stream-cursor.js';
 import type { Caller } from '../http/access/caller.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../ops/readiness.js';
@@ -10,7 +12,7 @@ import { finishesWithin } from '../flow/deadline.js';
 import { Backoff, pause } from '../flow/retry.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { isWellFormed } from './key-format.js';
-import { KeyEventsLost, NO_KEY_EVENTS_READ, readKeyEvents } from './key-events.js';
+import { readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
 
 const POLL_MS = 250;
@@ -29,7 +31,7 @@ class Keys {
   readonly byDigest = new Map<string, Key>();
   private readonly digestById = new Map<string, string>();
   private readonly revoked = new Set<string>();
-  private cursor = NO_KEY_EVENTS_READ;
+  private cursor = START_OF_STREAM;
 
   /** Whether a key was issued, even if it has been revoked. */
   hasSeen(digest: string): boolean {
@@ -40,7 +42,7 @@ class Keys {
     return this.cursor.lastEventId === undefined;
   }
 
-  /** Reads new key events. @throws KeyEventsLost if events read earlier are no longer in the log */
+  /** Reads new key events. @throws EventsLost if events read earlier are no longer in the log */
   async read(log: EventLog, onRevoked: (keyId: string) => void): Promise<void> {
     this.cursor = await readKeyEvents(log, this.cursor, (event) => {
       if (event.type === 'ApiKeyIssued') {
@@ -91,6 +93,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     readiness: Readiness,
     private readonly uses: KeyUses,
     private readonly clock: DatabaseClock = new DatabaseClock(),
+    private readonly erased: ErasedOrganizations = new ErasedOrganizations(),
   ) {
     super();
     readiness.register('keys', () => ({
@@ -110,6 +113,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       this.cache.set(presented, key);
     }
     if (key.expiresAt !== undefined && key.expiresAt <= this.clock.now()) return undefined;
+    if (key.organization !== undefined && this.erased.has(key.organization)) return undefined;
     this.uses.add(key.keyId);
     return key.caller;
   }
@@ -154,11 +158,14 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   }
 
   /**
-   * Reads new key events. If events read earlier are no longer in the log, all keys are read again and then replace the
+   * Reads which organizations were erased, and new key events. If key events read earlier are no longer in the log, all keys are read again and then replace the
    * known keys. If the log has no key events at all, the known keys are kept.
    */
   private async read(): Promise<void> {
     const log = this.log.forSubscriptions;
+    if (await this.erased.read(log))
+      for (const { keyId, organization } of this.keys.byDigest.values())
+        if (organization !== undefined && this.erased.has(organization)) this.revokedListener(keyId);
     try {
       // Revocations are rare, so the whole cache is cleared instead of finding the revoked key.
       await this.keys.read(log, (keyId) => {
@@ -166,7 +173,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
         this.revokedListener(keyId);
       });
     } catch (error) {
-      if (!(error instanceof KeyEventsLost)) throw error;
+      if (!(error instanceof EventsLost)) throw error;
       const keys = new Keys();
       await keys.read(log, () => {});
       if (keys.isEmpty)

@@ -1,12 +1,26 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
+import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
 import { UpsertBuffer } from '../flow/background/upsert-buffer.js';
-import { type KeyUse, storeKeyUses } from '../read-models/key-uses.js';
 import { DatabaseClock } from '../postgres/clock.js';
+import { createReadModels } from '../read-models/kysely.js';
 import { WatchPool } from '../read-models/pools.js';
+import { STORE_KEY_USES } from './statements.js';
 
 const MINUTE_MS = 60_000;
+
+interface KeyUse {
+  readonly keyId: string;
+  /** ms */
+  readonly lastUsedAt: number;
+}
+
+/** When each key was last used (ms), by key id. */
+export const readKeyUses = async (pool: Pool): Promise<Map<string, number>> => {
+  const rows = await createReadModels(pool).selectFrom('service.key_uses').select(['key_id', 'last_used_at']).execute();
+  return new Map(rows.map(({ key_id: id, last_used_at: at }) => [id, at]));
+};
 
 /** Records when keys were last used, to the minute. The table is written once a minute. */
 @Injectable()
@@ -21,7 +35,7 @@ export class KeyUses implements BeforeApplicationShutdown {
     this.rows = new UpsertBuffer<KeyUse>({
       keyOf: ({ keyId }) => keyId,
       merge: (_, use) => use,
-      write: (uses) => storeKeyUses(this.pool, uses),
+      write: (uses) => STORE_KEY_USES.runEach(this.pool, uses),
       maxRows: 10_000,
       flushIntervalMs: MINUTE_MS,
       report: reportFailures('write key uses', registry),

@@ -1,6 +1,7 @@
 import type { EventLog } from '../event-log/event-log.js';
 import type { Scope } from '../events/types/api-keys.js';
-import { NO_KEY_EVENTS_READ, readKeyEvents } from './key-events.js';
+import { START_OF_STREAM } from '../event-log/stream-cursor.js';
+import { readKeyEvents } from './key-events.js';
 
 /** The metadata of a key. The key itself is not stored. */
 export interface ApiKey {
@@ -20,7 +21,7 @@ export interface ApiKey {
 /** Lists all keys that were ever issued, in the order in which they were issued. Reads the log. */
 export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
   const keys = new Map<string, ApiKey>();
-  await readKeyEvents(log, NO_KEY_EVENTS_READ, ({ type, data }, operator) => {
+  await readKeyEvents(log, START_OF_STREAM, ({ type, data }, operator) => {
     if (type === 'ApiKeyIssued') {
       const { keyId: id, name, organization, scopes, createdAt, expiresAt } = data;
       const record = { id, name, organization, scopes, createdAt, expiresAt };

@@ -8,6 +8,7 @@ import { AssetCheckController } from './asset-check.controller.js';
 import { CheckAssetHandler } from './check-asset.js';
 import { CheckAssetsHandler } from './check-assets.js';
 import { GetAssetHistoryHandler } from './get-asset-history.js';
+import { GetVerdictsHandler } from './get-verdicts.js';
 import { StatusEntries } from './own/status-entries.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
 import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
@@ -27,6 +28,7 @@ import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
     CheckAssetsHandler,
     StatusEntries,
     GetAssetHistoryHandler,
+    GetVerdictsHandler,
   ],
 })
 export class AssetCheckModule {

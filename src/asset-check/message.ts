@@ -29,6 +29,9 @@ export const cut = (text: string): string => {
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const quoted = (name: string): string => `"${cut(name).replace(INVISIBLE, '\ufffd')}"`;
 
+/** Where an organization disputes a status of this service. */
+const OWN_APPEAL = 'POST /v2/asset/disputes';
+
 /**
  * Describes a verdict in one sentence: who lists the asset, since when, and where to appeal, if known.
  * @param content the content as sent
@@ -46,7 +49,7 @@ export const describe = (
   const { result, isOwn } = results[index]!;
   const isBlocked = verdict.status === 'BLOCKED';
   const since = result.since === undefined ? '' : ` since ${formatDay(dayOf(result.since))}`;
-  const appeal = sources[index]?.appeal;
+  const appeal = isOwn ? OWN_APPEAL : sources[index]?.appeal;
   const end = appeal === undefined || !isBlocked ? '' : `; to dispute this, see ${appeal}`;
   const listedBy = isOwn ? 'this service' : `the source ${verdict.source}`;
   return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${listedBy} ${listing(content, parsed, result, isBlocked)}${since}${end}.`;

@@ -6,6 +6,7 @@ import { dayOf, formatDay } from '../events/instant.js';
 import { databaseTime } from '../postgres/clock.js';
 import { readIngestUsage } from '../quotas/usage.js';
 import { say } from '../runtime/terminal.js';
+import { addEraseCommand } from './erasing/organizations-erase.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase } from './runtime/session.js';
 import { addTransferCommands } from './transfer.js';
@@ -34,7 +35,8 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
 };
 
 export const addOrganizationCommands = (program: Command): void => {
-  const organizations = program.command('organizations').description('organizations: usage, export, import');
+  const organizations = program.command('organizations').description('organizations: usage, erase, export, import');
+  addEraseCommand(organizations);
   prints(
     organizations
       .command('usage')

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { formatDay, formatInstant } from '../events/instant.js';
-import { clearRejectedEvents, listRejectedEvents } from '../read-models/rejected-events.js';
+import { clearRejectedEvents, listRejectedEvents } from '../ingestion/rejections/rejected-events.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase } from './runtime/session.js';
 

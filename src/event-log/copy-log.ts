@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
 import { readWithRetries } from './read-with-retries.js';
+import { followStream, START_OF_STREAM } from './stream-cursor.js';
 import { pause } from '../flow/retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
@@ -88,6 +89,20 @@ const appendTo = async (target: EventLog, event: RecordedEvent): Promise<boolean
   return !(await target.append(stream, expected, [content])).duplicate;
 };
 
+/** @throws Conflict if the log still has events of an organization whose erasure has started */
+const requireFinishedErasures = async (log: EventLog): Promise<void> => {
+  const started = new Set<unknown>();
+  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
+    const { digest } = (data ?? {}) as { digest?: unknown };
+    if (type === 'OrganizationErasureStarted') started.add(digest);
+    if (type === 'OrganizationErased') started.delete(digest);
+  });
+  if (started.size > 0)
+    throw new Conflict(
+      'The erasure of an organization has not finished: run `organizations erase` again, then copy the log',
+    );
+};
+
 /** Sends all events concurrently, in the source's order. */
 const copyConcurrently = async (target: EventLog, page: readonly RecordedEvent[]): Promise<number> => {
   const outcomes = await Promise.allSettled(page.map((event) => appendTo(target, event)));
@@ -149,6 +164,7 @@ const sumFingerprints = async (
  * @param size maximum events in flight
  * @throws Invalid if source and target are the same log
  * @throws Conflict if the target has other events, or the logs differ afterwards
+ * @throws Conflict if the erasure of an organization has not finished
  * @throws Unavailable if the target does not respond for 30 attempts
  */
 export const copyLog = async (
@@ -158,6 +174,7 @@ export const copyLog = async (
   size = PAGE,
 ): Promise<Copied> => {
   if ((await source.id()) === (await target.id())) throw new Invalid('Source and target are the same log');
+  await requireFinishedErasures(source);
   const head = await source.head();
   let copied = 0;
   let events = 0;

@@ -15,6 +15,12 @@ export interface NewEvent {
   readonly metadata: object;
 }
 
+/** An event to store, and its stream. */
+export interface StreamEvent {
+  readonly stream: string;
+  readonly event: NewEvent;
+}
+
 export interface RecordedEvent {
   /** Position in the whole log. Positions increase in commit order, possibly with gaps. */
   readonly position: bigint;
@@ -109,6 +115,12 @@ export class WrongExpectedRevision extends Error {
   }
 }
 
+/** Runs `append`, for example to measure or trace it. */
+export type AppendObserver = <Result>(
+  append: () => Promise<Result>,
+  events: () => readonly NewEvent[],
+) => Promise<Result>;
+
 /**
  * The size at which a page of events ends, in bytes of stored JSON; in EventStoreDB, in bytes of the store's files. A
  * page exceeds this size by at most two events.
@@ -136,16 +148,36 @@ export abstract class EventLog {
    * @throws WrongExpectedRevision if the stream is at another revision and not all events are stored already; on
    *   EventStoreDB also with `any`, if the store recognises the first event but not all events
    */
-  abstract append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended>;
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+    return this.observed(
+      () => this.store(stream, expected, events),
+      () => events,
+    );
+  }
 
   /**
    * Appends events to many streams, at any revision. The events are durable once the promise resolves. The call is not
    * atomic: if it fails, some of the events may be stored.
    * @returns one result per event, in order
    */
-  abstract appendAll(
-    entries: readonly { readonly stream: string; readonly event: NewEvent }[],
-  ): Promise<AppendedEvent[]>;
+  appendAll(entries: readonly StreamEvent[]): Promise<AppendedEvent[]> {
+    return this.observed(
+      () => this.storeAll(entries),
+      () => entries.map(({ event }) => event),
+    );
+  }
+
+  protected abstract store(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended>;
+
+  protected abstract storeAll(entries: readonly StreamEvent[]): Promise<AppendedEvent[]>;
+
+  private observed: AppendObserver = (append) => append();
+
+  /** Calls `observer` for each later append. */
+  observeAppends(observer: AppendObserver): void {
+    const inner = this.observed;
+    this.observed = (append, events) => observer(() => inner(append, events), events);
+  }
 
   /** Reads at most `limit` events of a stream from a revision on. Returns no events if the stream does not exist. */
   abstract readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]>;

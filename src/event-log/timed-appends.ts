@@ -17,20 +17,16 @@ export const timeAppends = (log: EventLog, registry: Registry): void => {
     histogram.zero({ outcome });
     return histogram.labels({ outcome });
   });
-  const timed =
-    <Given extends unknown[], Result>(append: (...given: Given) => Promise<Result>) =>
-    async (...given: Given): Promise<Result> => {
-      const startedAt = performance.now();
-      const seconds = (): number => (performance.now() - startedAt) / 1_000;
-      try {
-        const result = await append(...given);
-        stored!.observe(seconds());
-        return result;
-      } catch (error) {
-        failed!.observe(seconds());
-        throw error;
-      }
-    };
-  log.append = timed(log.append.bind(log));
-  log.appendAll = timed(log.appendAll.bind(log));
+  log.observeAppends(async (append) => {
+    const startedAt = performance.now();
+    const seconds = (): number => (performance.now() - startedAt) / 1_000;
+    try {
+      const result = await append();
+      stored!.observe(seconds());
+      return result;
+    } catch (error) {
+      failed!.observe(seconds());
+      throw error;
+    }
+  });
 };

@@ -1,4 +1,4 @@
-import { inSpan, type Attributes, type SpanOptions, type Span, tracing } from '../runtime/tracing/tracing.js';
+import { inSpan, type Attributes, type SpanOptions, tracing } from '../runtime/tracing/tracing.js';
 import type { EventLog, NewEvent, RecordedEvent } from './event-log.js';
 
 /** Attributes of the log by OpenTelemetry's conventions for messaging. */
@@ -37,21 +37,10 @@ const appendSpan = (log: EventLog, events: readonly NewEvent[]): SpanOptions => 
 export const traceAppends = (log: EventLog): EventLog => {
   const tracer = tracing;
   if (tracer === undefined) return log;
-  const [append, appendAll] = [log.append.bind(log), log.appendAll.bind(log)];
-  /** Starts a span only within another span, because a process also appends events that no traced work has caused. */
-  const beginSpan = (events: () => readonly NewEvent[]): Span | undefined =>
-    tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
-  log.append = (stream, expected, events) =>
-    inSpan(
-      tracer,
-      beginSpan(() => events),
-      () => append(stream, expected, events),
-    );
-  log.appendAll = (entries) =>
-    inSpan(
-      tracer,
-      beginSpan(() => entries.map(({ event }) => event)),
-      () => appendAll(entries),
-    );
+  log.observeAppends((append, events) => {
+    // A process also appends events that no traced work has caused, which get no span.
+    const span = tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
+    return inSpan(tracer, span, append);
+  });
   return log;
 };

@@ -101,12 +101,12 @@ export interface JsonCloudEvent {
 
 /** One example event for each type. */
 export const EXAMPLES: readonly JsonCloudEvent[] = UPSTREAM.map(
-  ({ type, example }: UpstreamDeclaration<UpstreamEvent['type']>) => ({
+  ({ type, example, instants }: UpstreamDeclaration<UpstreamEvent['type']>) => ({
     specversion: '1.0',
     id: `${type}-1`,
     source: 'https://upstream.example',
     type,
-    time: String(example['updatedAt'] ?? example['deletedAt'] ?? example['createdAt']),
+    time: String(example[instants.at(-1)!]),
     data: example,
   }),
 );

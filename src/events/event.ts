@@ -8,10 +8,11 @@ import {
   assetUngrouped,
 } from './types/asset-groups.js';
 import { assetStatusChangeDeleted, assetStatusChanged } from './types/asset-statuses.js';
+import { disputeFiled, disputeResolved } from './types/disputes.js';
 import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brands.js';
 import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
-import { logOpened, parkedEventDropped } from './types/operations.js';
+import { logOpened, organizationErased, organizationErasureStarted, parkedEventDropped } from './types/operations.js';
 import { Validation } from './declaring/validation.js';
 import { reportDeleted, reportFiled } from './types/reports.js';
 import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
@@ -37,6 +38,7 @@ export const UPSTREAM = [
   featureFlagChanged,
   assetGrouped,
   assetUngrouped,
+  disputeResolved,
 ] as const satisfies readonly UpstreamDeclaration[];
 
 /** Events that this service creates itself. The ingestion endpoint rejects these events. */
@@ -46,9 +48,12 @@ const OWN = [
   assetGroupDeleted,
   assetGroupRefused,
   ...WEBHOOK_EVENTS,
+  disputeFiled,
   apiKeyIssued,
   apiKeyRevoked,
   parkedEventDropped,
+  organizationErasureStarted,
+  organizationErased,
   logOpened,
 ] as const satisfies readonly Declaration[];
 

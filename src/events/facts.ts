@@ -90,6 +90,8 @@ const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => nu
   // The row of the asset, and the counts of the old and the new group.
   AssetGrouped: () => 3,
   AssetUngrouped: () => 2,
+  // The row of the dispute and its listed row.
+  DisputeResolved: () => 2,
 };
 const maxRowsByType = new Map<string, (data: Unvalidated) => number>(Object.entries(MAX_ROWS));
 

@@ -6,6 +6,7 @@ export const LISTED_KIND = {
   threat: 2,
   takedown: 3,
   verdict: 4,
+  dispute: 5,
 } as const;
 export type ListedKind = keyof typeof LISTED_KIND;
 export const KIND_NAMES = Object.keys(LISTED_KIND) as ListedKind[];
@@ -55,6 +56,33 @@ const brand: JsonSchema = {
   examples: ['acme-wallet'],
 };
 
+/** The result of an asset check, as stored with a dispute. */
+export const VERDICT_SCHEMA: JsonSchema = {
+  type: 'object',
+  description: 'The result of the asset check when the dispute was filed.',
+  required: ['status', 'source', 'sources', 'message'],
+  properties: {
+    status: { type: 'string', description: 'The status of the asset.', examples: ['BLOCKED'] },
+    source: { type: 'string', description: 'The source that determined the status.', examples: ['metamask'] },
+    reason: {
+      type: 'string',
+      description: 'Why the asset has this status, as in the asset check.',
+      examples: ['external-source'],
+    },
+    sources: {
+      type: 'array',
+      items: { type: 'object' },
+      description: 'The result of each source, as in the asset check.',
+      examples: [[{ source: 'metamask', status: 'BLOCKED', mode: 'ENABLED', match: 'shop.example' }]],
+    },
+    message: {
+      type: 'string',
+      description: 'The message of the asset check.',
+      examples: ['"shop.example" is blocked: the source metamask has it on its blocklist.'],
+    },
+  },
+};
+
 /** The criteria by which lists can be filtered. */
 export type Filter = 'brand' | 'status' | 'asset';
 
@@ -64,6 +92,8 @@ interface ItemDeclaration {
   /** The fields in the order of items and of CSV columns. */
   readonly fields: Readonly<Record<string, JsonSchema>>;
   readonly optional?: readonly string[];
+  /** Fields that lists and single records have in addition. They are computed for each response. */
+  readonly computed?: Readonly<Record<string, JsonSchema>>;
 }
 
 /**
@@ -98,6 +128,43 @@ export const ITEMS = {
       createdAt,
     },
   },
+  dispute: {
+    description: 'A dispute: the organization says that the verdict about an asset is wrong.',
+    filters: ['status', 'asset'],
+    fields: {
+      id: { type: 'string', description: 'The id of the dispute.', examples: ['dp_4a7d1ed414474e4033ac29cc'] },
+      asset,
+      content: { type: 'string', description: 'The content as sent.', examples: ['https://shop.example/'] },
+      status: {
+        type: 'string',
+        enum: ['OPEN', 'ACCEPTED', 'REJECTED'],
+        description: 'Whether upstream has decided the dispute, and how.',
+        examples: ['OPEN'],
+      },
+      verdict: VERDICT_SCHEMA,
+      reason: {
+        type: 'string',
+        description: 'Why the verdict is wrong, in the words of the organization. Absent if no reason was given.',
+        examples: ['This is our own shop.'],
+      },
+      note: {
+        type: 'string',
+        description: 'The explanation of the decision. Absent if upstream has given none.',
+        examples: ['The site was cleaned on 1 March.'],
+      },
+      createdAt,
+      updatedAt,
+    },
+    optional: ['reason', 'note'],
+    computed: {
+      verdictNow: {
+        ...VERDICT_SCHEMA,
+        description:
+          'The present result of the asset check, if it no longer says BLOCKED. Only in lists and single disputes, not ' +
+          'in the CSV, the feed and deliveries.',
+      },
+    },
+  },
 } as const satisfies Readonly<Record<ListedKind, ItemDeclaration>>;
 
 /** An item of a kind with every declared field in order. Optional fields may be undefined. */
@@ -110,9 +177,10 @@ export const fieldsOf = (kind: ListedKind): Readonly<Record<string, JsonSchema>>
 
 /** @param shared maps the name of a field to a reference to the schema of that field in the document */
 export const itemSchema = (kind: ListedKind, shared: Readonly<Record<string, JsonSchema>> = {}): JsonSchema => {
-  const { description, fields, optional = [] }: ItemDeclaration = ITEMS[kind];
+  const { description, fields, optional = [], computed = {} }: ItemDeclaration = ITEMS[kind];
   const required = Object.keys(fields).filter((name) => !optional.includes(name));
-  const properties = Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, shared[name] ?? schema]));
+  const all = Object.entries({ ...fields, ...computed });
+  const properties = Object.fromEntries(all.map(([name, schema]) => [name, shared[name] ?? schema]));
   return { type: 'object', description, required, properties };
 };
 

@@ -31,7 +31,8 @@ export interface RecordState {
 }
 
 /** The values are permanent, because stream names and stored rows contain the kind. */
-export type RecordKind = 'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset';
+export type RecordKind =
+  'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset' | 'dispute';
 
 /** The version of a deleted status entry. The deletion is final: no state is later. */
 const FINAL = Number.MAX_SAFE_INTEGER;
@@ -71,6 +72,8 @@ export const recordOf = (event: UpstreamEvent, hash?: string): RecordState => {
     case 'AssetGrouped':
     case 'AssetUngrouped':
       return owned('groupedAsset', hash ?? assetHash(data.asset), data);
+    case 'DisputeResolved':
+      return owned('dispute', data.disputeId, { organization: data.organization, updatedAt: data.resolvedAt });
   }
 };
 

@@ -16,15 +16,25 @@ export const CATEGORIES = [
   'groupedAsset',
   'assetGroups',
   'webhooks',
+  'dispute',
+  'disputes',
 ] as const;
 
+/** The categories whose streams belong to one organization each. */
+export const ORGANIZATION_CATEGORIES = CATEGORIES.filter((category) => category !== 'assetStatus');
+
+/** The type of an event whose content was erased. Such an event has empty data and metadata. */
+export const ERASED_TYPE = 'Erased';
+/** The category of the streams of erased events: each event has a stream of its own, `erased-POSITION`. */
+export const ERASED_CATEGORY = 'erased';
+
 export const API_KEYS_STREAM = 'apiKeys';
-/** The stream of events about the log itself: `LogOpened`, `ParkedEventDropped`. */
+/** The stream of events about the log itself: its opening, dropped parked events, and erased organizations. */
 export const OPERATIONS_STREAM = 'operations';
 
 /** The prefixes of all streams of this service. An event store may contain streams of other services. */
 export const STREAM_PREFIXES: readonly string[] = [
-  ...CATEGORIES.map((category) => `${category}-`),
+  ...[...CATEGORIES, ERASED_CATEGORY].map((category) => `${category}-`),
   API_KEYS_STREAM,
   OPERATIONS_STREAM,
 ];
@@ -33,6 +43,10 @@ export const assetStatusStream = (assetHash: string): string => `assetStatus-${a
 export const groupedAssetStream = (organization: string, assetHash: string): string =>
   `groupedAsset-${organization}:${assetHash}`;
 export const assetGroupsStream = (organization: string): string => `assetGroups-${organization}`;
+/** The disputes that an organization has filed. Each resolution is in a stream of its own, as other upstream events. */
+export const disputesStream = (organization: string): string => `disputes-${organization}`;
+export const disputeStream = (organization: string, disputeId: string): string =>
+  `dispute-${organization}:${disputeId}`;
 export const webhooksStream = (organization: string): string => `webhooks-${organization}`;
 
 /** @param hash the `assetHash` of the event's asset. Computed from the content if absent and needed */
@@ -58,19 +72,21 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
     case 'WebhookReplayed':
     case 'WebhookDeleted':
       return webhooksStream(data.organization);
+    case 'DisputeFiled':
+      return disputesStream(data.organization);
     case 'ApiKeyIssued':
     case 'ApiKeyRevoked':
       return API_KEYS_STREAM;
     case 'LogOpened':
     case 'ParkedEventDropped':
+    case 'OrganizationErasureStarted':
+    case 'OrganizationErased':
       return OPERATIONS_STREAM;
   }
 };
 
 /** Names of streams that belong to one organization. A slug ends at the colon or at the end of the name. */
-const OWNED = new RegExp(
-  `^(?:${CATEGORIES.filter((category) => category !== 'assetStatus').join('|')})-([a-z0-9][a-z0-9-]{0,63})(?::|$)`,
-);
+const OWNED = new RegExp(`^(?:${ORGANIZATION_CATEGORIES.join('|')})-([a-z0-9][a-z0-9-]{0,63})(?::|$)`);
 
 /** Returns the organization that a stream belongs to; undefined if the stream is shared or unknown. */
 export const organizationOf = (stream: string): string | undefined => OWNED.exec(stream)?.[1];

@@ -16,6 +16,9 @@ const STATE = `
       union all
       select g.version, g.event_id, '[]' from read.grouped_assets g
         where i.kind = 'groupedAsset' and g.organization = i.organization and g.asset = i.id
+      union all
+      select 2 * d.resolved_at, (d.resolution::json ->> 'eventId')::uuid, '[]' from read.disputes d
+        where i.kind = 'dispute' and d.organization = i.organization and d.id = i.id and d.resolved_at is not null
       limit 1`;
 
 /** The newest counted state of each of these records. Records without a counted state are omitted. */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { READ_WEBHOOK_FIGURES } from '../read-models/webhooks/statements.js';
 import type { WatchPool } from '../read-models/pools.js';
+import { READ_WEBHOOK_FIGURES } from './webhook-figures-sql.js';
 
 /**
  * Registers the metrics of the webhooks, which come from the tables of the delivery process.

@@ -1,8 +1,9 @@
-import { Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
+import { type Client, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
 import { ConfigError } from '../runtime/config.js';
+import { tracing } from '../runtime/tracing/tracing.js';
 import { poolModeOf } from './pool-mode.js';
 import { sessionSetup, setInEachTransaction, type Settings } from './session-settings.js';
-import { traceStatements } from './traced-statements.js';
+import { serverOf, TracedClient, tracedStatement } from './traced-statements.js';
 import { inTransaction } from './transaction.js';
 
 const INT8 = 20;
@@ -39,6 +40,8 @@ const LIMITS = {
 export interface PoolOptions extends Omit<PoolConfig, 'options' | 'statement_timeout'> {
   readonly statement_timeout?: number;
   readonly settings?: Settings;
+  /** Converts the errors of statements. Default: unchanged. */
+  readonly toError?: (error: unknown) => unknown;
 }
 
 /**
@@ -46,6 +49,44 @@ export interface PoolOptions extends Omit<PoolConfig, 'options' | 'statement_tim
  * request can wait, so a pause between two bursts of requests must not close all connections.
  */
 const IDLE_TIMEOUT_MS = 60_000;
+
+/**
+ * A pool whose statements are traced if this process traces, are sent in a transaction if a pooler requires that, and
+ * throw converted errors.
+ */
+class Database extends Pool {
+  /** The server of the newest connection: the connection of a statement is not known when its span begins. */
+  private newestServer: ReturnType<typeof serverOf> = {};
+
+  constructor(
+    private readonly url: string,
+    { toError = (error) => error, ...config }: PoolConfig & Pick<PoolOptions, 'toError'>,
+  ) {
+    super({ ...config, connectionString: url, types, ...(tracing !== undefined && { Client: TracedClient }) });
+    this.toError = toError;
+    this.on('connect', (client) => (this.newestServer = serverOf(client as unknown as Client)));
+  }
+
+  private readonly toError: (error: unknown) => unknown;
+
+  /** Has the overloads of `Pool.query`, except those with a callback. */
+  override query(...statement: never[]): never {
+    return this.send(statement) as never;
+  }
+
+  private async send(statement: unknown[]): Promise<unknown> {
+    const [text] = statement as [string | QueryConfig];
+    try {
+      return await tracedStatement(text, this.newestServer, async () =>
+        (await poolModeOf(this.url)) === 'session'
+          ? (super.query as (...given: unknown[]) => Promise<unknown>).apply(this, statement)
+          : inTransaction(this, (connection) => connection.query(...(statement as [QueryConfig]))),
+      );
+    } catch (error) {
+      throw this.toError(error);
+    }
+  }
+}
 
 const openPool = (
   connectionString: string,
@@ -78,27 +119,19 @@ const openPool = (
       code: '25006',
     });
   };
-  const pool: Pool = new Pool({
-    connectionString,
+  const pool: Pool = new Database(connectionString, {
     max: 10,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
-    types,
     ...rest,
     verify: (client, done) => void prepare(client).then(() => done(), done),
   });
-  const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
-  const queryInTransaction = async (...statement: unknown[]): Promise<unknown> =>
-    (await poolModeOf(connectionString)) === 'session'
-      ? query(...statement)
-      : inTransaction(pool, (connection) => connection.query(...(statement as [QueryConfig])));
-  Object.assign(pool, { query: queryInTransaction });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', onConnectionLost);
   // Without a listener, the loss of a connection in use between two statements would also end the process. The next
   // statement reports the error.
   pool.on('connect', (client) => client.on('error', () => {}));
-  return traceStatements(pool);
+  return pool;
 };
 
 /**

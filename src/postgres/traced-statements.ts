@@ -1,12 +1,10 @@
-import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { type Attributes, type SpanOptions, errorTypeOf, type Tracing, tracing } from '../runtime/tracing/tracing.js';
+import { Client, type QueryConfig } from 'pg';
+import { type Attributes, type SpanOptions, errorTypeOf, tracing } from '../runtime/tracing/tracing.js';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-type Query = (...given: unknown[]) => unknown;
-
 /** The attributes of the server, by OpenTelemetry's conventions for databases. */
-const serverOf = ({ database, host, port }: PoolClient): Attributes => ({
+export const serverOf = ({ database, host, port }: Client): Attributes => ({
   ...(database !== undefined && { 'db.namespace': database }),
   'server.address': host,
   'server.port': port,
@@ -28,39 +26,34 @@ const statementSpan = (statement: string | QueryConfig, server: Attributes): Spa
   };
 };
 
-/** Wraps `query`: a call is traced as a span if a span is active and the call returns a promise. */
-const tracedQuery =
-  (tracer: Tracing, query: Query, server: () => Attributes): Query =>
-  (...given) => {
-    if (tracer.active().length === 0 || typeof given.at(-1) === 'function') return query(...given);
-    const span = tracer.begin(statementSpan(given[0] as string | QueryConfig, server()));
-    const result = query(...given) as Promise<unknown>;
-    result.then(
-      () => span?.end(),
-      (error: unknown) => {
-        const type = errorTypeOf(error);
-        if (SQLSTATE.test(type)) span?.set({ 'db.response.status_code': type });
-        span?.end(type);
-      },
-    );
-    return result;
-  };
-
-/** Traces the statements of a pool, if this process traces. */
-export const traceStatements = <Traced extends Pool>(pool: Traced): Traced => {
-  const tracer = tracing;
-  if (tracer === undefined) return pool;
-  let newestServer: Attributes = {};
-  const trace = (one: { query: unknown }, server: () => Attributes): void => {
-    one.query = tracedQuery(tracer, (one.query as Query).bind(one), server);
-  };
-  // `pool.query` calls `client.query` with a callback, so a statement is not traced twice. The connection is not known
-  // when the span begins, so the span has the server of the newest connection.
-  trace(pool, () => newestServer);
-  pool.on('connect', (client) => {
-    const server = serverOf(client);
-    newestServer = server;
-    trace(client, () => server);
-  });
-  return pool;
+/** Runs a statement in a span, if this process traces and a span is active. */
+export const tracedStatement = <Result>(
+  statement: string | QueryConfig,
+  server: Attributes,
+  run: () => Promise<Result>,
+): Promise<Result> => {
+  if (tracing === undefined || tracing.active().length === 0) return run();
+  const span = tracing.begin(statementSpan(statement, server));
+  const result = run();
+  result.then(
+    () => span?.end(),
+    (error: unknown) => {
+      const type = errorTypeOf(error);
+      if (SQLSTATE.test(type)) span?.set({ 'db.response.status_code': type });
+      span?.end(type);
+    },
+  );
+  return result;
 };
+
+/** A connection whose statements are traced, except those that its pool sends, which the pool traces. */
+export class TracedClient extends Client {
+  /** Has the overloads of `Client.query`. */
+  override query(...given: never[]): never {
+    const send = (): unknown => (super.query as (...statement: unknown[]) => unknown).apply(this, given);
+    // The pool calls this method with a callback.
+    if (typeof given.at(-1) === 'function') return send() as never;
+    const [statement] = given as unknown as [string | QueryConfig];
+    return tracedStatement(statement, serverOf(this), send as () => Promise<unknown>) as never;
+  }
+}

@@ -9,7 +9,7 @@ import { DelayedFlush } from '../flow/background/delayed-flush.js';
 import { type FailureReport, reportFailures } from '../flow/background/failure-report.js';
 import { TooManyRequests } from '../errors.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
-import { addIngestUsage, deleteOldIngestUsage } from './usage.js';
+import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from './statements.js';
 
 /** A number of stored events, and a number of bytes: of request bodies with events, or of the events of other changes. */
 export interface Amount {
@@ -163,11 +163,11 @@ export class DailyQuota implements BeforeApplicationShutdown {
       // The last counts of the previous day are not flushed, because they are no longer needed.
       this.day = today;
       this.usages = new Map();
-      deleteOldIngestUsage(this.pool).catch((error: unknown) => this.report.failed(error));
+      DELETE_OLD_INGEST_USAGE.run(this.pool, {}).catch((error: unknown) => this.report.failed(error));
     }
     let usage = this.usages.get(organization);
     if (usage === undefined) {
-      const read = addIngestUsage(this.pool, today, [{ organization, ...NOTHING }]).then(
+      const read = ADD_INGEST_USAGE.runEach(this.pool, [{ organization, ...NOTHING }], { day: today }).then(
         ([known]) => void (usage!.known = known!),
         (error: unknown) => this.report.failed(error),
       );
@@ -189,7 +189,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     await storeIsolated(
       rows,
       async (part) => {
-        for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, part)) {
+        for (const { organization, events, bytes } of await ADD_INGEST_USAGE.runEach(this.pool, part, { day })) {
           const usage = usages.get(organization)!;
           usage.known = { events, bytes };
           usage.pending = sum(usage.pending, amounts.get(organization)!, -1);

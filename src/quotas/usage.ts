@@ -1,33 +1,11 @@
 import type { Pool } from 'pg';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
-import { columnsOf } from '../postgres/columns.js';
+import type { RowOf } from '../postgres/statement.js';
 import { createReadModels } from '../read-models/kysely.js';
-import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from '../read-models/statements.js';
 import type { Config } from '../runtime/config.js';
+import type { ADD_INGEST_USAGE } from './statements.js';
 
-/**
- * What an organization has used of its daily quota on a UTC day. The usage is stored, because the log does not contain
- * the number of bytes of a request.
- */
-export interface IngestUsage {
-  readonly organization: string;
-  readonly events: number;
-  readonly bytes: number;
-}
-
-/**
- * Adds amounts to the totals of a day.
- * @param day days since 1970
- * @param used the amounts since the last call; may be zero
- * @returns the new totals of these organizations, over all instances
- */
-export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> =>
-  ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
-
-/** Deletes the rows of all days before yesterday, by the clock of the database. */
-export const deleteOldIngestUsage = async (pool: Pool): Promise<void> => {
-  await DELETE_OLD_INGEST_USAGE.run(pool, {});
-};
+type IngestUsage = RowOf<typeof ADD_INGEST_USAGE>;
 
 /** Reads the totals of a day for one organization, or for all organizations that stored something, most bytes first. */
 export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {

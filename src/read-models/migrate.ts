@@ -2,10 +2,14 @@ import type { Pool } from 'pg';
 import { migrate, missingMigrations, type NumberedMigration } from '../postgres/migrator.js';
 import type { WriteLog } from '../runtime/log-line.js';
 import * as baseline from './migrations/0023-baseline.js';
+import * as disputes from './migrations/0024-disputes.js';
+import * as erasures from './migrations/0025-erasures.js';
 
 /** The migrations in order. A released migration is never changed; a new migration is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
   '0023-baseline': baseline,
+  '0024-disputes': disputes,
+  '0025-erasures': erasures,
 };
 
 /**

@@ -78,19 +78,8 @@ const EXPORTS: PoolOptions = {
  * Creates a pool whose statements throw `Unavailable` if the database is unavailable. Statements of Kysely are
  * converted in `kysely.ts`.
  */
-const createApiPool = (url: string, options: PoolOptions): Pool => {
-  const pool = createPool(url, undefined, options);
-  const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
-  return Object.assign(pool, {
-    query: async (...statement: unknown[]) => {
-      try {
-        return await query(...statement);
-      } catch (error) {
-        throw asUnavailable(error);
-      }
-    },
-  });
-};
+const createApiPool = (url: string, options: PoolOptions): Pool =>
+  createPool(url, undefined, { ...options, toError: asUnavailable });
 
 export const createRequestPool = (url: string): Pool => createApiPool(url, { max: 6 });
 export const createMetricsPool = (url: string): MetricsPool => createApiPool(url, METRICS);

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { ApiSnapshot, AS_OF } from '../http/responses/api-snapshot.js';
-import { exampleItem, isFilteredBy, type ListedKind } from '../events/kinds.js';
+import { exampleItem, fieldsOf, isFilteredBy, type ListedKind } from '../events/kinds.js';
 import { MAX_ROWS } from './export-records.js';
 import { headerOf, lineOf } from './records-csv.js';
 
@@ -49,7 +49,11 @@ export const ApiRecordList = (kind: ListedKind, description: string): MethodDeco
 export const ApiRecord = (kind: ListedKind, id: string, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `Get one ${kind}`, description }),
-    ApiParam({ name: 'id', description: 'The id that upstream assigned.', schema: { type: 'string', example: id } }),
+    ApiParam({
+      name: 'id',
+      description: String(fieldsOf(kind)['id']!['description']),
+      schema: { type: 'string', example: id },
+    }),
     ApiSnapshot(`${capitalized(kind)}Item`, {}, kind),
   );
 

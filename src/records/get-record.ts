@@ -24,6 +24,7 @@ const NAMES: Readonly<Record<ListedKind, string>> = {
   threat: 'Threat',
   takedown: 'Takedown',
   verdict: 'Verdict',
+  dispute: 'Dispute',
 };
 
 @QueryHandler(GetRecord)

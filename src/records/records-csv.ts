@@ -15,7 +15,9 @@ const COLUMNS: ReadonlyMap<ListedKind, readonly Path[]> = new Map(
 
 const cellOf = (item: unknown, path: Path): string => {
   const value = path.reduce((within, name) => (within as Readonly<Record<string, unknown>>)[name], item);
-  return Array.isArray(value) ? value.join(' ') : ((value as string | undefined) ?? '');
+  if (Array.isArray(value))
+    return value.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join(' ');
+  return (value as string | undefined) ?? '';
 };
 
 export const headerOf = (kind: ListedKind): string => csvLine(COLUMNS.get(kind)!.map((path) => path.join('.')));

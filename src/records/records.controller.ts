@@ -17,6 +17,7 @@ import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
 import { ExportRecords } from './export-records.js';
 import { GetRecord } from './get-record.js';
 import { ListRecords } from './list-records.js';
+import { withPresentVerdicts } from './present-verdicts.js';
 import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './requests.dto.js';
 import { type RequestedSelection, readSelection } from './selection.js';
 
@@ -25,6 +26,8 @@ const READS = ['records', 'brands-and-flags'] as const;
 
 /** The texts for one kind of records in the API reference. */
 interface Described {
+  /** The path before the name of the kind. */
+  readonly path: string;
   /** An example of an id. */
   readonly id: string;
   /** A sentence that says which records of the list the metrics count. */
@@ -33,9 +36,9 @@ interface Described {
 }
 
 /** Creates the routes of a kind of records: the list, its CSV export, and a single record. */
-const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): Type => {
+const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Described): Type => {
   @ApiTags('Records')
-  @Controller('v2/organization')
+  @Controller(path)
   class RecordsController {
     constructor(
       private readonly queries: QueryBus,
@@ -57,7 +60,12 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
         return this.sendTable(selection, reply);
       const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor, minPosition);
       const { result, ...moment } = await this.queries.execute(query);
-      const items = `[${result.rows.map(({ item }) => item).join(',')}]`;
+      const shown = await this.shown(
+        organization,
+        result.rows.map(({ item }) => item),
+        minPosition,
+      );
+      const items = `[${shown.join(',')}]`;
       const next = result.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(result.nextCursor)}`;
       // The cursor contains the time of the request, so it is not part of the page's content.
       const tag = entityTag(`${items}${next === '' ? '' : ','}`);
@@ -87,7 +95,17 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
     ): Promise<string | undefined> {
       const query = new GetRecord(organization, kind, id, minPosition);
       const { result, ...moment } = await this.queries.execute(query);
-      return sendSnapshot({ type: JSON_TYPE, text: result, tag: entityTag(result), ...moment }, this.tokens, reply);
+      const text = (await this.shown(organization, [result], minPosition))[0]!;
+      return sendSnapshot({ type: JSON_TYPE, text, tag: entityTag(text), ...moment }, this.tokens, reply);
+    }
+
+    /** Adds what is computed for each response. */
+    private async shown(
+      organization: string,
+      items: readonly string[],
+      minPosition: number | undefined,
+    ): Promise<readonly string[]> {
+      return kind === 'dispute' ? withPresentVerdicts(this.queries, organization, items, minPosition) : items;
     }
 
     private async sendTable(selection: RequestedSelection, reply: FastifyReply): Promise<Readable> {
@@ -100,13 +118,17 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
   return RecordsController;
 };
 
+const OF_ORGANIZATION = 'v2/organization';
+
 export const RECORDS_CONTROLLERS = [
   controllerOf('report', {
+    path: OF_ORGANIZATION,
     id: 'report-2041',
     list: 'Lists the reports that the metrics count as `reports`.',
     one: 'Returns a report in the newest state that upstream has sent.',
   }),
   controllerOf('threat', {
+    path: OF_ORGANIZATION,
     id: 'threat-5512',
     list:
       'The metrics count threats with the status BLOCKED, APPROVED or AUTO_APPROVED as `newThreats`, and threats with the ' +
@@ -114,6 +136,7 @@ export const RECORDS_CONTROLLERS = [
     one: 'Returns a threat in the newest state that upstream has sent.',
   }),
   controllerOf('takedown', {
+    path: OF_ORGANIZATION,
     id: 'takedown-310',
     list:
       'The metrics count all takedowns as `takedownsFiled`, and takedowns with the status COMPLETED as ' +
@@ -124,10 +147,19 @@ export const RECORDS_CONTROLLERS = [
       'takedown.',
   }),
   controllerOf('verdict', {
+    path: OF_ORGANIZATION,
     id: 'change-90210',
     list:
       'Lists the entries of the asset status history that concern a brand of the organization. The metrics of a brand ' +
       'count entries with the status BLOCKED as `newThreats`.',
     one: 'Returns a verdict. Of the brands that the verdict concerns, only the organization’s own are shown.',
+  }),
+  controllerOf('dispute', {
+    path: 'v2/asset',
+    id: 'dp_4a7d1ed414474e4033ac29cc',
+    list:
+      'Lists the disputes that the organization has filed. A dispute whose verdict is no longer BLOCKED has ' +
+      '`verdictNow`.',
+    one: 'Returns a dispute. If its verdict is no longer BLOCKED, the dispute has `verdictNow`.',
   }),
 ];

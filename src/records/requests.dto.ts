@@ -26,7 +26,7 @@ export class SelectionRequest {
 
   /**
    * Restricts the list to one of the organization's brands; requires the feature flag `brands-metrics`. Not available
-   * for threats, which have no brand.
+   * for threats and disputes, which have no brand.
    * @example 'acme-wallet'
    */
   @IsBrandSlug()

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Webhook } from '../events/types/webhooks.js';
 import { databaseTime } from '../postgres/clock.js';
 import { createReadModels } from '../read-models/kysely.js';
-import type { StoredProgress } from '../read-models/webhooks/statements.js';
+import type { StoredProgress } from './progress-sql.js';
 
 /** An endpoint as the CLI shows it to the operator. */
 export interface AnyWebhook {

@@ -65,7 +65,7 @@ describe('AssetChecker', () => {
     const sources = [own, listed, fuzzy, allowed];
     const sentence = (content: string): string => answerOf(sources, content).message;
     expect(sentence('https://ours.example/x')).toBe(
-      '"https://ours.example/x" is blocked: this service has "ours.example" on its blocklist since 2026-03-01.',
+      '"https://ours.example/x" is blocked: this service has "ours.example" on its blocklist since 2026-03-01; to dispute this, see POST /v2/asset/disputes.',
     );
     expect(sentence('a.friend.example')).toBe(
       '"a.friend.example" is allowed: this service has "friend.example", the domain above it, on its allowlist since 2026-03-02.',
@@ -100,7 +100,7 @@ describe('AssetChecker', () => {
       '"medium.com/@evil/a-post" is blocked: the source listed has "medium.com/@Evil", the page or profile above it, on its blocklist.',
     );
     expect(sentence('someone@ours.example')).toBe(
-      '"someone@ours.example" is blocked: this service has "ours.example", the domain it is at, on its blocklist since 2026-03-01.',
+      '"someone@ours.example" is blocked: this service has "ours.example", the domain it is at, on its blocklist since 2026-03-01; to dispute this, see POST /v2/asset/disputes.',
     );
   });
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { dayOf, formatDay } from '../../src/events/instant.js';
-import { addIngestUsage } from '../../src/quotas/usage.js';
+import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
 
@@ -12,8 +12,8 @@ it('organizations usage lists the events and bytes that each organization has se
     const day = dayOf(Date.now());
     const acme = { organization: 'acme', events: 7, bytes: 700 };
     const other = { organization: 'other', events: 9, bytes: 900 };
-    await addIngestUsage(database.pool, day, [acme, other]);
-    await addIngestUsage(database.pool, day - 1, [{ ...acme, events: 1 }]);
+    await ADD_INGEST_USAGE.runEach(database.pool, [acme, other], { day });
+    await ADD_INGEST_USAGE.runEach(database.pool, [{ ...acme, events: 1 }], { day: day - 1 });
     const quota = { events: 10_000_000, bytes: null };
     expect(JSON.parse((await call('--json')).out)).toEqual({
       day: formatDay(day),

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { addRejectedEvents } from '../../src/read-models/rejected-events.js';
+import { addRejectedEvents } from '../../src/ingestion/rejections/rejected-events.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
 
@@ -12,7 +12,7 @@ it('rejected list shows rejected events with escaped control characters, and rej
   };
   try {
     const sample = { id: 'a\u001b[2J', source: 's', type: 'Made\nUp', issues: ['type is unknown'], data: '{}' };
-    const row = { owner: 'acme', keyId: 'key_a', reason: 'unknown-type', type: 'other', count: 3, sample };
+    const row = { owner: 'acme', keyId: 'key_a', reason: 'unknown-type' as const, type: 'other', count: 3, sample };
     await addRejectedEvents(database.pool, [{ ...row, day: 20_514, lastAt: Date.UTC(2026, 2, 2, 1) }]);
     expect(JSON.parse(await call('list', '--json'))).toEqual([
       { ...row, day: '2026-03-02', lastAt: '2026-03-02T01:00:00.000Z' },

@@ -154,7 +154,7 @@ describe('POST /v2/asset/check', () => {
         status: 'BLOCKED',
         source: 'own',
         message:
-          '"http://u:p@EVIL.example.:8080/x" is blocked: this service has "hxxps://Evil[.]example/claim" on its blocklist since 2026-03-01.',
+          '"http://u:p@EVIL.example.:8080/x" is blocked: this service has "hxxps://Evil[.]example/claim" on its blocklist since 2026-03-01; to dispute this, see POST /v2/asset/disputes.',
       });
       expect(await check('evil.example', at)).not.toHaveProperty('reason');
       expect(await check('deep.sub.evil.example', at)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });

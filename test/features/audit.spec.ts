@@ -5,7 +5,7 @@ import { listApiKeys } from '../../src/api-keys/list-api-keys.js';
 import { revokeApiKey } from '../../src/api-keys/revoke-api-key.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
 import { WatchPool } from '../../src/read-models/pools.js';
-import { readKeyUses } from '../../src/read-models/key-uses.js';
+import { readKeyUses } from '../../src/api-keys/key-uses.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 const GROUPS = '/v2/organization/asset-groups';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dayOf } from '../../src/events/instant.js';
 import { readIngestUsage } from '../../src/quotas/usage.js';
-import { readKeyUses } from '../../src/read-models/key-uses.js';
+import { readKeyUses } from '../../src/api-keys/key-uses.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';

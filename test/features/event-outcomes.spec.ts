@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { addEventUsage, type EventUsage, KEPT_DAYS } from '../../src/read-models/event-usage.js';
+import { ADD_EVENT_USAGE, type EventUsage, KEPT_DAYS } from '../../src/ingestion/usage/statements.js';
 import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { dayOf, formatDay } from '../../src/events/instant.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
-import { addIngestUsage } from '../../src/quotas/usage.js';
+import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
@@ -75,7 +75,9 @@ describe('GET /v2/events/usage', () => {
     });
     expect(await remainingQuota()).toEqual(quota(998));
     // Counts of another instance are included.
-    await addIngestUsage(app.pool, dayOf(Date.now()), [{ organization: 'acme', events: 100, bytes: 0 }]);
+    await ADD_INGEST_USAGE.runEach(app.pool, [{ organization: 'acme', events: 100, bytes: 0 }], {
+      day: dayOf(Date.now()),
+    });
     expect(await remainingQuota()).toEqual(quota(898));
   });
 
@@ -94,7 +96,7 @@ describe('GET /v2/events/usage', () => {
       outcome: 'accepted',
       events: 10 + daysAgo,
     });
-    await addEventUsage(app.pool, [1, 2, KEPT_DAYS - 1, KEPT_DAYS].map(row));
+    await ADD_EVENT_USAGE.runEach(app.pool, [1, 2, KEPT_DAYS - 1, KEPT_DAYS].map(row));
     const days = async (query = ''): Promise<number[]> =>
       (await ask(keys.globex, `usage${query}`)).usage
         .filter(({ type }: EventUsage) => type === 'ReportFiled')

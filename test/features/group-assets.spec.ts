@@ -8,7 +8,8 @@ import { readContent } from '../../src/asset-groups/members/membership.js';
 import { MembershipQueue } from '../../src/asset-groups/members/membership-queue.js';
 import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { dayOf } from '../../src/events/instant.js';
-import { addIngestUsage, readIngestUsage } from '../../src/quotas/usage.js';
+import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
+import { readIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type ApiResponse } from '../support/call.js';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
@@ -257,7 +258,9 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     const used = async () => (await readIngestUsage(app.pool, today, organization))[0]?.events;
     // The creation of groups A and B is charged as two events, which are counted within a second.
     await eventuallyPasses(async () => expect(await used()).toBe(2));
-    await addIngestUsage(app.pool, today, [{ organization, events: app.config.ingestEventsPerDay - 5, bytes: 0 }]);
+    await ADD_INGEST_USAGE.runEach(app.pool, [{ organization, events: app.config.ingestEventsPerDay - 5, bytes: 0 }], {
+      day: today,
+    });
     await add(1, 'a.example', 'b.example', 'b.example');
     await eventuallyPasses(async () => expect(await used()).toBe(app.config.ingestEventsPerDay - 1));
     const { status, body, headers } = await call('POST', '/1/assets', { contents: ['c.example', 'd.example'] });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { webhooks } from '../../projections/webhooks/projection.js';
 import { AccessLogOutput } from '../../src/http/ops/access-log.js';
-import { READ_WEBHOOK_FIGURES } from '../../src/read-models/webhooks/statements.js';
+import { READ_WEBHOOK_FIGURES } from '../../src/ops/webhook-figures-sql.js';
 import { listAllWebhooks } from '../../src/webhooks/list-all-webhooks.js';
 import { MasterKeys } from '../../src/webhooks/master-keys.js';
 import { secretText, signingKey } from '../../src/webhooks/secret.js';

@@ -59,6 +59,10 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],
   },
+  'src/cli/erasing/erase-organization.ts': {
+    by: 'test/features/erase.spec.ts',
+    sql: ['drop schema if exists "…" cascade'],
+  },
   // Settings of a connection.
   'src/postgres/session-settings.ts': {
     by: 'test/postgres/pool.spec.ts',

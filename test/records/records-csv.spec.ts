@@ -17,9 +17,12 @@ it('The JSON of an item has no line break, because the feed separates items by l
 
 it.each(KIND_NAMES)('A row of the CSV export of %ss has a cell for each declared field', (kind) => {
   const item = Object.fromEntries(
-    Object.keys(fieldsOf(kind)).map((name) => [name, name === 'asset' ? { type: 'URL', content: 'x' } : name]),
+    Object.entries(fieldsOf(kind)).map(([name, { properties }]) => [
+      name,
+      properties ? Object.fromEntries(Object.keys(properties).map((inner) => [inner, `${name}.${inner}`])) : name,
+    ]),
   );
-  const cells = Object.keys(item).flatMap((name) => (name === 'asset' ? ['URL', 'x'] : [name]));
+  const cells = Object.values(item).flatMap((value) => (typeof value === 'string' ? [value] : Object.values(value)));
   expect(lineOf(kind, item)).toBe(`${cells.join(',')}\r\n`);
   expect(headerOf(kind).trim().split(',')).toHaveLength(cells.length);
 });

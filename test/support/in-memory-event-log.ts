@@ -12,6 +12,7 @@ import {
   MAX_PAGE_BYTES,
   type NewEvent,
   type RecordedEvent,
+  type StreamEvent,
   WrongExpectedRevision,
 } from '../../src/event-log/event-log.js';
 import { type Clock, monotonic } from '../../src/flow/clock.js';
@@ -48,22 +49,22 @@ export class InMemoryEventLog extends EventLog {
     super();
   }
 
-  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+  protected override store(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
     return this.write(events, () => {
       const duplicate = events.every((event) => this.stored(event) !== undefined);
       const actual = this.revisionOf(stream) ?? 'no-stream';
       if (!duplicate && expected !== 'any' && expected !== actual)
         throw new WrongExpectedRevision(stream, expected, actual);
-      for (const event of events) this.store(stream, event);
+      for (const event of events) this.addEvent(stream, event);
       const { revision, position } = this.stored(events.at(-1)!)!;
       return { revision, position, duplicate };
     });
   }
 
-  appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
+  protected override storeAll(entries: readonly StreamEvent[]): Promise<AppendedEvent[]> {
     return this.write(
       entries.map(({ event }) => event),
-      () => entries.map(({ stream, event }) => this.store(stream, event)),
+      () => entries.map(({ stream, event }) => this.addEvent(stream, event)),
     );
   }
 
@@ -155,7 +156,7 @@ export class InMemoryEventLog extends EventLog {
     return this.events.findLast((event) => event.stream === stream)?.revision;
   }
 
-  private store(stream: string, event: NewEvent): AppendedEvent {
+  private addEvent(stream: string, event: NewEvent): AppendedEvent {
     const stored = this.stored(event);
     if (stored !== undefined) return { position: stored.position, duplicate: true };
     const position = (this.events.at(-1)?.position ?? BEGINNING) + 1n;

@@ -34,9 +34,10 @@ export const startProjecting = (
 ): Projecting => {
   const stop = new AbortController();
   const troubles: string[] = [];
-  const running = new Projector(log, pool, projections, (sentence) => troubles.push(sentence), backoff).run(
-    stop.signal,
-  );
+  const running = new Projector(log, pool, projections, {
+    onError: (sentence) => troubles.push(sentence),
+    ...(backoff && { backoff }),
+  }).run(stop.signal);
   let end: unknown;
   running.then(
     () => (end = new Error('The projector was stopped before it reached the head')),

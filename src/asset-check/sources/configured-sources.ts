@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { Config } from '../../runtime/config.js';
 import { EventLog } from '../../event-log/event-log.js';

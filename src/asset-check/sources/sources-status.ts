@@ -1,7 +1,7 @@
 import type { Config } from '../../runtime/config.js';
 import type { SourceMode } from '../source-result.js';
 import { withoutSecrets } from '../lists/list-address.js';
-import { ListCopy, type ListState } from '../lists/list-copy.js';
+import { ListCopy, type ListState } from '../lists/disk/list-copy.js';
 import { readSourcesFile } from './sources-file.js';
 
 type Saved = Pick<ListState, 'id' | 'entries' | 'refused' | 'rejected' | 'overruled' | 'lastError' | 'lastErrorAt'>;

@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   brands: async () => (await import('../brands.js')).addBrandCommands,
   flags: async () => (await import('../flags.js')).addFlagCommands,
   webhooks: async () => (await import('../webhooks.js')).addWebhookCommands,
+  disputes: async () => (await import('../disputes.js')).addDisputeCommands,
   projections: async () => (await import('../projections.js')).addProjectionCommands,
   parked: async () => (await import('../parked.js')).addParkedCommands,
   events: async () => (await import('../events.js')).addEventCommands,

@@ -13,6 +13,7 @@ import {
   type NewEvent,
   type PlacedEvent,
   type RecordedEvent,
+  type StreamEvent,
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
 import { CatchUpSubscription } from './catch-up-subscription.js';
@@ -56,13 +57,17 @@ export class EventStoreDbLog extends EventLog {
     this.writer = new Writer(connection, streams);
   }
 
-  async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+  protected override async store(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly NewEvent[],
+  ): Promise<Appended> {
     const appended = await this.writer.append(stream, expected, events);
     this.observe(appended.position);
     return appended;
   }
 
-  async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
+  protected override async storeAll(entries: readonly StreamEvent[]): Promise<AppendedEvent[]> {
     const appended = await this.writer.appendAll(entries);
     for (const { position } of appended) this.observe(position);
     return appended;

@@ -1,8 +1,14 @@
 import { ConfigError } from '../../runtime/config.js';
-import { API_KEYS_STREAM, CATEGORIES, OPERATIONS_STREAM, STREAM_PREFIXES } from '../../events/streams.js';
+import {
+  API_KEYS_STREAM,
+  CATEGORIES,
+  ERASED_CATEGORY,
+  OPERATIONS_STREAM,
+  STREAM_PREFIXES,
+} from '../../events/streams.js';
 import type { RecordedEvent } from '../event-log.js';
 
-const IN_CATEGORIES: ReadonlySet<string> = new Set(CATEGORIES);
+const IN_CATEGORIES: ReadonlySet<string> = new Set([...CATEGORIES, ERASED_CATEGORY]);
 const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
 
 /**

@@ -15,6 +15,7 @@ import {
   type NewEvent,
   type PlacedEvent,
   type RecordedEvent,
+  type StreamEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
 import { appendLogOpened } from '../new-event.js';
@@ -61,7 +62,11 @@ export class PostgresLog extends EventLog {
     this.writer = new PostgresWriter(pool);
   }
 
-  async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+  protected override async store(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly NewEvent[],
+  ): Promise<Appended> {
     if (events.length === 0) throw new RangeError(`Nothing to append to ${stream}`);
     const entries = await this.writer.append({
       entries: events.map((event) => ({ stream, event })),
@@ -79,7 +84,7 @@ export class PostgresLog extends EventLog {
     };
   }
 
-  async appendAll(entries: readonly { stream: string; event: NewEvent }[]): Promise<AppendedEvent[]> {
+  protected override async storeAll(entries: readonly StreamEvent[]): Promise<AppendedEvent[]> {
     if (entries.length === 0) return [];
     const results = await this.writer.append({ entries, expected: undefined });
     return results.map(({ outcome, position }) => ({

@@ -154,7 +154,66 @@ const collectIdsInLinearTime: Migration = {
   },
 };
 
+/**
+ * Lets the log refuse events of erased organizations. The digests are entered under the lock of the log, so no process
+ * can append an event of the organization afterwards, not even a process that has not heard of the erasure.
+ */
+const refuseErasedOrganizations: Migration = {
+  up: async (db: Kysely<unknown>): Promise<void> => {
+    await sql`
+      create table log.erased (
+        digest text collate "C" primary key,
+        log_id text not null
+      )`.execute(db);
+    await sql`
+      create function log.is_erased(name text) returns boolean language sql stable as $$
+        select exists (
+          select from (select distinct log_id from log.erased) l
+          join log.erased e on e.digest = encode(sha256(convert_to(l.log_id || ':' || name, 'UTF8')), 'hex')
+        )
+      $$`.execute(db);
+    await sql`
+      create function log.organizations_of(stream text, type text, data json) returns setof text
+      language sql immutable as $$
+        select split_part(substr(stream, strpos(stream, '-') + 1), ':', 1)
+        where split_part(stream, '-', 1) in (
+          'threat', 'takedown', 'report', 'brand', 'featureFlag', 'groupedAsset', 'assetGroups', 'webhooks',
+          'disputes', 'dispute'
+        )
+        union all
+        select data ->> 'organization' where type = 'ApiKeyIssued'
+        union all
+        select review ->> 'organization'
+        from json_array_elements(case
+          when type = 'AssetStatusChanged' and json_typeof(data -> 'brandReviews') = 'array' then data -> 'brandReviews'
+        end) review
+      $$`.execute(db);
+    await sql`
+      alter function log.append(int[], text[], bigint[], uuid[], text[], text[], text[])
+      rename to append_unchecked`.execute(db);
+    await sql`
+      create function log.append(
+        requests int[], streams text[], expected bigint[], ids uuid[], types text[], data text[], metadata text[]
+      ) returns table (outcome text, "position" bigint, revision bigint, stream_revision bigint)
+      language plpgsql as $$
+      #variable_conflict use_column
+      begin
+        perform pg_advisory_xact_lock(20261121);
+        if exists (select from log.erased) and exists (
+          select from unnest(streams, types, data) e (stream, type, data),
+            log.organizations_of(e.stream, e.type, e.data::json) o (organization)
+          where log.is_erased(o.organization)
+        ) then
+          raise exception 'An organization of these events was erased' using errcode = 'TP001';
+        end if;
+        return query select * from log.append_unchecked(requests, streams, expected, ids, types, data, metadata);
+      end
+      $$`.execute(db);
+  },
+};
+
 export const LOG_MIGRATIONS: Record<string, Migration> = {
   '0001-first-tables': firstTables,
   '0002-own-ids-only': collectIdsInLinearTime,
+  '0003-erased-organizations': refuseErasedOrganizations,
 };

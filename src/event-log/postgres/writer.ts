@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { Unavailable } from '../../errors.js';
+import { Conflict, Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import { withSpansOf, type Span, tracing } from '../../runtime/tracing/tracing.js';
 import type { NewEvent } from '../event-log.js';
@@ -21,6 +21,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** The SQLSTATE with which `log.append` refuses events of an erased organization. */
+const ERASED = 'TP001';
 /** Maximum events per statement, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
 
@@ -39,7 +41,7 @@ export class PostgresWriter {
     private readonly timeoutMs = 4_000,
   ) {}
 
-  /** @throws Unavailable if the outcome is unknown */
+  /** @throws Unavailable if the outcome is unknown; Conflict if an organization of the events was erased */
   append(request: AppendRequest): Promise<AppendedEntry[]> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ request, spans: tracing?.active(), resolve, reject });
@@ -85,6 +87,8 @@ export class PostgresWriter {
     try {
       results = await withSpansOf(batch, () => this.execute(batch.map(({ request }) => request)));
     } catch (error) {
+      if ((error as { code?: unknown }).code === ERASED && batch.length === 1)
+        throw new Conflict((error as Error).message);
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // At least one request cannot be stored. The requests are stored one by one, so that the other requests do not
       // fail too.

@@ -2,11 +2,11 @@ import type { FileHandle } from 'node:fs/promises';
 import { Conflict, Unavailable } from '../../errors.js';
 import { allEnded } from '../../flow/background/all-ended.js';
 import { pause } from '../../flow/retry.js';
+import { ErasedOrganizations } from '../erased-organizations.js';
 import { type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
 import { readWithRetries } from '../read-with-retries.js';
 import { mergeVerdicts } from './merge-verdicts.js';
 import { isVerdict } from './organization-part.js';
-import { requireNotErased } from './require-not-erased.js';
 import { DamagedFile, type FileEvent, type Header, readTransfer } from './transfer-file.js';
 
 const STREAM_PAGE = 1_000;
@@ -101,10 +101,14 @@ const missingOfPage = async (log: EventLog, page: readonly FileEvent[]): Promise
 };
 
 /** Appends what the log lacks of a page. An interrupted or repeated call appends only the rest. */
-const storePage = async (log: EventLog, organization: string, page: readonly FileEvent[]): Promise<void> => {
+const storePage = async (
+  log: EventLog,
+  page: readonly FileEvent[],
+  requireNotErased: () => Promise<void>,
+): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      await requireNotErased(log, organization);
+      await requireNotErased();
       const appends = await missingOfPage(log, page);
       const send = ({ stream, expected, event }: Append): Promise<unknown> => log.append(stream, expected, [event]);
       // An EventStoreDB may store concurrent appends in another order, which the next attempt corrects.
@@ -150,11 +154,17 @@ export const importOrganization = async (
     header = read;
   });
   const { organization } = header;
-  await readWithRetries(() => requireNotErased(log, organization));
+  const erased = new ErasedOrganizations();
+  const requireNotErased = async (): Promise<void> => {
+    await erased.read(log);
+    if (erased.has(organization))
+      throw new Conflict(`${organization} was erased from this installation, and an erasure is final`);
+  };
+  await readWithRetries(requireNotErased);
   let missing = 0;
   await read(1, async (page) => {
     missing += (await readWithRetries(() => missingOfPage(log, page))).length;
   });
-  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, organization, page));
+  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, page, requireNotErased));
   return { ...header, events, present: events - missing };
 };

@@ -24,7 +24,7 @@ export const isUpperCaseName = (text: string): boolean => UPPER_CASE_NAME.test(t
 const UPPER_CASE_RULE = 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)';
 
 /** Maximum length of the content of an asset in code points. */
-const MAX_CONTENT = 4_096;
+export const MAX_CONTENT = 4_096;
 
 /** Error for an absent field. */
 export const REQUIRED = 'is required';

@@ -1,5 +1,5 @@
-import { ownEvent } from '../declaring/declaration.js';
-import { id, instant, text } from '../declaring/fields.js';
+import { type Declared, ownEvent } from '../declaring/declaration.js';
+import { field, id, instant, optional, text, wholeNumber } from '../declaring/fields.js';
 
 /** The first event of every log. A checkpoint is valid only for the log whose id this event contains. */
 export const logOpened = ownEvent('LogOpened', {
@@ -14,3 +14,40 @@ export const parkedEventDropped = ownEvent('ParkedEventDropped', {
   reason: text(1_000, 'Why the event was dropped.'),
   createdAt: instant('When the event was dropped.'),
 });
+
+/** A number for each name, such as the number of events of each type. */
+const counts = (description: string) =>
+  field<Readonly<Record<string, number>>>(
+    { type: 'object', additionalProperties: { type: 'integer', minimum: 0 }, description },
+    (value, path, validation) => {
+      const isValid =
+        typeof value === 'object' && value !== null && Object.values(value).every((n) => Number.isSafeInteger(n));
+      if (!isValid) validation.reject(path, 'must be an object of whole numbers');
+      return isValid ? (value as Record<string, number>) : {};
+    },
+  );
+
+/** The organization as the events about its erasure name it. The slug itself is never stored. */
+const ERASED = {
+  digest: id('SHA-256 over the id of the log and the slug of the organization, in hex.'),
+  logId: id('The id of the log in the digest. After a copy of the log, this is the id of the original log.'),
+};
+
+/** From this event on, the keys of the organization are invalid, and events for the organization are rejected. */
+export const organizationErasureStarted = ownEvent('OrganizationErasureStarted', {
+  ...ERASED,
+  startedAt: instant('When the erasure started.'),
+});
+
+/** The certificate of a complete erasure. */
+export const organizationErased = ownEvent('OrganizationErased', {
+  ...ERASED,
+  startedAt: instant('When the erasure started.'),
+  finishedAt: instant('When the last event and the last row had been erased.'),
+  version: text(64, 'The version of the software.'),
+  events: counts('The number of rewritten events, by type.'),
+  rows: counts('The number of deleted or changed rows, by table.'),
+  firstPosition: optional(wholeNumber(0, 'The position of the first rewritten event.')),
+  lastPosition: optional(wholeNumber(0, 'The position of the last rewritten event.')),
+});
+export type OrganizationErased = Declared<typeof organizationErased>;

@@ -9,7 +9,7 @@ interface UpsertBufferOptions<Row> {
   /** @param buffered the buffered row @param added a new row with the same key */
   readonly merge: (buffered: Row, added: Row) => Row;
   /** Rejects if the rows were not written, or may not all have been written. */
-  readonly write: (rows: readonly Row[]) => Promise<void>;
+  readonly write: (rows: readonly Row[]) => Promise<unknown>;
   readonly report: FailureReport;
   /** The maximum number of rows in the buffer. If the buffer is full, rows with new keys are dropped and counted. */
   readonly maxRows: number;

@@ -1,6 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
+import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
@@ -36,6 +37,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
     private readonly concurrency: RequestConcurrency,
     private readonly slices: TimeSlices,
     private readonly guardedHosts: GuardedHosts,
+    private readonly erased: ErasedOrganizations,
   ) {}
 
   /**
@@ -46,7 +48,7 @@ export class TryEventsHandler implements IQueryHandler<TryEvents> {
    */
   async execute(query: TryEvents): Promise<string> {
     const owner = query.organization ?? query.origin.keyId ?? '';
-    const decision = await this.slices.run(owner, decide(query, this.guardedHosts));
+    const decision = await this.slices.run(owner, decide(query, this.guardedHosts, this.erased));
     requireAccepted(decision);
     return this.concurrency.run(owner, undefined, () => this.try(owner, decision));
   }

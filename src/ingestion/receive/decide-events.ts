@@ -1,10 +1,11 @@
 import { Invalid, type Rejection } from '../../errors.js';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
-import { isKnownType, isUpstreamType, parseEvent, toJson } from '../../events/event.js';
+import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';
 import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
+import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
@@ -58,10 +59,23 @@ const quote = (type: string): string => JSON.stringify(excerpt(type, 64));
 const typeIssue = (type: string): string =>
   isKnownType(type) ? `type ${quote(type)} is reserved for this service` : `type ${quote(type)} is unknown`;
 
+/**
+ * Returns the event without the reviews of erased organizations, or the event itself if it has no such reviews. The
+ * status of an asset protects every organization, so the event is not rejected as a whole.
+ */
+const withoutErasedReviews = (event: UpstreamEvent, erased: ErasedOrganizations): UpstreamEvent => {
+  if (event.type !== 'AssetStatusChanged') return event;
+  const brandReviews = event.data.brandReviews.filter(({ organization }) => !erased.has(organization));
+  return brandReviews.length === event.data.brandReviews.length
+    ? event
+    : { ...event, data: { ...event.data, brandReviews } };
+};
+
 /** Decides which events of a request to store, and which to reject and why. Yields after each event. */
 export function* decide(
   { events, latest, organization, origin }: SentEvents,
   guardedHosts = new GuardedHosts(),
+  erased = new ErasedOrganizations(),
 ): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
@@ -95,7 +109,11 @@ export function* decide(
       reject(issues.length > 0 ? 'attributes' : 'data', [...issues, ...(parsed?.issues ?? [])]);
       continue;
     }
-    const { event } = parsed;
+    const event = withoutErasedReviews(parsed.event, erased);
+    if ('organization' in event.data && erased.has(event.data.organization)) {
+      reject('erased', ['the organization of this event was erased']);
+      continue;
+    }
     const forbiddenIssue = organization === undefined ? undefined : permissionIssue(event, organization);
     if (forbiddenIssue !== undefined) {
       reject('not-permitted', [forbiddenIssue]);
@@ -104,6 +122,8 @@ export function* decide(
     const assetKey = newStoredKey(event);
     const guard = guardOf(event, assetKey?.key, guardedHosts);
     const eventWarnings = warningsOf(event, guard);
+    if (event !== parsed.event)
+      eventWarnings.push('data.brandReviews named an organization that was erased; its reviews were left out');
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
     const stream = streamOf(event, assetKey?.hash);
     const eventId = eventIdOf(source, id, type, stream);

@@ -1,8 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
-import { GuardedHosts } from '../../assets/guarded-hosts.js';
-import type { Rejection } from '../../errors.js';
+import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
+import { Conflict, type Rejection, Unavailable } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
+import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
 import { maxFactsOf } from '../../events/facts.js';
 import { TimeSlices } from '../../flow/time-slices.js';
@@ -67,6 +68,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     private readonly rejections: RejectionLog,
     private readonly usage: UsageLog,
     private readonly guardedHosts: GuardedHosts,
+    private readonly erased: ErasedOrganizations,
   ) {}
 
   /**
@@ -77,7 +79,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     const { organization, bytes, origin } = command;
     const owner = organization ?? origin.keyId ?? '';
     if (organization !== undefined) await this.quota.chargeWithinLimit(organization, { events: 0, bytes });
-    const decision = await this.slices.run(owner, decide(command, this.guardedHosts));
+    const decision = await this.slices.run(owner, decide(command, this.guardedHosts, this.erased));
     const { entries, repeated, rejected, warnings, groups } = decision;
     this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, groups);
     this.rejections.add(owner, origin.keyId ?? '', groups);
@@ -149,7 +151,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         this.backpressure.stored(facts, lastOf(outcomes)!);
       } catch (error) {
         this.backpressure.release(facts);
-        throw error;
+        // The erasure began after the events were checked. A retry of the request rejects them one by one.
+        throw error instanceof Conflict ? new Unavailable(error.message, 1, { cause: error }) : error;
       }
     }
   }

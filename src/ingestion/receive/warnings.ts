@@ -1,5 +1,5 @@
 import { readAccount } from '../../assets/accounts/payment.js';
-import type { GuardedHosts } from '../../assets/guarded-hosts.js';
+import type { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { urlKey } from '../../assets/keys.js';
 import type { UpstreamEvent } from '../../events/event.js';
 

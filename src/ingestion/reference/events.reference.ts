@@ -31,14 +31,18 @@ the log is in EventStoreDB, a dry run recognises \`duplicates\` only among the l
 /** The example event for the headers and the body of binary mode. */
 const BINARY_EXAMPLE = EXAMPLES[0]!;
 
+/** The batch is first: client generators use only the first media type, and a batch may contain one event. */
 const content = {
+  [BATCH]: {
+    schema: { type: 'array', maxItems: MAX_EVENTS, items: refTo('CloudEvent') },
+    examples: {
+      one: { summary: 'One event', value: EXAMPLES.slice(0, 1) },
+      all: { summary: 'One event of each type', value: EXAMPLES },
+    },
+  },
   [STRUCTURED]: {
     schema: refTo('CloudEvent'),
     examples: Object.fromEntries(EXAMPLES.map((event) => [event.type, { value: event }])),
-  },
-  [BATCH]: {
-    schema: { type: 'array', maxItems: MAX_EVENTS, items: refTo('CloudEvent') },
-    examples: { all: { summary: 'One event of each type', value: EXAMPLES } },
   },
   [BINARY]: {
     schema: refTo('EventData'),

@@ -11,7 +11,7 @@ const codes = (names: readonly string[]): string => names.map((name) => `\`${nam
 
 /** The instructions for senders in both references. Markdown. */
 export const HOW_TO_SEND = `Each event carries the full state of the record that the event is about. The newest state is determined by
-\`updatedAt\` (\`createdAt\` for an entry of the status history) or \`deletedAt\`, never by the order of arrival. Events can
+\`updatedAt\` (\`createdAt\` for an entry of the status history, \`resolvedAt\` for a dispute) or \`deletedAt\`, never by the order of arrival. Events can
 therefore be sent late, repeatedly and in any order. Acknowledged events are stored on disk. If there is no response, send the
 events again; an event is never counted twice.
 

@@ -10,6 +10,8 @@ export const REJECT_REASONS = [
   'data',
   /** Not allowed for an organization's own key. */
   'not-permitted',
+  /** The organization of the event was erased. */
+  'erased',
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
 

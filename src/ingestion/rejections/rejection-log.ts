@@ -6,9 +6,10 @@ import { UpsertBuffer } from '../../flow/background/upsert-buffer.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { throttle } from '../../flow/background/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
-import { addRejectedEvents, type RejectedEvents } from '../../read-models/rejected-events.js';
+import { addRejectedEvents } from './rejected-events.js';
 import type { RejectionGroup } from './rejection-groups.js';
 import { sampleOf } from './sample.js';
+import type { RejectedEvents } from './statements.js';
 
 /**
  * Stores rejected events for the operator and the senders: a count and one sample per day, key, reason and type. The table

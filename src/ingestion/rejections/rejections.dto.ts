@@ -51,7 +51,7 @@ export class RejectedEventsDto {
   /**
    * `attributes`: a CloudEvents attribute is missing or invalid, or the event cannot be parsed. `data`: the data does not
    * match the schema of the type. `unknown-type`: the type does not exist. `own-type`: the type is reserved for the
-   * service. `not-permitted`: this key may not send the event.
+   * service. `not-permitted`: this key may not send the event. `erased`: the organization of the event was erased.
    */
   @ApiProperty({ enum: REJECT_REASONS, example: 'data' })
   reason!: RejectReason;

@@ -32,6 +32,7 @@ const IDENTITY: Readonly<Record<Type, readonly string[]>> = {
   FeatureFlagChanged: ['organization', 'flag'],
   AssetGrouped: ['organization', 'asset'],
   AssetUngrouped: ['organization', 'asset'],
+  DisputeResolved: ['organization', 'disputeId'],
 };
 const EXAMPLES: ReadonlyMap<string, object> = new Map(UPSTREAM.map(({ type, example }) => [type, example]));
 

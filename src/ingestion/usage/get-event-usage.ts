@@ -6,11 +6,10 @@ import { dayOf, formatDay } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { readQuotaLeft } from '../../quotas/usage.js';
-import { KEPT_DAYS } from '../../read-models/event-usage.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { Config } from '../../runtime/config.js';
 import { readDay } from '../utc-day.js';
-import { READ_EVENT_USAGE } from './statements.js';
+import { KEPT_DAYS, READ_EVENT_USAGE } from './statements.js';
 import type { EventUsageDto } from './usage.dto.js';
 
 /**

@@ -4,8 +4,8 @@ import { dayOf } from '../../events/instant.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { UpsertBuffer } from '../../flow/background/upsert-buffer.js';
-import { addEventUsage, type EventUsage, deleteOldEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
+import { ADD_EVENT_USAGE, DELETE_OLD_EVENT_USAGE, type EventUsage, KEPT_DAYS, type Outcome } from './statements.js';
 
 /** Counts the outcomes of events for their senders. The table is up to a second behind. */
 @Injectable()
@@ -42,8 +42,8 @@ export class UsageLog implements BeforeApplicationShutdown {
 
   private async write(rows: readonly EventUsage[]): Promise<void> {
     const today = dayOf(this.clock.now());
-    if (today !== this.day) await deleteOldEventUsage(this.pool);
+    if (today !== this.day) await DELETE_OLD_EVENT_USAGE.run(this.pool, { keptDays: KEPT_DAYS });
     this.day = today;
-    await addEventUsage(this.pool, rows);
+    await ADD_EVENT_USAGE.runEach(this.pool, rows);
   }
 }

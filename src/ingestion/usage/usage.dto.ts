@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsGivenOnce } from '../../http/parameters.js';
-import { type Outcome, OUTCOMES } from '../../read-models/event-usage.js';
+import { type Outcome, OUTCOMES } from './statements.js';
 
 export class EventUsageRequest {
   /**

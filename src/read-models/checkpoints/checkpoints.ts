@@ -4,7 +4,7 @@ import { coalesce } from '../../flow/coalesce.js';
 import type { Connection, RowOf } from '../../postgres/statement.js';
 import { READ_IS_LEASED } from '../leases/statements.js';
 import { CheckpointPool } from '../pools.js';
-import { READ_CHECKPOINTS } from '../statements.js';
+import { READ_CHECKPOINTS } from './statements.js';
 
 const MIN_POLL_INTERVAL_MS = 10;
 /** After a slow poll, the pause is this many times the duration of the poll. */

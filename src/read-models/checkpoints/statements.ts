@@ -2,6 +2,17 @@ import { CLOCK } from '../../postgres/statements.js';
 import { statement } from '../../postgres/statement.js';
 
 /**
+ * The checkpoint of each projection. The rows that the projection has written include everything that was acknowledged
+ * before `asOf` (ms, by the database's clock).
+ */
+export const READ_CHECKPOINTS = statement(
+  'checkpoints-read',
+  {},
+  { projection: 'text', position: 'bigint', asOf: 'bigint' },
+  'select projection, position, as_of as "asOf" from read.checkpoints',
+);
+
+/**
  * The checkpoint of each projection and its number of parked events. `age` is the age of the projection's rows in
  * milliseconds by the database's clock: the rows include everything that was acknowledged longer ago.
  */

@@ -34,6 +34,16 @@ export class HeldLanes {
   }
 }
 
+export interface LeaseOptions {
+  /** Called when the database is unavailable. */
+  readonly onError: (sentence: string) => void;
+  /** Called when the database is available again. */
+  readonly onRecovery?: (sentence: string) => void;
+  /** The lanes that this process holds. All leases of a process share one object. */
+  readonly lanes?: HeldLanes;
+  readonly clock?: Clock;
+}
+
 /**
  * Elects the process that works in a lane, and shares the lanes between idle and busy processes. The lease is an
  * optimisation and not a lock. A process that does not notice in time that it has lost the lease cannot write, because
@@ -41,19 +51,22 @@ export class HeldLanes {
  */
 export class Lease {
   private readonly owner = `${hostname()}:${process.pid}:${randomUUID()}`;
+  private readonly onError: (sentence: string) => void;
+  private readonly onRecovery: (sentence: string) => void;
+  private readonly lanes: HeldLanes;
+  private readonly clock: Clock;
   private isFailing = false;
 
   constructor(
     private readonly pool: Pool,
     private readonly lane: string,
-    /** Called when the database is unavailable. */
-    private readonly onError: (sentence: string) => void,
-    /** The lanes that this process holds. All leases of a process share one object. */
-    private readonly lanes = new HeldLanes([lane]),
-    /** Called when the database is available again. */
-    private readonly onRecovery: (sentence: string) => void = () => {},
-    private readonly clock: Clock = monotonic,
-  ) {}
+    { onError, onRecovery = () => {}, lanes = new HeldLanes([lane]), clock = monotonic }: LeaseOptions,
+  ) {
+    this.onError = onError;
+    this.onRecovery = onRecovery;
+    this.lanes = lanes;
+    this.clock = clock;
+  }
 
   /**
    * Waits until this process holds the lease or `signal` aborts, even while the database is unavailable.

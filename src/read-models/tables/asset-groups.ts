@@ -1,3 +1,5 @@
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** Asset groups and their assets. */
 export interface AssetGroupTables {
   /** The progress of the projection for each organization. */
@@ -54,3 +56,11 @@ export interface AssetGroupTables {
     n: number;
   };
 }
+
+export const ROWS_OF_ASSET_GROUPS: RowsByTable<AssetGroupTables> = {
+  asset_group_streams: OWN_ROWS,
+  asset_groups: OWN_ROWS,
+  asset_group_requests: OWN_ROWS,
+  grouped_assets: OWN_ROWS,
+  asset_group_counts: OWN_ROWS,
+};

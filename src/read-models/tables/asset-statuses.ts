@@ -1,3 +1,5 @@
+import { type RowsByTable } from '../erasures/organization-rows.js';
+
 /** The statuses of assets, and the entries of the status history that determine the statuses. */
 export interface AssetStatusTables {
   /** The status history: each entry in its newest state, including deleted entries. */
@@ -40,3 +42,16 @@ export interface AssetStatusTables {
     position: number;
   };
 }
+
+export const ROWS_OF_ASSET_STATUSES: RowsByTable<AssetStatusTables> = {
+  asset_status_entries: [
+    {
+      where: `exists (select from unnest(reviews) review where split_part(review, ':', 1) = $1::text)`,
+      set: `reviews = array(
+        select review from unnest(reviews) with ordinality r (review, n)
+        where split_part(review, ':', 1) <> $1::text order by n
+      )`,
+    },
+  ],
+  asset_statuses: [],
+};

@@ -1,3 +1,5 @@
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** The records that lists and the feed show. */
 export interface ListedRecordTables {
   /**
@@ -49,3 +51,11 @@ export interface ListedRecordTables {
     organizations: string[];
   };
 }
+
+export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
+  listed_records: OWN_ROWS,
+  brand_records: OWN_ROWS,
+  reviewed_entries: [
+    { where: '$1::text = any(organizations)', set: 'organizations = array_remove(organizations, $1::text)' },
+  ],
+};

@@ -1,3 +1,5 @@
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** The tables of the metrics and of the takedown statistics. */
 export interface MetricsTables {
   /** One last-writer-wins row per record, including deleted records. */
@@ -55,3 +57,21 @@ export interface MetricsTables {
     took: number | null;
   };
 }
+
+export const ROWS_OF_METRICS: RowsByTable<MetricsTables> = {
+  records: [
+    ...OWN_ROWS,
+    // Entries of the asset status history belong to no organization. Their facts do.
+    {
+      where: `organization = '' and strpos(counts::text, '[' || to_json($1::text) || ',') > 0`,
+      set: `counts = (
+        select '[' || coalesce(string_agg(fact.value::text, ',' order by fact.ordinality), '') || ']'
+        from json_array_elements(counts) with ordinality fact where fact.value ->> 0 <> $1::text
+      )::json`,
+    },
+  ],
+  facts: OWN_ROWS,
+  days: OWN_ROWS,
+  type_days: OWN_ROWS,
+  takedowns: OWN_ROWS,
+};

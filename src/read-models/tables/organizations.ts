@@ -1,3 +1,5 @@
+import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** The brands and feature flags of organizations. */
 export interface OrganizationTables {
   /** Brands, including removed brands. */
@@ -17,3 +19,5 @@ export interface OrganizationTables {
     event_id: string;
   };
 }
+
+export const ROWS_OF_ORGANIZATIONS: RowsByTable<OrganizationTables> = { brands: OWN_ROWS, feature_flags: OWN_ROWS };

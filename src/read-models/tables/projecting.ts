@@ -1,3 +1,5 @@
+import { withoutReviewsOf } from '../../postgres/json/reviews.js';
+import { type RowsByTable } from '../erasures/organization-rows.js';
 import type { Generated } from 'kysely';
 
 /** The checkpoints, parked events and leases of projections. */
@@ -65,3 +67,19 @@ export interface ProjectingTables {
     wanted_until: Generated<number>;
   };
 }
+
+const isStreamOf = (stream: string): string => `
+  (strpos(${stream}, '-') > 0 and split_part(${stream}, '-', 1) not in ('assetStatus', 'erased')
+    and split_part(substr(${stream}, strpos(${stream}, '-') + 1), ':', 1) = $1::text)`;
+
+export const ROWS_OF_PROJECTING: RowsByTable<ProjectingTables> = {
+  checkpoints: [{ where: isStreamOf('last_stream'), set: `last_stream = 'erased-' || position, last_revision = 0` }],
+  parked_events: [
+    { where: `organization = $1::text or service.is_erased(key_id) or ${isStreamOf('stream')}` },
+    {
+      where: '$1::text = any(organizations)',
+      set: `organizations = array_remove(organizations, $1::text), data = ${withoutReviewsOf('data', '$1::text')}`,
+    },
+  ],
+  projector_leases: [],
+};

@@ -1,3 +1,5 @@
+import { OWN_ROWS, rowsOfNames, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** Usage by requests, and rejected events. The log contains neither the usage nor the rejected events. */
 export interface RequestTables {
   /** Events and bytes that organizations have sent with their own ingest keys, per UTC day. */
@@ -43,3 +45,20 @@ export interface RequestTables {
     sample: unknown;
   };
 }
+
+const OWNED_ROWS = [{ where: 'owner = $1::text' }];
+
+export const ROWS_OF_REQUESTS: RowsByTable<RequestTables> = {
+  'service.ingest_usage': OWN_ROWS,
+  'service.key_uses': rowsOfNames('key_id'),
+  'service.event_usage': OWNED_ROWS,
+  'service.rejections': [
+    { where: 'owner = $1::text or service.is_erased(key_id)' },
+    // A rejected event of another sender that names the organization.
+    {
+      where: `strpos(sample ->> 'data', to_json($1::text)::text) > 0`,
+      set: `sample = json_build_object(
+        'id', null, 'source', '', 'type', sample -> 'type', 'issues', '[]'::json, 'data', null)`,
+    },
+  ],
+};

@@ -1,3 +1,5 @@
+import { OWN_ROWS, rowsOfNames, type RowsByTable } from '../erasures/organization-rows.js';
+
 /** Webhook endpoints, written by the projection `webhooks`. */
 export interface WebhookTables {
   /** One row per webhook endpoint, including deleted endpoints, in its newest revision. */
@@ -56,3 +58,11 @@ export interface WebhookDeliveryTables {
     result: unknown;
   };
 }
+
+export const ROWS_OF_WEBHOOKS: RowsByTable<WebhookTables & WebhookDeliveryTables> = {
+  webhook_endpoints: OWN_ROWS,
+  'service.webhook_progress': rowsOfNames('endpoint'),
+  'service.webhook_attempts': rowsOfNames('endpoint'),
+  'service.webhook_tests': OWN_ROWS,
+  'service.webhook_outcomes': [],
+};

@@ -1,4 +1,4 @@
-import { LISTED_KIND } from '../../events/kinds.js';
+import { LISTED_KIND, numbersOf } from '../../events/kinds.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
@@ -150,8 +150,11 @@ const nextOf = (kinds: readonly number[]) => {
   );
 };
 
+const KINDS = numbersOf();
+
+/** The statement of each set of kinds, by the numbers of the kinds joined by hyphens. */
 export const NEXT_ELEMENTS: Readonly<Record<string, ReturnType<typeof nextOf>>> = Object.fromEntries(
-  Array.from({ length: 15 }, (_, index) => [1, 2, 3, 4].filter((kind) => ((index + 1) >> (kind - 1)) & 1)).map(
+  Array.from({ length: 2 ** KINDS.length - 1 }, (_, set) => KINDS.filter((_, n) => ((set + 1) >> n) & 1)).map(
     (kinds) => [kinds.join('-'), nextOf(kinds)],
   ),
 );

@@ -18,35 +18,47 @@ export interface DeliveryClock {
   pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The dependencies that all deliveries of a process share while the process holds the lease. */
-export interface DeliveryContext {
-  /** Connections for short statements and for writing. */
-  readonly pool: Pool;
+/** What the deliveries read. */
+interface FeedContext {
   /** Connections for reading the feed. */
   readonly records: Pool;
-  readonly commands: WebhookCommands;
   readonly log: Pick<EventLog, 'has'>;
   readonly logId: string;
   /** Reads the position of the last event in the log. */
   readonly head: () => Promise<bigint>;
   readonly ids: FeedIds;
   readonly watch: Pick<FeedWatch, 'wait'>;
+}
+
+/** What sends requests. */
+export interface SendingContext {
   /** Undefined if this installation has no master keys. */
   readonly keys: MasterKeys | undefined;
   readonly egress: Egress;
-  readonly slots: Slots;
-  readonly writer: ProgressWriter;
-  readonly deliveryLog: DeliveryLog;
   readonly clock: DeliveryClock;
-  /** Aborts when no further request may start. */
-  readonly stop: AbortSignal;
   /** Aborts when the requests in flight must be cancelled. */
   readonly giveUp: AbortSignal;
+  /** Reports deliveries that cannot be signed, because the master key of their secret is unavailable. */
+  readonly signing: Pick<FailureReport, 'failed'>;
+}
+
+/** What stores the outcomes of requests. */
+interface OutcomeContext {
+  /** Connections for short statements and for writing. */
+  readonly pool: Pool;
+  readonly commands: WebhookCommands;
+  readonly writer: ProgressWriter;
+  readonly deliveryLog: DeliveryLog;
+}
+
+/** The dependencies that all deliveries of a process share while the process holds the lease. */
+export interface DeliveryContext extends FeedContext, SendingContext, OutcomeContext {
+  readonly slots: Slots;
+  /** Aborts when no further request may start. */
+  readonly stop: AbortSignal;
   /** Called when another process has taken the lease. */
   readonly onLeaseLost: () => void;
   readonly warn: (message: string) => void;
-  /** Reports deliveries that cannot be signed, because the master key of their secret is unavailable. */
-  readonly signing: Pick<FailureReport, 'failed'>;
   /** Called each time the deliveries poll for changed endpoints. */
   readonly onPoll: () => void;
 }

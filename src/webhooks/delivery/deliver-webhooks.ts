@@ -9,7 +9,7 @@ import { createPool } from '../../postgres/pool.js';
 import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { Lease } from '../../read-models/leases/lease.js';
 import { createRecordsPool, createWatchPool } from '../../read-models/pools.js';
-import { WEBHOOKS_LANE } from '../../read-models/webhooks/statements.js';
+import { WEBHOOKS_LANE } from '../progress-sql.js';
 import { FeedIds } from '../../records/feed/feed-id.js';
 import { FeedWatch } from '../../records/feed/feed-watch.js';
 import { NetworkPolicy } from '../../egress/network-policy.js';
@@ -58,7 +58,7 @@ const deliver = async (
     ops.addStores(log, watchPool, 'webhooks');
     const logId = await log.id();
     while (!stopSignal.aborted) {
-      const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, writeLog);
+      const lease = new Lease(pool, WEBHOOKS_LANE, { onError: warn, onRecovery: writeLog });
       const epoch = await lease.acquire(stopSignal, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));
       if (epoch === undefined) break;
       writeLog('Lease acquired; delivering webhooks');

@@ -1,13 +1,9 @@
 import { Backoff } from '../../flow/retry.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import {
-  DELETE_STATE_OF_DELETED_ENDPOINTS,
-  LIST_CHANGED_ENDPOINTS,
-  REWIND_TO_END,
-  LIST_PENDING_TESTS,
-  TEST_TTL_MS,
-} from '../../read-models/webhooks/statements.js';
+import { DELETE_STATE_OF_DELETED_ENDPOINTS, REWIND_TO_END } from '../progress-sql.js';
+import { LIST_CHANGED_ENDPOINTS } from '../endpoints/statements.js';
+import { LIST_PENDING_TESTS, TEST_TTL_MS } from '../requested-tests-sql.js';
 import { runTest } from './run-test.js';
 import type { DeliveryContext } from './context.js';
 import { EndpointDelivery } from './endpoint-delivery.js';

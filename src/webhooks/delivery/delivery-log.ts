@@ -14,7 +14,7 @@ export class DeliveryLog {
 
   add(
     { organization, webhookId: endpoint, url }: Endpoint,
-    { at, webhookId, records, response, durationMs, setAside }: DeliveryAttempt,
+    { at, deliveryId, records, response, durationMs, setAside }: DeliveryAttempt,
   ): void {
     if (!this.isOn) return;
     const line = {
@@ -24,7 +24,7 @@ export class DeliveryLog {
       organization,
       endpoint,
       origin: readUrl(url)?.origin ?? null,
-      webhookId,
+      webhookId: deliveryId,
       records,
       status: response.status ?? null,
       error: response.error ?? null,

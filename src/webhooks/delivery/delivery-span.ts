@@ -6,7 +6,7 @@ const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 /** The span of a delivery. The span contains only the host of the URL, because path and query may contain secrets. */
 export const deliverySpan = (
   endpointId: string,
-  webhookId: string,
+  deliveryId: string,
   { hostname, port, protocol }: URL,
 ): SpanOptions => ({
   name: 'POST webhook',
@@ -17,7 +17,7 @@ export const deliverySpan = (
     'server.port': port === '' ? (PORTS[protocol] ?? 0) : Number(port),
     'url.scheme': protocol.slice(0, -1),
     'messaging.destination.name': endpointId,
-    'messaging.message.id': webhookId,
+    'messaging.message.id': deliveryId,
     'messaging.operation.name': 'deliver',
     'messaging.operation.type': 'send',
   }),

@@ -1,6 +1,6 @@
 import { Backoff } from '../../flow/retry.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { StoredProgress } from '../progress-sql.js';
 import type { DeliveryContext } from './context.js';
 import { disableEndpoint } from './disable-endpoint.js';
 import { withoutFailures, type Endpoint, progressOf, readEndpoint } from './endpoint.js';
@@ -173,18 +173,18 @@ export class EndpointDelivery {
   private async deliver(endpoint: Endpoint, batch: Batch, limits: BatchLimits): Promise<NextStep> {
     const { giveUp, deliveryLog, commands, clock } = this.context;
     const sent = await post(this.context, endpoint, this.connection, batch);
-    const { at, response, webhookId, durationMs } = sent;
+    const { at, response, deliveryId, durationMs } = sent;
     // The endpoint may or may not have received the request, so the request will be sent again.
     if (giveUp.aborted && response.error !== undefined) return 'end';
     // The operator must provide the key: nothing was sent, and the endpoint is not the cause.
     if (sent.isUnsigned) return (changed) => clock.pause(UNSIGNED_RETRY_MS, changed);
     this.isResponsive = response.error === undefined && durationMs <= RESPONSIVE_WITHIN_MS;
     const known = this.progress!;
-    const isOtherRecord = known.refusedId != null && known.refusedId !== webhookId;
+    const isOtherRecord = known.refusedId != null && known.refusedId !== deliveryId;
     const progress = isOtherRecord ? { ...known, refused: 0 } : known;
     const now = clock.now();
     const outcome = outcomeOf({ batch, at, response, progress, maxBatch: endpoint.batch, limits, now });
-    const after = { ...outcome.progress, refusedId: outcome.progress.refused > 0 ? webhookId : null };
+    const after = { ...outcome.progress, refusedId: outcome.progress.refused > 0 ? deliveryId : null };
     const attempted: DeliveryAttempt = { ...sent, records: batch.records.length, setAside: outcome.setAside };
     deliveryLog.add(endpoint, attempted);
     await this.retryUntilStored(() => this.store(after, attempted));

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Webhook } from '../../events/types/webhooks.js';
-import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { StoredProgress } from '../progress-sql.js';
 import { READ_ENDPOINT } from '../endpoints/statements.js';
 
 /** An endpoint that is not deleted. */

@@ -4,7 +4,7 @@ import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type PlacedElement, placedElements } from '../../records/feed/placed-elements.js';
 import { NEXT_ELEMENTS, pageOf } from '../../records/feed/statements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
-import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { StoredProgress } from '../progress-sql.js';
 import { startPositionOf, type Content, contentOf, type Endpoint } from './endpoint.js';
 
 /** Number of rows per read if the filter of the endpoint may skip most of the rows. */

@@ -1,4 +1,4 @@
-import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { StoredProgress } from '../progress-sql.js';
 import type { EndpointResponse } from './requests/response.js';
 import type { Batch, BatchLimits } from './next-batch.js';
 import { delayAfter, DISABLE_AFTER_MS, isRejection, MAX_REJECTIONS, retryAfterOf } from './schedule.js';

@@ -1,9 +1,9 @@
 import { signingKeys } from '../secret.js';
 import type { EndpointResponse } from './requests/response.js';
-import type { DeliveryContext } from './context.js';
+import type { SendingContext } from './context.js';
 import type { Content, Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
-import { signedHeaders, webhookIdOf } from './requests/sign.js';
+import { signedHeaders, deliveryIdOf } from './requests/sign.js';
 import { tracing } from '../../runtime/tracing/tracing.js';
 import { USER_AGENT } from '../../runtime/version.js';
 import { deliverySpan, endDeliverySpan } from './delivery-span.js';
@@ -12,7 +12,7 @@ import { deliverySpan, endDeliverySpan } from './delivery-span.js';
 export interface SentRequest {
   /** When the request was sent, in ms. */
   readonly at: number;
-  readonly webhookId: string;
+  readonly deliveryId: string;
   readonly response: EndpointResponse;
   readonly durationMs: number;
   /** True if nothing was sent, because the request could not be signed. The operator is notified. */
@@ -21,13 +21,13 @@ export interface SentRequest {
 
 /** Signs a body and sends it to an endpoint. */
 export const post = async (
-  { keys, clock, giveUp, signing }: DeliveryContext,
+  { keys, clock, giveUp, signing }: SendingContext,
   endpoint: Endpoint,
   connection: Connection,
   { contentType, body }: Content,
 ): Promise<SentRequest> => {
   const at = clock.now();
-  const webhookId = webhookIdOf(endpoint.webhookId, body);
+  const deliveryId = deliveryIdOf(endpoint.webhookId, body);
   let secrets: Buffer[];
   try {
     if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
@@ -36,7 +36,7 @@ export const post = async (
     signing.failed(new Error(`webhook ${endpoint.webhookId}: ${(error as Error).message}`));
     return {
       at,
-      webhookId,
+      deliveryId,
       durationMs: 0,
       isUnsigned: true,
       response: { error: 'the request could not be signed; the operator has been notified' },
@@ -45,13 +45,13 @@ export const post = async (
   const headers = {
     'content-type': contentType,
     'user-agent': USER_AGENT,
-    ...signedHeaders(secrets, webhookId, at, body),
+    ...signedHeaders(secrets, deliveryId, at, body),
   };
   const startedAt = performance.now();
   const url = new URL(endpoint.url);
-  const span = tracing?.begin(deliverySpan(endpoint.webhookId, webhookId, url));
+  const span = tracing?.begin(deliverySpan(endpoint.webhookId, deliveryId, url));
   const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
   const response = await connection.send({ url, headers: traced, body }, giveUp);
   if (span !== undefined) endDeliverySpan(span, response);
-  return { at, webhookId, response, durationMs: Math.round(performance.now() - startedAt) };
+  return { at, deliveryId, response, durationMs: Math.round(performance.now() - startedAt) };
 };

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/coalesce.js';
 import { storeIsolated } from '../../postgres/store-isolated.js';
-import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
+import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../progress-sql.js';
 import type { EndpointResponse } from './requests/response.js';
 import type { Batch } from './next-batch.js';
 
@@ -12,7 +12,8 @@ export class LeaseLost extends Error {}
 export interface DeliveryAttempt {
   /** When the request was sent, in ms. */
   readonly at: number;
-  readonly webhookId: string;
+  /** The `webhook-id` of the request. */
+  readonly deliveryId: string;
   /** The number of records in the request; 0 for a test. */
   readonly records: number;
   readonly response: EndpointResponse;
@@ -35,11 +36,11 @@ const withoutAnswer = ({ endpoint, progress, attempt }: Row): Row => {
 };
 
 const storedAttempt = (
-  { at, webhookId, records, response, durationMs, setAside }: DeliveryAttempt,
+  { at, deliveryId, records, response, durationMs, setAside }: DeliveryAttempt,
   isTest: boolean,
 ): StoredAttempt => {
   const { status, error } = response;
-  return { at, deliveryId: webhookId, records, ms: durationMs, isTest, status, error, setAside };
+  return { at, deliveryId, records, ms: durationMs, isTest, status, error, setAside };
 };
 
 /**

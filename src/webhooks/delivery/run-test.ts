@@ -1,7 +1,7 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { COMPLETE_TEST, type LIST_PENDING_TESTS } from '../../read-models/webhooks/statements.js';
+import { COMPLETE_TEST, type LIST_PENDING_TESTS } from '../requested-tests-sql.js';
 import type { DeliveryContext } from './context.js';
 import { contentOf, type Endpoint, readEndpoint } from './endpoint.js';
 import { post, type SentRequest } from './post.js';
@@ -22,8 +22,8 @@ const testElement = ({ webhookId }: Endpoint, testId: string, now: number): stri
   });
 
 /** The result as JSON, in the form that `TestResult` describes. */
-const resultOf = ({ webhookId, response: { status, error, text }, durationMs }: SentRequest): string =>
-  JSON.stringify({ webhookId, status, error, answer: text, took: durationMs });
+const resultOf = ({ deliveryId, response: { status, error, text }, durationMs }: SentRequest): string =>
+  JSON.stringify({ webhookId: deliveryId, status, error, answer: text, took: durationMs });
 
 /**
  * Sends a requested `webhook.test` event to an endpoint in any state, and stores the response. A test does not take a

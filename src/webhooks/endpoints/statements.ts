@@ -1,13 +1,9 @@
+import { numbersOf } from '../../events/kinds.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 import { positionOf } from '../../read-models/checkpoints/position-sql.js';
-import {
-  type LastFailure,
-  type StoredAttempt,
-  type StoredProgress,
-  WEBHOOKS_LANE,
-} from '../../read-models/webhooks/statements.js';
+import type { LastFailure, StoredAttempt, StoredProgress } from '../progress-sql.js';
 
 /** Maximum number of changes after the cursor of an endpoint that are examined to count the backlog of the endpoint. */
 export const MAX_BEHIND = 10_000;
@@ -44,7 +40,31 @@ export const READ_ENDPOINT = statement(
     where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
 );
 
-const PARTS = [1, 2, 3, 4]
+/**
+ * Lists all endpoints that are not deleted (at most ten per organization) with their revisions, unless the list has the
+ * given fingerprint; otherwise every row has the new fingerprint. An empty list is one row without an endpoint. The list
+ * is empty until the projection has reached a position in the log, because later events may delete an endpoint or change
+ * its URL.
+ */
+export const LIST_CHANGED_ENDPOINTS = statement(
+  'webhooks-list-changed',
+  { upTo: 'bigint', fingerprint: 'text' },
+  { fingerprint: 'text', organization: nullable('text'), id: nullable('text'), revision: nullable('bigint') },
+  `
+    with living as materialized (
+      select organization, id, revision from read.webhook_endpoints
+      where state <> 'DELETED'
+        and exists (select from read.checkpoints where projection = 'webhooks' and position >= $1)
+    )
+    select f.fingerprint, l.organization, l.id, l.revision
+    from (
+      select coalesce(bit_xor(hashtextextended(organization || ':' || id, revision)), 0)::text as fingerprint from living
+    ) f left join living l on true
+    where f.fingerprint <> $2
+    order by l.organization, l.id`,
+);
+
+const PARTS = numbersOf()
   .map(
     (kind) => `(
         select r.position, (r.created_at is null or (
@@ -100,7 +120,7 @@ export const FEED_END = statement(
 
 /** The first record of an organization that meets the condition, of any kind, in the order of the feed. */
 const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
-  select position, stored_at from (${[1, 2, 3, 4]
+  select position, stored_at from (${numbersOf()
     .map(
       (kind) => `(
         select position, stored_at from read.listed_records
@@ -145,27 +165,4 @@ export const READ_ATTEMPTS = statement(
   { attempt: json<StoredAttempt>() },
   `
     select attempt from service.webhook_attempts where endpoint = $1 order by number desc limit $2`,
-);
-
-export interface TestResult {
-  readonly webhookId: string;
-  readonly status?: number;
-  /** Absent if the test succeeded. */
-  readonly error?: string;
-  readonly answer?: string;
-  /** The duration of the request, in ms. */
-  readonly took: number;
-}
-
-/** The result of a test, and whether a delivery process is running. */
-export const READ_TEST = statement(
-  'webhooks-read-test',
-  { id: 'uuid' },
-  { result: nullable(json<TestResult>()), isDelivering: 'boolean' },
-  `
-    select (select result from service.webhook_tests where id = $1) as result,
-      exists (
-        select from read.projector_leases
-        where lane = '${WEBHOOKS_LANE}' and expires_at > extract(epoch from clock_timestamp()) * 1000
-      ) as "isDelivering"`,
 );

@@ -6,10 +6,8 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
 import { pause } from '../../flow/retry.js';
-import { ADD_WEBHOOK_TEST, DELETE_WEBHOOK_TEST } from '../../read-models/statements.js';
-import { TEST_TTL_MS } from '../../read-models/webhooks/statements.js';
+import { ADD_TEST, DELETE_TEST, READ_TEST, TEST_TTL_MS, type TestResult } from '../requested-tests-sql.js';
 import { loadWebhooks } from './load-webhooks.js';
-import { READ_TEST, type TestResult } from './statements.js';
 import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from '../attempts.dto.js';
 
@@ -62,7 +60,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
 
   private async runTest(organization: string, webhookId: string): Promise<TestResult> {
     const id = randomUUID();
-    await ADD_WEBHOOK_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_TTL_MS }, TIME_LIMIT_MS);
+    await ADD_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_TTL_MS }, TIME_LIMIT_MS);
     try {
       for (
         const began = performance.now();
@@ -74,7 +72,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
         if (!row!.isDelivering && performance.now() - began > NO_PROCESS_TIMEOUT_MS) break;
       }
     } finally {
-      await DELETE_WEBHOOK_TEST.run(this.pool, { id }, TIME_LIMIT_MS).catch(() => {});
+      await DELETE_TEST.run(this.pool, { id }, TIME_LIMIT_MS).catch(() => {});
     }
     throw new Unavailable('The webhook delivery process did not respond; try again', RETRY_AFTER_SECONDS);
   }

@@ -3,7 +3,7 @@ import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { numbersOf } from '../../events/kinds.js';
-import type { LastFailure } from '../../read-models/webhooks/statements.js';
+import type { LastFailure } from '../progress-sql.js';
 import { READ_PROGRESS } from './statements.js';
 import type { WebhookDto, WebhookFailureDto } from '../webhooks.dto.js';
 

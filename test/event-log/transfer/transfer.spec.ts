@@ -10,8 +10,8 @@ import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.j
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { exportOrganization } from '../../../src/event-log/transfer/export-organization.js';
 import { type Imported, importOrganization } from '../../../src/event-log/transfer/import-organization.js';
-import { erasureDigest } from '../../../src/event-log/transfer/require-not-erased.js';
 import { writeAtomically } from '../../../src/event-log/transfer/write-atomically.js';
+import { erasureDigest } from '../../../src/events/erasure.js';
 import { organizationOf } from '../../../src/events/streams.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { eventStores } from '../../support/event-store.js';
@@ -407,17 +407,16 @@ describe('organizations import', () => {
   });
 
   it('refuses a file of an erased organization', async () => {
-    const digest = erasureDigest(await target.id(), 'acme');
-    const other = erasureDigest(await target.id(), 'acme-2');
-    const started = (data: object): NewEvent => ({
+    const logId = await target.id();
+    const started = (organization: string): NewEvent => ({
       id: randomUUID(),
       type: 'OrganizationErasureStarted',
-      data,
+      data: { logId, digest: erasureDigest(logId, organization), startedAt: '2026-01-01T00:00:00.000Z' },
       metadata: {},
     });
-    await target.append('operations', 'any', [started({ digest: other })]);
+    await target.append('operations', 'any', [started('acme-2')]);
     expect(await importFrom(target, path, true)).toMatchObject({ present: 0 });
-    await target.append('operations', 'any', [started({ digest })]);
+    await target.append('operations', 'any', [started('acme')]);
     await refused(path, /^acme was erased from this installation/);
   });
 

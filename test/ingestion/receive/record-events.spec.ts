@@ -1,4 +1,4 @@
-import { GuardedHosts } from '../../../src/assets/guarded-hosts.js';
+import { GuardedHosts } from '../../../src/verdicts/guarded-hosts.js';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
@@ -10,6 +10,7 @@ import { eventIdOf, legacyEventIdOf } from '../../../src/events/event-id.js';
 import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { ASSET_TYPES } from '../../../src/events/asset-types.js';
+import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
 import { OWN_TYPES, parseEvent, UPSTREAM } from '../../../src/events/event.js';
 import { dayOf } from '../../../src/events/instant.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
@@ -81,6 +82,7 @@ const handlerOf = (
     untilTheEnd(new RejectionLog(pool as WatchPool)),
     untilTheEnd(new UsageLog(pool as WatchPool)),
     new GuardedHosts(),
+    new ErasedOrganizations(),
   );
 
 const record = async (

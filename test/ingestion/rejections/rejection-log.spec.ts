@@ -2,13 +2,12 @@ import { tmpdir } from 'node:os';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { KeyUses } from '../../../src/api-keys/key-uses.js';
+import { KeyUses, readKeyUses } from '../../../src/api-keys/key-uses.js';
 import { dayOf } from '../../../src/events/instant.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
 import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
 import type { RejectionGroup, RejectReason } from '../../../src/ingestion/rejections/rejection-groups.js';
 import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
-import { readKeyUses } from '../../../src/read-models/key-uses.js';
 import { sampleOf } from '../../../src/ingestion/rejections/sample.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import {
@@ -16,8 +15,8 @@ import {
   clearRejectedEvents,
   listRejectedEvents,
   MAX_ROWS,
-  type RejectedEvents,
-} from '../../../src/read-models/rejected-events.js';
+} from '../../../src/ingestion/rejections/rejected-events.js';
+import type { RejectedEvents } from '../../../src/ingestion/rejections/statements.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 

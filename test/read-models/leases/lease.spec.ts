@@ -26,7 +26,7 @@ afterEach(async () => {
 const FAR_MS = 3_600_000;
 
 const leaseOf = (lane: string, clock: TestClock, lanes?: HeldLanes): Lease =>
-  new Lease(database.pool, lane, (sentence) => troubles.push(sentence), lanes, undefined, clock);
+  new Lease(database.pool, lane, { onError: (sentence) => troubles.push(sentence), lanes, clock });
 
 const databaseTime = async (): Promise<number> => (await READ_CLOCK.run(database.pool, {}))[0]!.now;
 const rowOf = async (lane: string): Promise<{ owner: string; epoch: number; expiresAt: number }> => {

@@ -13,6 +13,7 @@ const NOT_IN_THE_LOG = [
 /** Converts the tables of this version to those of the unreleased version before it. */
 export const AS_BEFORE = `
   delete from read.later_migrations;
+  drop table read.disputes, service.dispute_contacts;
   insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
   alter table read.listed_records
     drop item, add updated_at bigint, add content text collate "C", add brands text[] collate "C";
@@ -37,7 +38,7 @@ export const AS_BEFORE = `
 export const AS_VERSION_2_0_0 = `${AS_BEFORE}
   delete from read.later_migrations where name <> '0018-lost-in-rebuilds';
   ${NOT_IN_THE_LOG.map((table) => `drop view read.${table}; alter table service.${table} set schema read;`).join('\n')}
-  drop schema service;
+  drop schema service cascade;
   alter table read.webhook_progress drop event;
   drop index read.parked_events_of_entries;
   alter table read.parked_events drop change_id, drop organizations;`;

@@ -65,7 +65,7 @@ describe('A client that is generated from the reference', () => {
     expect(compilerOutput).toBe('');
   });
 
-  it('sends each of the fourteen event types repeatedly without counting twice', async () => {
+  it('sends each of the fifteen event types repeatedly without counting twice', async () => {
     expect(new Set(EVENTS.map(({ type }) => type)).size).toBe(14);
     expect((await send(EVENTS)).data).toEqual({ accepted: 14, duplicates: 0, rejected: [] });
     expect((await send(EVENTS)).data).toMatchObject({ accepted: 0, duplicates: 14 });

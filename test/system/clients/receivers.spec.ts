@@ -6,7 +6,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { secretText } from '../../../src/webhooks/secret.js';
-import { signedHeaders, webhookIdOf } from '../../../src/webhooks/delivery/requests/sign.js';
+import { signedHeaders, deliveryIdOf } from '../../../src/webhooks/delivery/requests/sign.js';
 import { eventually } from '../../support/eventually.js';
 import { describeWith } from '../../support/tools.js';
 
@@ -50,7 +50,7 @@ describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of do
       (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: new Uint8Array(content), headers })).status;
     const now = Date.now();
     const signed = (content: Buffer, secrets = [own], at = now) =>
-      signedHeaders(secrets, webhookIdOf('wh1', content), at, content);
+      signedHeaders(secrets, deliveryIdOf('wh1', content), at, content);
     await eventually('it listens', async () => {
       const probe = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined);
       return probe !== undefined;

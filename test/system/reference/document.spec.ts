@@ -186,6 +186,13 @@ describe('The API reference', () => {
     expect(Object.values(items.discriminator.mapping)).toEqual(items.oneOf.map(({ $ref }) => $ref));
   });
 
+  it('lists the media type that holds several items first, because code generators use only the first one', () => {
+    for (const [name, { requestBody }] of operations) {
+      const types = Object.values(requestBody?.content ?? {}).map(({ schema }) => (schema as { type?: string }).type);
+      expect([name, types.indexOf('array')]).toEqual([name, types.includes('array') ? 0 : -1]);
+    }
+  });
+
   it('declares each parameter once, with a description', () => {
     for (const [name, { parameters = [] }] of operations) {
       const names = parameters.map((parameter) => parameter.name.toLowerCase());

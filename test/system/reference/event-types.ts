@@ -35,6 +35,7 @@ const RECORDS: Readonly<Record<RecordKind, string>> = {
   brand: 'A brand: `organization` and `brand`',
   featureFlag: 'A feature flag: `organization` and `flag`',
   groupedAsset: "An asset's group: `organization` and `asset`",
+  dispute: 'A dispute: `organization` and `disputeId`',
 };
 
 const parsed = (type: Type, data: Data): UpstreamEvent => parseEvent(type, data).event!;

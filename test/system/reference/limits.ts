@@ -184,7 +184,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Days for which usage is kept',
-      limit: (sources) => sources.count('src/read-models/event-usage.ts', 'KEPT_DAYS'),
+      limit: (sources) => sources.count('src/ingestion/usage/statements.ts', 'KEPT_DAYS'),
       beyond: 'older days are deleted',
     },
     {
@@ -292,7 +292,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Entries of a list, if the history of an asset shows `seenSince` for this list',
-      limit: (sources) => sources.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
+      limit: (sources) => sources.count('src/asset-check/lists/disk/first-seen.ts', 'MAX_ENTRIES'),
       beyond: 'omitted',
     },
     {
@@ -318,6 +318,39 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: "Events of an organization's groups that the read model lacks",
       limit: (sources) => sources.count('src/asset-groups/groups/stream-tail.ts', 'MAX_TAIL'),
       beyond: '503',
+    },
+    {
+      what: 'Open disputes of an organization',
+      limit: (sources) => sources.count('src/disputes/dispute.ts', 'MAX_OPEN'),
+      beyond: '409',
+    },
+    {
+      what: 'Texts of a dispute',
+      limit: (sources) =>
+        `\`reason\` and \`note\` ${sources.count('src/events/types/disputes.ts', 'MAX_REASON')} characters; \`contact\` ${sources.count('src/disputes/disputes.dto.ts', 'MAX_CONTACT')} characters`,
+      beyond: '400',
+    },
+    {
+      what: 'Contacts of disputes',
+      limit: (sources) => `${sources.count('src/disputes/contacts.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
+      beyond: 'erased',
+    },
+    {
+      what: 'Waiting disputes',
+      limit: (sources) => `${sources.count('src/disputes/file-dispute.ts', 'MAX_WAITING')} per organization`,
+      beyond: '429',
+      rejects: COMMANDS,
+    },
+    {
+      what: "Events of an organization's disputes that the read model lacks",
+      limit: (sources) => sources.count('src/disputes/load-disputes.ts', 'MAX_TAIL'),
+      beyond: '503',
+    },
+    {
+      what: 'Verdicts of disputes, when a dispute is filed or listed',
+      limit: (sources) => concurrency(sources, 'src/asset-check/get-verdicts.ts', 'VERDICTS'),
+      beyond: '429 if too many wait; 503 after the wait',
+      rejects: CONCURRENCY,
     },
     {
       what: "A page of a group's assets",

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
-import { seenPathOf } from '../../../src/asset-check/lists/list-copy.js';
+import { seenPathOf } from '../../../src/asset-check/lists/disk/list-copy.js';
 import type { Scope } from '../../../src/events/types/api-keys.js';
 import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';

@@ -7,7 +7,7 @@ import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { Webhook } from '../../../src/events/types/webhooks.js';
-import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
+import type { StoredProgress } from '../../../src/webhooks/progress-sql.js';
 import { pause } from '../../../src/flow/retry.js';
 import { addWebhookMetrics } from '../../../src/ops/webhook-metrics.js';
 import { MasterKeys } from '../../../src/webhooks/master-keys.js';

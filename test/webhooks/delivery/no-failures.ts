@@ -1,4 +1,4 @@
-import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
+import type { StoredProgress } from '../../../src/webhooks/progress-sql.js';
 
 /** The progress of an endpoint whose last delivery succeeded. */
 export const NO_FAILURES: StoredProgress = {

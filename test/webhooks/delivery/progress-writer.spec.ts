@@ -4,7 +4,7 @@ import type { Pool, QueryConfig } from 'pg';
 import { Lease } from '../../../src/read-models/leases/lease.js';
 import { type DeliveryAttempt, ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
 import type { EndpointResponse } from '../../../src/webhooks/delivery/requests/response.js';
-import { STORE_PROGRESS, WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
+import { STORE_PROGRESS, WEBHOOKS_LANE } from '../../../src/webhooks/progress-sql.js';
 import { createDatabase } from '../../support/postgres.js';
 import { NO_FAILURES } from './no-failures.js';
 
@@ -28,7 +28,7 @@ const turn = async (): Promise<void> => {
 
 const attempted = (response: EndpointResponse): DeliveryAttempt => ({
   at: 1,
-  webhookId: 'msg_1',
+  deliveryId: 'msg_1',
   records: 1,
   response,
   durationMs: 5,
@@ -55,7 +55,7 @@ describe('ProgressWriter', () => {
   it('stores the progress of all endpoints if PostgreSQL rejects the response body of one of them', async () => {
     const database = await createDatabase();
     try {
-      const lease = new Lease(database.pool, WEBHOOKS_LANE, () => {});
+      const lease = new Lease(database.pool, WEBHOOKS_LANE, { onError: () => {} });
       const writer = new ProgressWriter(database.pool, (await lease.acquire(new AbortController().signal))!);
       const failure = (answer: string) => ({ at: 1, status: 500, error: 'responded with 500', answer });
       const response = { status: 500, error: 'responded with 500' };
@@ -80,7 +80,7 @@ describe('ProgressWriter', () => {
   it('fails only the progress that PostgreSQL rejects even without the response body', async () => {
     const database = await createDatabase();
     try {
-      const lease = new Lease(database.pool, WEBHOOKS_LANE, () => {});
+      const lease = new Lease(database.pool, WEBHOOKS_LANE, { onError: () => {} });
       const writer = new ProgressWriter(database.pool, (await lease.acquire(new AbortController().signal))!);
       const [bad, good] = await Promise.allSettled([
         writer.store('a', { ...NO_FAILURES, logId: '\ud83d' }),

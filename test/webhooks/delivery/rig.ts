@@ -14,7 +14,7 @@ import { createPool } from '../../../src/postgres/pool.js';
 import { Lease } from '../../../src/read-models/leases/lease.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { createRecordsPool, createWatchPool } from '../../../src/read-models/pools.js';
-import { WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
+import { WEBHOOKS_LANE } from '../../../src/webhooks/progress-sql.js';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
 import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
 import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
@@ -191,7 +191,7 @@ export class Rig {
       createWatchPool(url),
     ];
     const [pool, records, watchPool] = pools as [Pool, Pool, Pool];
-    const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
+    const lease = new Lease(pool, WEBHOOKS_LANE, { onError: () => {} });
     const [stop, giveUp] = [new AbortController(), new AbortController()];
     const warnings: string[] = [];
     const unsigned: string[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
+import type { StoredProgress } from '../../../src/webhooks/progress-sql.js';
 import type { EndpointResponse } from '../../../src/webhooks/delivery/requests/response.js';
 import { outcomeOf, type Outcome } from '../../../src/webhooks/delivery/outcome.js';
 import { delayAfter, retryAfterOf } from '../../../src/webhooks/delivery/schedule.js';

@@ -22,7 +22,7 @@ const bodies = Object.entries(paths).flatMap(([path, methods]) =>
     ),
   ),
 );
-const batch = bodies.find(({ type }) => type === BATCH).value;
+const batch = bodies.findLast(({ type }) => type === BATCH).value;
 const typeOf = ({ path, method, type }) =>
   `NonNullable<paths['${path}']['${method}']['requestBody']>['content']['${type}']`;
 writeFileSync(

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { secretText } from '../../../../src/webhooks/secret.js';
-import { signedHeaders, webhookIdOf } from '../../../../src/webhooks/delivery/requests/sign.js';
+import { signedHeaders, deliveryIdOf } from '../../../../src/webhooks/delivery/requests/sign.js';
 
 const [own, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)] as const;
 const body = Buffer.from('{"subject":"t1","data":"Ü"}');
-const id = webhookIdOf('wh1', body);
+const id = deliveryIdOf('wh1', body);
 
 describe('A signature', () => {
   const headers = signedHeaders([own], id, Date.now(), body);
@@ -37,9 +37,9 @@ describe('A signature', () => {
 
 describe('A webhook-id', () => {
   it('is the same for the same endpoint and body, differs otherwise, and contains no dot', () => {
-    expect(webhookIdOf('wh1', Buffer.from(body))).toBe(id);
-    expect(webhookIdOf('wh2', body)).not.toBe(id);
-    expect(webhookIdOf('wh1', Buffer.from('{}'))).not.toBe(id);
-    for (let n = 0; n < 100; n += 1) expect(webhookIdOf('wh1', Buffer.from([n]))).toMatch(/^msg_[\w-]{24}$/);
+    expect(deliveryIdOf('wh1', Buffer.from(body))).toBe(id);
+    expect(deliveryIdOf('wh2', body)).not.toBe(id);
+    expect(deliveryIdOf('wh1', Buffer.from('{}'))).not.toBe(id);
+    for (let n = 0; n < 100; n += 1) expect(deliveryIdOf('wh1', Buffer.from([n]))).toMatch(/^msg_[\w-]{24}$/);
   });
 });

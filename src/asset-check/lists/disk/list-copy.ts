@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Validators } from './fetch-list.js';
-import type { Body } from './collector.js';
-import type { OverruledEntries } from './guards.js';
-import type { RejectedEntries } from './list-entry.js';
+import type { Validators } from '../fetch-list.js';
+import type { Body } from '../collector.js';
+import type { OverruledEntries } from '../guards.js';
+import type { RejectedEntries } from '../list-entry.js';
 
 /**
  * The state of a list, saved as JSON next to its copy. The command `sources status` reads the file in another process.

@@ -1,9 +1,9 @@
 import { hash, randomInt } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
-import { CooperativeYield } from '../../flow/cooperative-yield.js';
-import type { HostTable } from './host-table.js';
+import { CooperativeYield } from '../../../flow/cooperative-yield.js';
+import type { HostTable } from '../host-table.js';
 import { replaceFile } from './list-copy.js';
-import { hashOf } from './suffix-hashes.js';
+import { hashOf } from '../suffix-hashes.js';
 
 /** Since when a list has had an entry, as observed by this service. */
 export interface Seen {

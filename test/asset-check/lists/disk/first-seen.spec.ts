@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FirstSeen } from '../../../src/asset-check/lists/first-seen.js';
-import { BLOCKED, type HostTable, HostTableBuilder } from '../../../src/asset-check/lists/host-table.js';
+import { FirstSeen } from '../../../../src/asset-check/lists/disk/first-seen.js';
+import { BLOCKED, type HostTable, HostTableBuilder } from '../../../../src/asset-check/lists/host-table.js';
 
 const tableOf = (entries: readonly string[]): Promise<HostTable> => {
   const builder = new HostTableBuilder();

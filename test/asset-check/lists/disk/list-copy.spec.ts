@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ListCopy, type ListState } from '../../../src/asset-check/lists/list-copy.js';
+import { ListCopy, type ListState } from '../../../../src/asset-check/lists/disk/list-copy.js';
 
 const STATE: ListState = { id: 'phishing', origin: 'https://lists.example', entries: 1, refused: 0, validators: {} };
 

@@ -1,36 +1,6 @@
 import type { Pool } from 'pg';
-import { createReadModels } from './kysely.js';
-import { ADD_REJECTIONS, DELETE_EXCESS_REJECTIONS } from './statements.js';
-
-/** An example of the rejected events. */
-export interface RejectedSample {
-  /** The attributes as they were sent, truncated. */
-  readonly id: string | null;
-  readonly source: string;
-  readonly type: string;
-  readonly issues: readonly string[];
-  /** The data as JSON, truncated. Truncated data is not valid JSON. */
-  readonly data: string | null;
-}
-
-/**
- * How many events of one owner, UTC day, key, reason and type were rejected. The log does not contain rejected events.
- */
-export interface RejectedEvents {
-  /** An organization, or the id of a key that belongs to no organization. */
-  readonly owner: string;
-  /** Days since 1970. */
-  readonly day: number;
-  readonly keyId: string;
-  readonly reason: string;
-  /** An upstream type, or `other`. */
-  readonly type: string;
-  readonly count: number;
-  /** ms */
-  readonly lastAt: number;
-  /** The first rejected event. */
-  readonly sample: RejectedSample;
-}
+import { createReadModels } from '../../read-models/kysely.js';
+import { ADD_REJECTIONS, DELETE_EXCESS_REJECTIONS, type RejectedEvents } from './statements.js';
 
 /** If there are more rows, the owners with the most rows lose their oldest rows. */
 export const MAX_ROWS = 10_000;
@@ -46,7 +16,7 @@ export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
   createReadModels(pool)
     .selectFrom('service.rejections')
     .select(['owner', 'day', 'key_id as keyId', 'reason', 'type', 'count', 'last_at as lastAt', 'sample'])
-    .$narrowType<{ sample: RejectedSample }>()
+    .$narrowType<Pick<RejectedEvents, 'reason' | 'sample'>>()
     .orderBy('day', 'desc')
     .orderBy('last_at', 'desc')
     .orderBy('key_id')

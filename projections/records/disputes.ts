@@ -1,0 +1,129 @@
+import type { PoolClient } from 'pg';
+import { type EventOf, parseEvent, toJson } from '../../src/events/event.js';
+import { LISTED_KIND } from '../../src/events/kinds.js';
+import { isLater } from '../../src/events/record.js';
+import { hashOf } from '../../src/events/stored-key.js';
+import { disputeItem } from '../../src/events/types/disputes.js';
+import type { ProjectedEvent } from '../engine/projection.js';
+import { itemJson, keyOf, type Row } from './row.js';
+import { READ_DISPUTES, STORE_DISPUTES } from './statements.js';
+
+export const DISPUTE_TYPES = ['DisputeFiled', 'DisputeResolved'] as const;
+type Type = (typeof DISPUTE_TYPES)[number];
+export type DisputeEvent = EventOf<'DisputeFiled'> | EventOf<'DisputeResolved'>;
+
+/** An event, and where and when the log stored it. */
+interface Part<T extends Type> {
+  readonly event: EventOf<T>;
+  readonly eventId: string;
+  readonly position: number;
+  /** ms */
+  readonly recordedAt: number;
+}
+
+type AnyPart = Part<'DisputeFiled'> | Part<'DisputeResolved'>;
+
+/** What is known of a dispute. The two events may arrive in any order. */
+interface State {
+  readonly organization: string;
+  readonly id: string;
+  readonly assetHash?: string | undefined;
+  readonly revision?: number | bigint | undefined;
+  readonly filed?: Part<'DisputeFiled'> | undefined;
+  readonly resolution?: Part<'DisputeResolved'> | undefined;
+}
+
+const kind = LISTED_KIND.dispute;
+/** The version of a dispute without a resolution. Every resolution is later, whatever its instant. */
+const OPEN = Number.MIN_SAFE_INTEGER;
+
+const textOf = (part: AnyPart | undefined): string | undefined =>
+  part && JSON.stringify({ ...part, event: undefined, data: toJson(part.event) });
+
+const partOf = <T extends Type>(type: T, text: string | null): Part<T> | undefined => {
+  if (text === null) return undefined;
+  const { data, ...stored } = JSON.parse(text) as Omit<AnyPart, 'event'> & { readonly data: unknown };
+  return { ...stored, event: parseEvent(type, data).event! };
+};
+
+const orderOf = ({ event, eventId }: AnyPart): { readonly version: number; readonly eventId: string } => ({
+  version: event.type === 'DisputeFiled' ? event.data.createdAt : event.data.resolvedAt,
+  eventId,
+});
+
+const apply = (state: State, projected: ProjectedEvent<DisputeEvent>): State => {
+  const { event, id: eventId, recordedAt, revision, metadata } = projected;
+  const known = event.type === 'DisputeFiled' ? state.filed : state.resolution;
+  const part = { eventId, position: Number(projected.position), recordedAt };
+  if (known && !isLater(orderOf({ ...part, event } as AnyPart), orderOf(known))) return state;
+  return event.type === 'DisputeFiled'
+    ? { ...state, filed: { ...part, event }, revision, assetHash: hashOf({ event, metadata }) }
+    : { ...state, resolution: { ...part, event } };
+};
+
+/** Returns the listed row of a dispute; undefined until the dispute itself is known. */
+const listedRow = ({ organization, id, assetHash, filed, resolution }: State): Row | undefined => {
+  if (filed === undefined) return undefined;
+  const { data } = filed.event;
+  const decided = resolution?.event.data;
+  const last = resolution && resolution.position > filed.position ? resolution : filed;
+  const item = itemJson<'dispute'>(disputeItem(data, decided));
+  const status = decided?.outcome ?? 'OPEN';
+  return {
+    organization,
+    kind,
+    id,
+    version: resolution ? resolution.event.data.resolvedAt : OPEN,
+    eventId: (resolution ?? filed).eventId,
+    position: BigInt(last.position),
+    recordedAt: last.recordedAt,
+    view: { item, createdAt: data.createdAt, status, asset: data.asset, brands: [], countedAt: data.createdAt },
+    assetHash,
+  };
+};
+
+/**
+ * Puts disputes together from the events that file and resolve them, and stores the result.
+ * @returns the listed rows to store
+ */
+export const foldDisputes = async (
+  events: readonly ProjectedEvent<DisputeEvent>[],
+  connection: PoolClient,
+): Promise<readonly Row[]> => {
+  const states = new Map<string, State>();
+  for (const { event } of events) {
+    const { organization, disputeId: id } = event.data;
+    states.set(keyOf({ organization, kind, id }), { organization, id });
+  }
+  for (const { filed, resolution, revision, assetHash, ...key } of await READ_DISPUTES.runEach(connection, [
+    ...states.values(),
+  ]))
+    states.set(keyOf({ ...key, kind }), {
+      ...key,
+      assetHash: assetHash ?? undefined,
+      revision: revision ?? undefined,
+      filed: partOf('DisputeFiled', filed),
+      resolution: partOf('DisputeResolved', resolution),
+    });
+  for (const projected of events) {
+    const { organization, disputeId: id } = projected.event.data;
+    const key = keyOf({ organization, kind, id });
+    states.set(key, apply(states.get(key)!, projected));
+  }
+  const changed = [...states.values()];
+  await STORE_DISPUTES.runEach(
+    connection,
+    changed.map(({ filed, resolution, ...state }) => ({
+      ...state,
+      assetHash: state.assetHash,
+      revision: state.revision,
+      createdAt: filed?.event.data.createdAt,
+      resolvedAt: resolution?.event.data.resolvedAt,
+      outcome: resolution?.event.data.outcome,
+      requestKeyHash: filed?.event.data.idempotencyKeyHash,
+      filed: textOf(filed),
+      resolution: textOf(resolution),
+    })),
+  );
+  return changed.flatMap((state) => listedRow(state) ?? []);
+};

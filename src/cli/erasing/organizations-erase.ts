@@ -1,0 +1,118 @@
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { Conflict, Invalid, NotFound } from '../../errors.js';
+import { SLUG } from '../../events/declaring/fields.js';
+import { formatInstant } from '../../events/instant.js';
+import { readConfig } from '../../runtime/config.js';
+import { operatorName } from '../runtime/operator-name.js';
+import { prints, type Result, table } from '../runtime/output.js';
+import { Progress } from '../runtime/progress.js';
+import { withProjections } from '../projections.js';
+import {
+  type Certificate,
+  eraseOrganization,
+  type ErasureProgress,
+  findOrganization,
+  type Found,
+  isEmpty,
+  readCertificate,
+} from './erase-organization.js';
+
+interface EraseOptions {
+  readonly confirm?: string;
+  readonly dryRun?: boolean;
+  readonly verify?: boolean;
+}
+
+/** @throws Invalid unless the operator repeats the slug */
+const requireConfirmed = async (organization: string, { confirm }: EraseOptions): Promise<void> => {
+  let typed = confirm;
+  if (typed === undefined && process.stdin.isTTY) {
+    const terminal = createInterface({ input: process.stdin, output: process.stderr });
+    typed = await terminal.question(`This erases everything of ${organization} for good. Type the slug again: `);
+    terminal.close();
+  }
+  if (typed !== organization)
+    throw new Invalid(`Nothing was erased: repeat the slug with --confirm ${organization}, or type it on a terminal`);
+};
+
+const describe = ({ events, rows }: Found): string[] => [
+  ...table(['events', 'number'], Object.entries(events)),
+  ...table(['rows', 'number'], Object.entries(rows)),
+];
+
+const describeCertificate = (certificate: Certificate): Result => {
+  const { digest, startedAt, finishedAt, version, firstPosition, lastPosition } = certificate;
+  const newestCopy = formatInstant(finishedAt);
+  const outOfReach = [
+    'backups and snapshots of the database, archived WAL, and standbys that do not follow the primary',
+    'copies of the log in an EventStoreDB, and nodes that have not been scavenged',
+    'exports, dumps, and log files of the processes',
+  ];
+  return {
+    lines: [
+      'Certificate of erasure',
+      `digest of log and slug: ${digest}`,
+      `started ${formatInstant(startedAt)}, finished ${newestCopy}, version ${version}`,
+      firstPosition === undefined
+        ? 'no event was rewritten'
+        : `events from position ${firstPosition} to ${lastPosition}`,
+      ...describe(certificate),
+      `Out of reach of this service; the newest possible copy is of ${newestCopy}:`,
+      ...outOfReach.map((what) => `- ${what}`),
+    ],
+    json: {
+      ...certificate,
+      startedAt: formatInstant(startedAt),
+      finishedAt: newestCopy,
+      outOfReach: outOfReach.map((what) => ({ what, newestCopy })),
+    },
+  };
+};
+
+const erase = async (organization: string, options: EraseOptions): Promise<Result> => {
+  if (!SLUG.test(organization)) throw new Invalid('The slug must be 1 to 64 of a-z 0-9 -, not beginning with -');
+  if (readConfig().eventStoreUrl !== undefined)
+    throw new Conflict(
+      'organizations erase supports the log in PostgreSQL only; nothing was changed. In an EventStoreDB, delete the ' +
+        'streams of the organization and scavenge every node (docs/operations/data-lifecycle.md)',
+    );
+  const isChecking = options.dryRun === true || options.verify === true;
+  if (!isChecking) await requireConfirmed(organization, options);
+  return withProjections(async (session) => {
+    const bars = { events: new Progress('positions'), rows: new Progress('rows') };
+    const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
+    try {
+      if (!isChecking)
+        return describeCertificate(await eraseOrganization(session, organization, operatorName(), onProgress));
+      const found = await findOrganization(session, organization, onProgress);
+      const isErased = (await readCertificate(session, organization)) !== undefined;
+      if (options.verify === true)
+        return {
+          lines: isEmpty(found) ? ['Nothing is left in the log and the tables'] : describe(found),
+          json: { erased: isErased, left: found },
+          failed: !isErased || !isEmpty(found),
+        };
+      if (isEmpty(found)) throw new NotFound(`Nothing is stored of an organization ${organization}`);
+      return { lines: describe(found), json: found };
+    } finally {
+      Object.values(bars).forEach((bar) => bar.end());
+    }
+  });
+};
+
+export const addEraseCommand = (organizations: Command): void => {
+  prints(
+    organizations
+      .command('erase')
+      .argument('<slug>')
+      .description('erase everything that the log and the tables have of an organization, and print a certificate')
+      .option('--confirm <slug>', 'the slug again, if the call has no terminal')
+      .option('--dry-run', 'count the events and rows, and change nothing')
+      .option(
+        '--verify',
+        'check that nothing is left; exits with 1 if anything is, or if the erasure has not finished',
+      ),
+    erase,
+  );
+};

@@ -1,0 +1,82 @@
+import { Conflict, Unprocessable } from '../errors.js';
+import type { Asset } from '../assets/asset.js';
+import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../events/types/asset-groups.js';
+import type { CheckVerdict, DisputeFiled } from '../events/types/disputes.js';
+
+/** Maximum number of open disputes per organization. */
+export const MAX_OPEN = 1_000;
+
+export type Dispute = DisputeFiled['data'];
+
+export interface FileCommand {
+  readonly organization: string;
+  readonly disputeId: string;
+  readonly asset: Asset;
+  /** The `assetHash` of the asset. */
+  readonly hash: string;
+  /** The content as sent. */
+  readonly content: string;
+  /** The present verdict about the content. */
+  readonly verdict: CheckVerdict;
+  readonly reason: string | undefined;
+  /** Present if the client sent an `Idempotency-Key`. */
+  readonly request: IdempotentRequest | undefined;
+}
+
+/** The part of an organization's disputes that commands need. */
+export interface Disputes {
+  /** The open disputes, by the hash of the asset. */
+  readonly open: Map<string, Dispute>;
+  /** The number of all open disputes. */
+  openCount: number;
+  /** By the hash of the `Idempotency-Key`. */
+  readonly byRequest: Map<string, Dispute>;
+}
+
+export type Decision =
+  | {
+      readonly events: readonly DisputeFiled[];
+      readonly dispute: Dispute;
+      /** Present if this decision repeats the first response to an `Idempotency-Key`. */
+      readonly replayed?: true;
+      readonly refusal?: undefined;
+    }
+  | { readonly events: readonly DisputeFiled[]; readonly refusal: Error };
+
+/** Applies a filed dispute. @param hash the `assetHash` of its asset */
+export const evolve = (disputes: Disputes, dispute: Dispute, hash: string): void => {
+  disputes.open.set(hash, dispute);
+  disputes.openCount += 1;
+  if (dispute.idempotencyKeyHash !== undefined) disputes.byRequest.set(dispute.idempotencyKeyHash, dispute);
+};
+
+const reject = (refusal: Error): Decision => ({ events: [], refusal });
+
+/** @param now the current time, in ms */
+export const decide = (disputes: Disputes, command: FileCommand, now: number): Decision => {
+  const { organization, disputeId, asset, hash, content, verdict, reason, request } = command;
+  const first = request && disputes.byRequest.get(request.idempotencyKeyHash);
+  if (first && now - first.createdAt < IDEMPOTENCY_TTL_MS)
+    return first.bodyHash === request.bodyHash
+      ? { events: [], dispute: first, replayed: true }
+      : reject(new Unprocessable('This Idempotency-Key was used with another body'));
+  if (verdict.status !== 'BLOCKED')
+    return reject(new Unprocessable(`The asset is not blocked, so there is nothing to dispute: ${verdict.message}`));
+  const open = disputes.open.get(hash);
+  if (open !== undefined)
+    return reject(new Conflict(`The organization has an open dispute about this asset: ${open.disputeId}`));
+  if (disputes.openCount >= MAX_OPEN)
+    return reject(new Conflict(`An organization has at most ${MAX_OPEN} open disputes; wait until some are resolved`));
+  const dispute: Dispute = {
+    organization,
+    disputeId,
+    asset,
+    content,
+    verdict,
+    reason,
+    createdAt: now,
+    idempotencyKeyHash: request?.idempotencyKeyHash,
+    bodyHash: request?.bodyHash,
+  };
+  return { events: [{ type: 'DisputeFiled', data: dispute }], dispute };
+};

@@ -1,0 +1,27 @@
+import { CLOCK } from '../postgres/statements.js';
+import { statement } from '../postgres/statement.js';
+
+/**
+ * Adds amounts to the totals of organizations on a day (days since 1970), and returns the new totals over all instances.
+ * Adding zero leaves a total as it is. The totals are stored, because the log does not contain the number of bytes of a
+ * request.
+ */
+export const ADD_INGEST_USAGE = statement(
+  'ingest-usage-add',
+  { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
+  { organization: 'text', events: 'bigint', bytes: 'bigint' },
+  `
+    insert into service.ingest_usage as u (day, organization, events, bytes)
+    select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
+    on conflict (day, organization) do update
+      set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
+    returning organization, events, bytes`,
+);
+
+/** Deletes the usage of all days before yesterday, by the clock of the database. */
+export const DELETE_OLD_INGEST_USAGE = statement(
+  'ingest-usage-forget',
+  {},
+  {},
+  `delete from service.ingest_usage where day < ${CLOCK} / 86400000 - 1`,
+);

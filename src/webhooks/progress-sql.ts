@@ -1,0 +1,139 @@
+import { statement } from '../postgres/statement.js';
+
+/** The lane of the webhook deliveries. A delivery process holds the lease of this lane while it delivers. */
+export const WEBHOOKS_LANE = 'webhooks';
+/** Older attempts of an endpoint are deleted. */
+const MAX_KEPT_ATTEMPTS = 100;
+
+/** The progress of deliveries to an endpoint. */
+export interface StoredProgress {
+  readonly replay: number;
+  readonly logId: string;
+  /** Position in the log. All earlier records were delivered, set aside, or excluded by the filter of the endpoint. */
+  readonly position: number;
+  /**
+   * The mark of the event at the position, as in `feed-id.ts`. Null: the mark is unknown, or no record was delivered
+   * yet.
+   */
+  readonly event: string | null;
+  /** The checksum of the parked events up to the position, as in `feed-id.ts`. Null: the checksum is unknown. */
+  readonly parked: number | null;
+  /** The position of the first of these parked events after the start of the endpoint. Null: there is no such event. */
+  readonly parkedFrom: number | null;
+  /**
+   * When the first attempt after the last success failed (ms). Null: the last attempt succeeded, or there was no
+   * attempt.
+   */
+  readonly failingSince: number | null;
+  /** Number of failures since the last success. */
+  readonly tries: number;
+  /** ms. Null: the next record is sent immediately. */
+  readonly nextAttemptAt: number | null;
+  /** How often the receiver refused the next record when it was sent alone. */
+  readonly refused: number;
+  /** The `webhook-id` of that record. Absent or null: the id is unknown, or the receiver did not refuse the record. */
+  readonly refusedId?: string | null;
+  /** ms. Null: no attempt has succeeded yet. */
+  readonly lastSuccessAt: number | null;
+  /** Null: no attempt has failed yet. */
+  readonly lastFailure: LastFailure | null;
+}
+
+export interface LastFailure {
+  /** ms */
+  readonly at: number;
+  readonly status?: number | undefined;
+  readonly error: string;
+  readonly answer: string;
+}
+
+/** An attempt as it is stored. */
+export interface StoredAttempt {
+  /** ms */
+  readonly at: number;
+  readonly deliveryId: string;
+  readonly records: number;
+  /** Duration of the attempt. */
+  readonly ms: number;
+  readonly isTest: boolean;
+  /** Absent: the receiver did not respond. */
+  readonly status?: number | undefined;
+  /** Absent: the attempt succeeded. */
+  readonly error?: string | undefined;
+  /** The record that was set aside after this attempt. */
+  readonly setAside?: { readonly type: string; readonly id: string } | undefined;
+}
+
+/**
+ * Stores attempts and the resulting progress of their endpoints, if the epoch of the lease is unchanged. The statement
+ * locks the row of the lease until it is committed, so a process that lost the lease writes nothing. Tests have an
+ * attempt but no progress. Progress without an attempt means that the delivery only skipped records that the endpoint's
+ * filter excludes.
+ */
+export const STORE_PROGRESS = statement(
+  'webhooks-store-progress',
+  { epoch: 'bigint', endpoint: 'text[]', progress: 'jsonb[]', attempt: 'json[]' },
+  { isHeld: 'boolean' },
+  `
+    with held as materialized (
+      select epoch from read.projector_leases where lane = '${WEBHOOKS_LANE}' and epoch = $1 for share
+    ), given as materialized (
+      select i.*, row_number() over (partition by i.endpoint order by i.ordinal) as nth
+      from held, unnest($2::text[], $3::jsonb[], $4::json[]) with ordinality i (endpoint, progress, attempt, ordinal)
+    ), moved as (
+      insert into service.webhook_progress (endpoint, progress)
+      select endpoint, progress from given where progress is not null
+      on conflict (endpoint) do update set progress = excluded.progress
+    ), last as materialized (
+      select g.endpoint, max(g.nth) as added, (
+        select coalesce(max(a.number), 0) from service.webhook_attempts a where a.endpoint = g.endpoint
+      ) as number
+      from given g where g.attempt is not null group by g.endpoint
+    ), tried as (
+      insert into service.webhook_attempts (endpoint, number, attempt)
+      select g.endpoint, l.number + g.nth, g.attempt
+      from given g join last l on l.endpoint = g.endpoint where g.attempt is not null
+    ), forgotten as (
+      delete from service.webhook_attempts a using last l
+      where a.endpoint = l.endpoint and a.number <= l.number + l.added - ${MAX_KEPT_ATTEMPTS}
+    ), counted as (
+      insert into service.webhook_outcomes as o (outcome, attempts)
+      select case
+          when attempt ->> 'error' is null then 'delivered' when attempt ->> 'status' is null then 'unanswered'
+          else 'refused'
+        end, count(*)
+      from given where attempt is not null and progress is not null group by 1 order by 1
+      on conflict (outcome) do update set attempts = o.attempts + excluded.attempts
+    )
+    select count(*) > 0 as "isHeld" from held`,
+);
+
+/**
+ * Rewinds cursors that are beyond the end of the log to the end. Such cursors exist after the log was restored to an
+ * earlier state. Without this statement, the deliveries would skip new events.
+ */
+export const REWIND_TO_END = statement(
+  'webhooks-rewind-to-end',
+  { logId: 'text', end: 'bigint' },
+  {},
+  `
+    update service.webhook_progress
+    set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parked', null, 'parkedFrom', null)
+    where progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2`,
+);
+
+/**
+ * Deletes the progress and the attempts of deleted endpoints. Endpoints that a rebuild has not restored yet are kept.
+ */
+export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
+  'webhooks-forget-deleted',
+  {},
+  {},
+  `
+    with attempts as (
+      delete from service.webhook_attempts a
+      where exists (select from read.webhook_endpoints e where e.id = a.endpoint and e.state = 'DELETED')
+    )
+    delete from service.webhook_progress p
+    where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')`,
+);

@@ -1,0 +1,364 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { rebuild } from '../../projections/engine/rebuild.js';
+import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { verify } from '../../projections/engine/verify.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { KeyRing } from '../../src/api-keys/key-ring.js';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { Conflict } from '../../src/errors.js';
+import { copyLog } from '../../src/event-log/copy-log.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import { REWRITE_EVENTS } from '../../src/event-log/postgres/erasure-sql.js';
+import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { ApiResponse } from '../support/call.js';
+import { eventually } from '../support/eventually.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
+import { operatorCall, type CommandResult } from '../support/operator-call.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
+import {
+  cloudEvent,
+  eventId,
+  sent,
+  type Sent,
+  sentReport,
+  sentStatus,
+  sentThreat,
+  stored,
+} from '../support/upstream.js';
+
+// Each test starts the service twice and reads the whole log several times.
+jest.setTimeout(120_000);
+
+const AT = '2026-03-01T12:00:00.000Z';
+const RANGE = 'startDate=2026-01-01&endDate=2026-12-31';
+/** The slug as a word of its own: acme-2 is another organization. */
+const SLUG = /(?<![a-z0-9-])acme(?![a-z0-9-])/;
+/** In every content, id and name that only acme has. */
+const SECRET = 'confidential';
+
+const folder = mkdtempSync(join(tmpdir(), 'erase-'));
+const keyFile = join(folder, 'keys');
+writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const verdict = (changeId: string, content: string, ...reviews: readonly string[]): Sent =>
+  sentStatus(changeId, {
+    asset: { type: 'URL', content },
+    brandReviews: reviews.map((review) => ({ organization: review.split(':')[0], brand: review.split(':')[1] })),
+    createdAt: AT,
+  });
+
+/** The same ids, brands and assets for both organizations, and some that only acme has. */
+const eventsOf = (organization: string): Sent[] => {
+  const asset = { type: 'URL', content: 'phishing.example' };
+  const takedown = { organization, takedownId: 'k-1', asset, brand: 'wallet', createdAt: AT, updatedAt: AT };
+  const own = [
+    sent('BrandRegistered', { organization, brand: 'wallet', name: 'Wallet', updatedAt: AT }),
+    sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled: true, updatedAt: AT }),
+    sentThreat('t-1', { organization, asset, createdAt: AT, updatedAt: AT }),
+    sentReport('r-1', { organization, brands: ['wallet'], createdAt: AT, updatedAt: AT }),
+    sent('TakedownFiled', { ...takedown, status: 'COMPLETED' }),
+    sent('AssetGrouped', { organization, asset, groupId: 1, updatedAt: AT }),
+  ];
+  if (organization !== 'acme') return own;
+  return [
+    ...own,
+    sent('BrandRegistered', { organization, brand: `${SECRET}-brand`, name: SECRET, updatedAt: AT }),
+    sentThreat(`${SECRET}-t`, {
+      organization,
+      asset: { type: 'URL', content: `${SECRET}.example` },
+      createdAt: AT,
+      updatedAt: AT,
+    }),
+  ];
+};
+
+const shared = [
+  verdict('c-both', 'both.example', 'acme:wallet', 'acme-2:wallet'),
+  verdict('c-first', 'first.example', 'acme-2:wallet', 'acme:wallet', 'acme-2:second'),
+  verdict('c-only', 'only.example', 'acme:wallet'),
+];
+
+let database: TestDatabase;
+let app: TestApp;
+let projecting: Projecting;
+let upstream: string;
+let keys: Record<string, string>;
+
+const send = (key: string, events: readonly Sent[], query = ''): Promise<ApiResponse> =>
+  app.call(`/v2/events${query}`, {
+    key,
+    headers: { 'content-type': 'application/cloudevents-batch+json' },
+    json: events.map(cloudEvent),
+  });
+const erase = (...words: string[]): Promise<CommandResult> =>
+  operatorCall({ DATABASE_URL: database.url }, 'organizations', 'erase', ...words);
+
+const TABLES = `
+  select format('%I.%I', schemaname, tablename) as name from pg_tables
+  where schemaname in ('log', 'read', 'service') or schemaname like 'read\\_%' order by 1`;
+
+/** All rows of all tables as text. */
+const dump = async (): Promise<string[]> => {
+  const lines: string[] = [];
+  for (const { name } of (await database.pool.query<{ name: string }>(TABLES)).rows) {
+    const { rows } = await database.pool.query<{ line: string }>(`select t::text as line from ${name} t`);
+    lines.push(...rows.map(({ line }) => `${name} ${line}`).sort());
+  }
+  return lines;
+};
+const leaks = async (): Promise<string[]> => (await dump()).filter((line) => SLUG.test(line) || line.includes(SECRET));
+
+const answersOf = async (organization: string): Promise<unknown> => {
+  const paths = [
+    `metrics?${RANGE}`,
+    `metrics?${RANGE}&brand=wallet`,
+    `metrics/timeline?${RANGE}`,
+    'threats',
+    'reports',
+    'takedowns',
+    'verdicts',
+    'feed',
+    'brands',
+    'asset-groups',
+    'webhooks',
+  ].map((path) => `/v2/organization/${path}`);
+  const answers = [];
+  for (const path of paths) {
+    const { status, body } = await app.call(path, { key: keys[organization]! });
+    expect([path, status]).toEqual([path, 200]);
+    answers.push([path, status, body.asOf === undefined ? body : { ...body, asOf: null }]);
+  }
+  return answers;
+};
+
+/** Rows of the log that concern acme-2 only, and everything that has no organization, as text. */
+const logOfOthers = async (): Promise<unknown[]> =>
+  (
+    await database.pool.query(`
+      select e::text from log.events e
+      where stream like '%-acme-2:%' or stream in ('assetGroups-acme-2', 'webhooks-acme-2')
+        or (stream = 'apiKeys' and data::text like '%"acme-2"%') order by position`)
+  ).rows;
+
+/** The wake of the service after the erasure, compared with the state before. */
+const expectErased = async (before: { answers: unknown; log: unknown[] }): Promise<void> => {
+  expect(await leaks()).toEqual([]);
+  expect(await logOfOthers()).toEqual(before.log);
+  await projecting.reached();
+  expect(await answersOf('acme-2')).toEqual(before.answers);
+  const source = { pool: database.pool, log: app.log };
+  expect(await verify(source, PROJECTIONS)).toEqual([]);
+};
+
+describe('organizations erase', () => {
+  beforeEach(async () => {
+    database = await createDatabase();
+    app = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile }, databaseUrl: database.url });
+    projecting = startProjecting(app.log, app.pool);
+    upstream = await app.issueKey({ scopes: ['ingest'] });
+    keys = {};
+    for (const organization of ['acme', 'acme-2']) {
+      const { key } = await issueApiKey(app.log, {
+        organization,
+        scopes: ['read', 'write', 'ingest'],
+        name: organization === 'acme' ? SECRET : 'other',
+      });
+      keys[organization] = key;
+      await app.app.get(KeyRing).refresh();
+      const group = organization === 'acme' ? `${SECRET} group` : 'group';
+      expect(
+        (await app.call('/v2/organization/asset-groups', { method: 'POST', key, json: { name: group } })).status,
+      ).toBe(201);
+      const url = `https://${organization === 'acme' ? SECRET : 'other'}.example/hooks`;
+      expect((await app.call('/v2/organization/webhooks', { method: 'POST', key, json: { url } })).status).toBe(201);
+      expect((await send(upstream, eventsOf(organization))).body.accepted).toBe(eventsOf(organization).length);
+      // Rejected events are not in the log.
+      await send(key, [sentThreat(organization === 'acme' ? `${SECRET}-wrong` : 'wrong', { organization, status: 7 })]);
+    }
+    await send(upstream, [sentThreat(`${SECRET}-wrong`, { organization: 'acme', status: 7 })]);
+    expect((await send(upstream, shared)).body.accepted).toBe(shared.length);
+    // An event that the endpoint never stores, and that every projection of its type parks.
+    const broken = stored(sentThreat(`${SECRET}-parked`, { organization: 'acme' }));
+    await app.log.append(broken.stream, 'any', [{ ...broken.event, data: { ...broken.event.data, status: 7 } }]);
+    await projecting.reached();
+  });
+  afterEach(async () => {
+    await projecting.stop();
+    await app.close();
+    await database.drop();
+  });
+
+  it('leaves nothing of the organization in any table, and everything of the others as it was', async () => {
+    const before = { answers: await answersOf('acme-2'), log: await logOfOthers() };
+    const parked = await listParked(database.pool);
+    expect(parked.length).toBeGreaterThan(0);
+    expect((await leaks()).length).toBeGreaterThan(40);
+    const positions = await database.pool.query('select position, event_id, recorded_at from log.events order by 1');
+
+    const erased = await erase('acme', '--confirm', 'acme', '--json');
+    expect(erased).toMatchObject({ code: 0 });
+    const certificate = JSON.parse(erased.out);
+    expect(certificate).toMatchObject({
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      events: { ApiKeyIssued: 1, AssetStatusChanged: 3, ThreatStatusChanged: 3, WebhookCreated: 1 },
+      rows: { 'read.listed_records': expect.any(Number), 'service.rejections': expect.any(Number) },
+      outOfReach: expect.arrayContaining([{ what: expect.stringContaining('WAL'), newestCopy: expect.any(String) }]),
+    });
+    await eventually(
+      'the key is invalid',
+      async () => (await app.call('/v2/organization/brands', { key: keys['acme']! })).status === 401,
+      1_000,
+    );
+    await expectErased(before);
+    const kept = await database.pool.query('select position, event_id, recorded_at from log.events order by 1');
+    expect(kept.rows.slice(0, positions.rows.length)).toEqual(positions.rows);
+
+    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    expect(await leaks()).toEqual([]);
+    for (const one of parked)
+      expect(
+        await retryParked(
+          database.pool,
+          PROJECTIONS.find(({ name }) => name === one.projection)!,
+          one,
+        ),
+      ).toBe('it is no longer parked');
+
+    for (const query of ['', '?dryRun=true']) {
+      const { status, body } = await send(upstream, eventsOf('acme'), query);
+      expect([status, body.error?.rejected?.length ?? body.rejected?.length]).toEqual([400, eventsOf('acme').length]);
+      expect(JSON.stringify(body)).toContain('the organization of this event was erased');
+      expect((await send(upstream, shared, query)).body).toMatchObject({ accepted: 0, duplicates: shared.length });
+    }
+    const late = verdict('c-late', 'late.example', 'acme:wallet', 'acme-2:wallet');
+    expect((await send(upstream, [late])).body).toMatchObject({ accepted: 1, warnings: [{ index: 0 }] });
+    expect((await app.log.find([{ stream: '', id: eventId(late) }]))[0]).toBeDefined();
+    await projecting.reached();
+    await eventually(
+      'the rejections are stored',
+      async () => (await database.pool.query(`select from service.rejections where reason = 'erased'`)).rowCount! > 0,
+    );
+    expect(await leaks()).toEqual([]);
+    await expect(issueApiKey(app.log, { organization: 'acme', scopes: ['read'] })).rejects.toThrow(Conflict);
+  });
+
+  it('continues after it was killed between any two batches, with the same end state', async () => {
+    const before = { answers: await answersOf('acme-2'), log: await logOfOthers() };
+    const steps = [REWRITE_EVENTS, ...ROW_STEPS.map((step) => step.erase)];
+    for (const step of steps) {
+      const failing = jest.spyOn(step, 'run').mockRejectedValueOnce(new Error('killed'));
+      const { code, err } = await erase('acme', '--confirm', 'acme');
+      expect([step.name, code, err]).toEqual([step.name, 1, expect.stringContaining('killed')]);
+      failing.mockRestore();
+    }
+    expect((await erase('acme', '--verify')).code).toBe(1);
+    const { code, out } = await erase('acme', '--confirm', 'acme', '--json');
+    expect(code).toBe(0);
+    await expectErased(before);
+    const again = await erase('acme', '--confirm', 'acme', '--json');
+    expect(again).toMatchObject({ code: 0, out });
+    expect(await erase('acme', '--verify', '--json')).toMatchObject({
+      code: 0,
+      out: `${JSON.stringify({ erased: true, left: { events: {}, rows: {} } })}\n`,
+    });
+    const { rows } = await database.pool.query(`select type from log.events where type like 'OrganizationEras%'`);
+    expect(rows).toHaveLength(2);
+  });
+
+  it('projects the log itself if no projector of the service runs', async () => {
+    await projecting.stop();
+    await send(upstream, [sentThreat(`${SECRET}-late`, { organization: 'acme' })]);
+    expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
+    projecting = startProjecting(app.log, app.pool);
+    await projecting.reached();
+    expect(await leaks()).toEqual([]);
+  });
+
+  it('refuses an append by a process that has not heard of the erasure', async () => {
+    await database.pool.query(
+      `insert into log.erased values (encode(sha256(convert_to($1 || ':acme', 'UTF8')), 'hex'), $1)`,
+      [await app.log.id()],
+    );
+    for (const one of [...eventsOf('acme'), verdict('c-new', 'new.example', 'acme:wallet')].map((each) =>
+      stored({ ...each, id: `${each.id}-again` }),
+    ))
+      await expect(app.log.append(one.stream, 'any', [one.event])).rejects.toThrow('was erased');
+    const other = stored(sentThreat('t-other', { organization: 'acme-2' }));
+    await expect(app.log.append(other.stream, 'any', [other.event])).resolves.toBeDefined();
+  });
+
+  it('starts a rebuild in progress again, so that its tables do not bring the organization back', async () => {
+    const [metrics] = PROJECTIONS;
+    let isErased = false;
+    const source = { pool: database.pool, log: Object.create(app.log) as EventLog };
+    // The rebuild has read a page with events of the organization before the log is rewritten.
+    source.log.readAll = async (after, limit) => {
+      const page = await app.log.readAll(after, limit);
+      if (!isErased) {
+        isErased = true;
+        expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
+      }
+      return page;
+    };
+    await rebuild(source, metrics!);
+    expect(isErased).toBe(true);
+    expect(await leaks()).toEqual([]);
+    expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+  });
+
+  it('is refused on an EventStoreDB, and a copy of the log is refused until the erasure has finished', async () => {
+    const store = { DATABASE_URL: database.url, EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
+    const refused = await operatorCall(store, 'organizations', 'erase', 'acme', '--confirm', 'acme');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('the log in PostgreSQL only') });
+    const failing = jest.spyOn(REWRITE_EVENTS, 'run').mockRejectedValueOnce(new Error('killed'));
+    await erase('acme', '--confirm', 'acme');
+    failing.mockRestore();
+    await expect(copyLog(app.log, new InMemoryEventLog())).rejects.toThrow('has not finished');
+  });
+
+  it('counts with --dry-run and changes nothing, and asks for the slug again', async () => {
+    const before = await dump();
+    const { code, out } = await erase('acme', '--dry-run', '--json');
+    expect([code, JSON.parse(out).events.ThreatStatusChanged]).toEqual([0, 3]);
+    expect(await erase('acme', '--confirm', 'acme-2')).toMatchObject({ code: 2, out: '' });
+    expect(await erase('nobody', '--confirm', 'nobody')).toMatchObject({ code: 1, out: '' });
+    expect(await erase('nobody', '--dry-run')).toMatchObject({ code: 1, out: '' });
+    const changing = /^(read\.checkpoints|service\.(key_uses|rejections|event_usage|ingest_usage)) /;
+    const rest = (lines: string[]): string[] => lines.filter((line) => !changing.test(line));
+    expect(rest(await dump())).toEqual(rest(before));
+  });
+
+  it('erases an organization that exists only in the reviews of verdicts', async () => {
+    const only = [verdict('c-3', 'third.example', 'reviewer:wallet', 'acme-2:wallet')];
+    expect((await send(upstream, only)).body.accepted).toBe(1);
+    await projecting.reached();
+    const { code, out } = await erase('reviewer', '--confirm', 'reviewer', '--json');
+    expect([code, JSON.parse(out).events]).toEqual([0, { AssetStatusChanged: 1 }]);
+    expect((await dump()).filter((line) => line.includes('reviewer'))).toEqual([]);
+    expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+  });
+});
+
+describe('The tables', () => {
+  let migrated: TestDatabase;
+  beforeAll(async () => {
+    migrated = await createDatabase();
+  });
+  afterAll(() => migrated.drop());
+
+  it('each declare how the rows of an organization are found, if a column names one', async () => {
+    const { rows } = await migrated.pool.query<{ name: string }>(`
+      select distinct format('%s.%s', table_schema, table_name) as name from information_schema.columns
+      where table_schema in ('read', 'service')
+        and column_name ~ '^(organizations?|owner|reviews|counts|endpoint|key_id|(last_)?stream|sample)$'`);
+    const declared = new Set(ROW_STEPS.map(({ table }) => table));
+    const withoutOrganization = ['read.projector_leases'];
+    expect(rows.map(({ name }) => name).filter((name) => !declared.has(name))).toEqual(withoutOrganization);
+  });
+});
