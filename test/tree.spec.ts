@@ -9,7 +9,7 @@ const WHOLE_SERVICE = ['features', 'system'];
 
 /** Specs that test more than one file, and what they test. */
 const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
-  'event-log/transfer/transfer.spec.ts': 'exporting an organization and importing the file',
+  'event-log/transfer/transfer.spec.ts': 'export and import of an organization between both logs',
   'event-log/postgres/conditional-appends.spec.ts': 'the cost of conditional appends in log.append',
   'asset-check/field-cases.spec.ts': 'lists and spellings of real clients',
   'assets/carried-links.spec.ts': 'links that carry links',
@@ -38,7 +38,6 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
-  'projections/false-positives.spec.ts': 'the counted threats of the records, and the false positives of the metrics',
   'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };

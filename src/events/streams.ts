@@ -86,9 +86,7 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
 };
 
 /** Names of streams that belong to one organization. A slug ends at the colon or at the end of the name. */
-const OWNED = new RegExp(
-  `^(?:${CATEGORIES.filter((category) => category !== 'assetStatus').join('|')})-([a-z0-9][a-z0-9-]{0,63})(?::|$)`,
-);
+const OWNED = new RegExp(`^(?:${ORGANIZATION_CATEGORIES.join('|')})-([a-z0-9][a-z0-9-]{0,63})(?::|$)`);
 
 /** Returns the organization that a stream belongs to; undefined if the stream is shared or unknown. */
 export const organizationOf = (stream: string): string | undefined => OWNED.exec(stream)?.[1];

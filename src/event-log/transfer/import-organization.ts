@@ -1,14 +1,17 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Conflict, Unavailable } from '../../errors.js';
+import { organizationOf } from '../../events/streams.js';
 import { allEnded } from '../../flow/background/all-ended.js';
 import { pause } from '../../flow/retry.js';
-import { type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
+import { ErasedOrganizations } from '../erased-organizations.js';
+import { BEGINNING, type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
+import { pages } from '../copy-log.js';
 import { readWithRetries } from '../read-with-retries.js';
 import { mergeVerdicts } from './merge-verdicts.js';
 import { isVerdict } from './organization-part.js';
-import { requireNotErased } from './require-not-erased.js';
 import { DamagedFile, type FileEvent, type Header, readTransfer } from './transfer-file.js';
 
+const PAGE = 3_000;
 const STREAM_PAGE = 1_000;
 /** The number of streams that are read at the same time. */
 const READERS = 16;
@@ -51,14 +54,30 @@ const readWhole = async (log: EventLog, stream: string): Promise<RecordedEvent[]
   }
 };
 
+/** @throws DamagedFile if the page lacks an event between two events of a stream of the organization */
+const byStream = (page: readonly FileEvent[]): ReadonlyMap<string, readonly Numbered[]> => {
+  const streams = new Map<string, Numbered[]>();
+  for (const [index, event] of page.entries()) {
+    const events = streams.get(event.stream);
+    if (events === undefined) streams.set(event.stream, [{ ...event, index }]);
+    else if (isVerdict(event) || event.revision === events.at(-1)!.revision + 1n) events.push({ ...event, index });
+    else throw new DamagedFile(`The file does not have all events of stream ${event.stream}`);
+  }
+  return streams;
+};
+
+const appendsOf = (stream: string, events: readonly Numbered[]): Append[] =>
+  events.map(({ index, revision, id, type, data, metadata }) => {
+    const event = { id, type, data, metadata };
+    return { stream, expected: revisionBefore(revision), event, index };
+  });
+
 /**
  * Returns the events that a stream of the organization lacks. The stream must be a part of the stream in the file, or
  * continue it.
  */
 const missingOf = async (log: EventLog, stream: string, events: readonly Numbered[]): Promise<Append[]> => {
   const first = events[0]!.revision;
-  if (events.some(({ revision }, index) => revision !== first + BigInt(index)))
-    throw new DamagedFile(`The file does not have all events of stream ${stream}`);
   const stored = await log.readStream(stream, first, events.length);
   const other = stored.find(({ id }, index) => id !== events[index]!.id);
   if (other !== undefined)
@@ -66,10 +85,18 @@ const missingOf = async (log: EventLog, stream: string, events: readonly Numbere
       `Stream ${stream} holds other events than the file: its event ${other.revision} has the id ${other.id}. ` +
         'The organization was changed here, or it was exported from another installation',
     );
-  return events.slice(stored.length).map(({ index, revision, id, type, data, metadata }) => {
-    const event = { id, type, data, metadata };
-    return { stream, expected: revisionBefore(revision), event, index };
-  });
+  return appendsOf(stream, events.slice(stored.length));
+};
+
+/** Whether a log of at most so many events has no verdict and no event in a stream of the organization. */
+const isNewTo = async (log: EventLog, organization: string, maxEvents: number): Promise<boolean> => {
+  let count = 0;
+  for await (const page of pages(log, BEGINNING, PAGE)) {
+    count += page.length;
+    const isKnown = page.some((event) => organizationOf(event.stream) === organization || isVerdict(event));
+    if (isKnown || count > maxEvents) return false;
+  }
+  return true;
 };
 
 /** Returns the events that the status history of an asset lacks. It may have verdicts about other organizations. */
@@ -82,30 +109,34 @@ const missingVerdictsOf = async (log: EventLog, stream: string, events: readonly
   });
 };
 
-/** Returns the appends for the events of a page that the log lacks, in the order of the file. */
-const missingOfPage = async (log: EventLog, page: readonly FileEvent[]): Promise<Append[]> => {
-  const streams = new Map<string, Numbered[]>();
-  for (const [index, event] of page.entries()) {
-    const events = streams.get(event.stream);
-    if (events === undefined) streams.set(event.stream, [{ ...event, index }]);
-    else events.push({ ...event, index });
-  }
+/**
+ * Returns the appends for the events of a page that the log lacks, in the order of the file.
+ * @param isNew whether the log had no event of the organization's streams, which are not read then
+ */
+const missingOfPage = async (log: EventLog, page: readonly FileEvent[], isNew = false): Promise<Append[]> => {
+  const streams = byStream(page);
   const missing: Append[] = [];
   const waiting = streams.entries();
   const readNext = async (): Promise<void> => {
     for (const [stream, events] of waiting)
-      missing.push(...(await (isVerdict(events[0]!) ? missingVerdictsOf : missingOf)(log, stream, events)));
+      if (isVerdict(events[0]!)) missing.push(...(await missingVerdictsOf(log, stream, events)));
+      else missing.push(...(isNew ? appendsOf(stream, events) : await missingOf(log, stream, events)));
   };
   await allEnded(Array.from({ length: READERS }, readNext));
   return missing.sort((a, b) => a.index - b.index);
 };
 
 /** Appends what the log lacks of a page. An interrupted or repeated call appends only the rest. */
-const storePage = async (log: EventLog, organization: string, page: readonly FileEvent[]): Promise<void> => {
+const storePage = async (
+  log: EventLog,
+  page: readonly FileEvent[],
+  isNew: boolean,
+  requireNotErased: () => Promise<void>,
+): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      await requireNotErased(log, organization);
-      const appends = await missingOfPage(log, page);
+      await requireNotErased();
+      const appends = await missingOfPage(log, page, isNew && attempt === 1);
       const send = ({ stream, expected, event }: Append): Promise<unknown> => log.append(stream, expected, [event]);
       // An EventStoreDB may store concurrent appends in another order, which the next attempt corrects.
       if (attempt === 1) await allEnded(appends.map(send));
@@ -123,7 +154,8 @@ const storePage = async (log: EventLog, organization: string, page: readonly Fil
 
 /**
  * Stores the events of a file. Reads the file up to three times, so that nothing is stored if the file is damaged or
- * the log has other events: to verify the file, to compare it with the log, and to store what the log lacks.
+ * the log has other events: to verify the file, to compare it with the log unless the log has nothing of the
+ * organization, and to store what the log lacks.
  * @throws DamagedFile
  * @throws Conflict if the organization was erased, or one of its streams holds other events
  * @throws Unavailable if the log is unavailable for long; a repeated call continues
@@ -146,15 +178,24 @@ export const importOrganization = async (
     return count;
   };
   let header!: Header;
-  const events = await read(0, async (_, read) => {
+  const events = await read(0, async (page, read) => {
+    byStream(page);
     header = read;
   });
   const { organization } = header;
-  await readWithRetries(() => requireNotErased(log, organization));
-  let missing = 0;
-  await read(1, async (page) => {
-    missing += (await readWithRetries(() => missingOfPage(log, page))).length;
-  });
-  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, organization, page));
+  const erased = new ErasedOrganizations();
+  const requireNotErased = async (): Promise<void> => {
+    await erased.read(log);
+    if (erased.has(organization))
+      throw new Conflict(`${organization} was erased from this installation, and an erasure is final`);
+  };
+  await readWithRetries(requireNotErased);
+  const isNew = await isNewTo(log, organization, events);
+  let missing = isNew ? events : 0;
+  if (!isNew)
+    await read(1, async (page) => {
+      missing += (await readWithRetries(() => missingOfPage(log, page))).length;
+    });
+  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, page, isNew, requireNotErased));
   return { ...header, events, present: events - missing };
 };

@@ -10,8 +10,8 @@ import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.j
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { exportOrganization } from '../../../src/event-log/transfer/export-organization.js';
 import { type Imported, importOrganization } from '../../../src/event-log/transfer/import-organization.js';
-import { erasureDigest } from '../../../src/events/erasure.js';
 import { writeAtomically } from '../../../src/event-log/transfer/write-atomically.js';
+import { erasureDigest } from '../../../src/events/erasure.js';
 import { organizationOf } from '../../../src/events/streams.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { eventStores } from '../../support/event-store.js';
@@ -411,7 +411,7 @@ describe('organizations import', () => {
     const started = (organization: string): NewEvent => ({
       id: randomUUID(),
       type: 'OrganizationErasureStarted',
-      data: { logId, digest: erasureDigest(logId, organization), startedAt: '2026-11-26T00:00:00.000Z' },
+      data: { logId, digest: erasureDigest(logId, organization), startedAt: '2026-01-01T00:00:00.000Z' },
       metadata: {},
     });
     await target.append('operations', 'any', [started('acme-2')]);
