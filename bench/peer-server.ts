@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { createPool } from '../src/postgres/pool.js';
 import { PLAIN_COUNT, type PlainCount, plainMetrics } from './metrics-work.js';
-import { FIND_BRAND, LIST_GROUPS } from './peer-statements.js';
+import { FIND_BRAND, FIND_GROUP, LIST_GROUPS, LIST_MEMBERS } from './peer-statements.js';
 
 const pool = createPool(process.env['DATABASE_URL']!, () => {}, { statement_timeout: 0, query_timeout: 0 });
 
@@ -32,8 +32,24 @@ const brand = async (url: string, response: ServerResponse): Promise<void> => {
 
 const groups = async (url: string, response: ServerResponse): Promise<void> => {
   const parameters = new URLSearchParams(url.slice(url.indexOf('?')));
-  const { rows } = await pool.query({ ...LIST_GROUPS, values: [parameters.get('organization')] });
-  sendJson(response, { groups: rows });
+  const organization = parameters.get('organization');
+  const [, group, members] = /^\/v2\/organization\/asset-groups(?:\/(\d+)(\/assets)?)?/.exec(url)!;
+  if (group === undefined) {
+    const { rows } = await pool.query({ ...LIST_GROUPS, values: [organization] });
+    return sendJson(response, { groups: rows });
+  }
+  if (members === undefined) {
+    const { rows } = await pool.query<object>({ ...FIND_GROUP, values: [organization, group] });
+    return sendJson(response, rows[0]);
+  }
+  const { rows } = await pool.query<{ type: string; content: string; version: number }>({
+    ...LIST_MEMBERS,
+    values: [organization, group],
+  });
+  const since = (version: number): string => new Date(Math.floor(version / 2)).toISOString();
+  return sendJson(response, {
+    assets: rows.map(({ type, content, version }) => ({ type, content, since: since(version) })),
+  });
 };
 
 const metrics = async (url: string, response: ServerResponse): Promise<void> => {

@@ -83,7 +83,7 @@ export const openLog = async (bench: Bench, { url }: Database): Promise<EventLog
 };
 
 /** Starts the peer (`peer-server.ts`) on a database. @returns its URL */
-export const startPeer = async (bench: Bench, { url }: Database): Promise<string> => {
+export const startPeer = async (bench: Bench, { url }: Pick<Database, 'url'>): Promise<string> => {
   const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: url });
   bench.onEnd(() => peer.stop());
   return (peer.firstMessage as { url: string }).url;

@@ -64,8 +64,7 @@ export class SourceStatusDto {
   match?: string;
   /**
    * The guard because of which the matching BLOCKED entry does not count: the entry would block a host of the guard as a
-   * whole. `status` is then UNKNOWN.
-   * @example "popular"
+   * whole, such as `popular`. `status` is then UNKNOWN.
    */
   guardedBy?: string;
 }
@@ -190,8 +189,7 @@ export class ListedSince {
   match?: string;
   /**
    * The guard because of which the matching BLOCKED entry does not count: the entry would block a host of the guard as a
-   * whole. `status` is then UNKNOWN.
-   * @example "popular"
+   * whole, such as `popular`. `status` is then UNKNOWN.
    */
   guardedBy?: string;
   /**

@@ -71,7 +71,19 @@ export const VERDICT_SCHEMA: JsonSchema = {
     },
     sources: {
       type: 'array',
-      items: { type: 'object' },
+      items: {
+        type: 'object',
+        description: 'The result of one source.',
+        required: ['source', 'status', 'mode'],
+        properties: {
+          source: { type: 'string', description: 'The name of the source.', examples: ['metamask'] },
+          status: { type: 'string', description: 'The status according to the source.', examples: ['BLOCKED'] },
+          mode: { type: 'string', description: 'Whether the source decides.', examples: ['ENABLED'] },
+          reason: { type: 'string', description: 'Why the source has this status.', examples: ['not-found'] },
+          match: { type: 'string', description: 'The entry of the source.', examples: ['shop.example'] },
+          guardedBy: { type: 'string', description: 'The guard that overrules the entry.', examples: ['popular'] },
+        },
+      },
       description: 'The result of each source, as in the asset check.',
       examples: [[{ source: 'metamask', status: 'BLOCKED', mode: 'ENABLED', match: 'shop.example' }]],
     },

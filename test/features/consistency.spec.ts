@@ -34,7 +34,7 @@ const AT = '2026-03-01T12:00:00.000Z';
 const SCOPES = ['read', 'write', 'ingest'] as const;
 const BATCH = { 'content-type': 'application/cloudevents-batch+json' };
 /** Operations of `REQUESTS` that append to the log and therefore do not wait for the read models. */
-const WRITES = [...COMMANDS, 'sendEvents'];
+const WRITES = [...COMMANDS, 'fileDispute', 'sendEvents'];
 /** This operation sends a webhook instead of returning data of the read models, and needs a receiver. */
 const SENDS = 'testWebhook';
 const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);
@@ -109,12 +109,32 @@ const newOwner = async (): Promise<Caller & { request: (operation: string) => Re
     cloudEvent(sent('TakedownFiled', { ...EXAMPLES.TakedownFiled, ...shared, takedownId: 'record-1' })),
   );
   const change = { ...EXAMPLES.AssetStatusChanged, changeId: `change-${organization}`, createdAt: AT, updatedAt: AT };
+  const blocked = ['disputed', 'undisputed'].map((name) => `${name}.${organization}.example`);
   // Only a key without an organization may send events of all organizations.
-  await app.call('/v2/events', {
+  const sentStatuses = await app.call('/v2/events', {
     key: await app.issueKey({ scopes: ['ingest'] }),
-    json: [cloudEvent(sent('AssetStatusChanged', { ...change, brandReviews: [{ organization, brand }] }))],
+    json: [
+      cloudEvent(sent('AssetStatusChanged', { ...change, brandReviews: [{ organization, brand }] })),
+      ...blocked.map((content) =>
+        cloudEvent(
+          sent('AssetStatusChanged', {
+            changeId: content,
+            asset: { type: 'URL', content },
+            status: 'BLOCKED',
+            brandReviews: [],
+            createdAt: AT,
+          }),
+        ),
+      ),
+    ],
     headers: BATCH,
   });
+  expect(sentStatuses.body).toMatchObject({ accepted: 3, rejected: [] });
+  await (projecting === undefined ? project() : projecting.reached());
+  const file = { path: '/v2/asset/disputes', json: { content: blocked[0] } };
+  const filed = await caller.callWithToken(tokenOf(sentStatuses), file);
+  expect([filed.status, filed.body]).toEqual([201, filed.body]);
+  const dispute = filed.body.id as string;
   const group = String((await call(GROUPS, { json: { name: 'First' } })).body.id);
   const webhook = (await call(WEBHOOKS, { json: { url: 'https://acme.example/hooks' } })).body.id as string;
   return {
@@ -124,8 +144,9 @@ const newOwner = async (): Promise<Caller & { request: (operation: string) => Re
       const ownPath = path
         .replace(/wh_0+1/, webhook)
         .replace(/asset-groups\/2/, `asset-groups/${group}`)
-        .replace('verdicts/record-1', `verdicts/change-${organization}`);
-      return { path: ownPath, ...rest };
+        .replace('verdicts/record-1', `verdicts/change-${organization}`)
+        .replace('disputes/record-1', `disputes/${dispute}`);
+      return { path: ownPath, ...rest, ...(operation === 'fileDispute' && { json: { content: blocked[1] } }) };
     },
   };
 };
@@ -307,7 +328,7 @@ describe('Each route with a token', () => {
         const answer = await owner.callWithToken(token, owner.request(operation), 'wait=10');
         expect([operation, answer.status, answer.body]).toEqual([
           operation,
-          operation.startsWith('create') ? 201 : 200,
+          /^(?:create|file)/.test(operation) ? 201 : 200,
           answer.body,
         ]);
         expect(answer.headers.get('preference-applied')).toBe('wait=10');

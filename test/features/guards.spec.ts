@@ -37,9 +37,9 @@ describe('A guard in the sources file', () => {
   const metrics = async (): Promise<string> => String((await app!.call('/metrics')).body);
 
   it('is no source of a check, and is named where it overrules an entry', async () => {
-    const { call, issueKey } = await start({ format: 'csv', file: 'hosts.csv' });
-    const key = await issueKey({ organization: 'acme', scopes: ['read'] });
-    const { body } = await call('/v2/asset/check', { key, json: { content: 'https://x.example/a' } });
+    const service = await start({ format: 'csv', file: 'hosts.csv' });
+    const key = await service.issueKey({ organization: 'acme', scopes: ['read'] });
+    const { body } = await service.call('/v2/asset/check', { key, json: { content: 'https://x.example/a' } });
     expect(body).toMatchObject({ status: 'UNKNOWN', source: 'own', reason: 'not-found' });
     expect(body.sources).toEqual([
       { source: 'own', status: 'UNKNOWN', mode: 'ENABLED', reason: 'not-found' },
@@ -52,9 +52,9 @@ describe('A guard in the sources file', () => {
         guardedBy: 'popular',
       },
     ]);
-    const history = await call('/v2/asset/history', { key, json: { content: 'x.example' } });
+    const history = await service.call('/v2/asset/history', { key, json: { content: 'x.example' } });
     expect(history.body.lists).toMatchObject([{ source: 'near', status: 'UNKNOWN', guardedBy: 'popular' }]);
-    const below = await call('/v2/asset/check', { key, json: { content: 'evil.x.example' } });
+    const below = await service.call('/v2/asset/check', { key, json: { content: 'evil.x.example' } });
     expect(below.body).toMatchObject({ status: 'BLOCKED', source: 'near' });
   });
 
@@ -73,12 +73,12 @@ describe('A guard in the sources file', () => {
   });
 
   it('lets an own status block its hosts, and the sender is warned', async () => {
-    const { call, issueKey } = await start({ format: 'csv', file: 'hosts.csv' });
-    const key = await issueKey({ scopes: ['ingest'] });
+    const service = await start({ format: 'csv', file: 'hosts.csv' });
+    const key = await service.issueKey({ scopes: ['ingest'] });
     const send = async (content: string, status: string, changeId: string) => {
       const json = cloudEvent(sentStatus(changeId, { asset: { type: 'URL', content }, status }));
       const headers = { 'content-type': 'application/cloudevents+json' };
-      return (await call('/v2/events', { key, json, headers })).body;
+      return (await service.call('/v2/events', { key, json, headers })).body;
     };
     const message =
       'data.asset.content is a host that the guard popular keeps lists from blocking; the status blocks it';
@@ -96,8 +96,8 @@ describe('A guard in the sources file', () => {
   });
 
   it('that was never read makes the service degraded, and does not overrule anything', async () => {
-    const { call } = await start({ url: 'http://127.0.0.1:9/hosts.txt' });
-    const { body } = await call('/health/ready');
+    const service = await start({ url: 'http://127.0.0.1:9/hosts.txt' });
+    const { body } = await service.call('/health/ready');
     expect(body.parts.lists).toMatchObject({ state: 'degraded', detail: { popular: { entries: 0 } } });
     expect(await metrics()).not.toContain('list_overruled_entries{');
   });

@@ -9,7 +9,7 @@ export class FalsePositiveCounts {
   /** Of the threats in `counted`, those that no longer count, because their status changed or because they were deleted. @example 14 */
   falsePositives!: number;
   /** `falsePositives` divided by `counted`. @example 0.0116 */
-  @ApiProperty({ type: Number, minimum: 0, maximum: 1 })
+  @ApiProperty({ type: Number, format: 'double', minimum: 0, maximum: 1 })
   rate!: number;
 }
 

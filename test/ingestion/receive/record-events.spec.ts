@@ -366,10 +366,11 @@ describe('A key of an organization', () => {
     'BrandRegistered',
     'BrandRemoved',
     'FeatureFlagChanged',
+    'DisputeResolved',
   ];
   const OWN = Object.keys(DATA).filter((type) => !FOR_OTHERS.includes(type));
 
-  it('may send the organization’s events of every type except asset statuses, brands and flags', async () => {
+  it('may send the organization’s events of every type except asset statuses, brands, flags and resolutions of disputes', async () => {
     const types = Object.keys(DATA);
     const { accepted, rejected } = await record(
       types.map((type) => cloudEvent(`mine-${type}`, type)),

@@ -43,6 +43,9 @@ describe('closeDataDir', () => {
       (file) =>
         file.endsWith('.ts') && /(?:join|resolve)\((?:\w+\.)*dataDir\b/.test(readFileSync(join('src', file), 'utf8')),
     );
-    expect(writers.sort()).toEqual([join('asset-check', 'lists', 'disk', 'list-copy.ts'), join('runtime', 'data-dir.ts')]);
+    expect(writers.sort()).toEqual([
+      join('asset-check', 'lists', 'disk', 'list-copy.ts'),
+      join('runtime', 'data-dir.ts'),
+    ]);
   });
 });

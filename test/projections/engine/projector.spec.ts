@@ -288,7 +288,11 @@ describe('Rows that cannot be written for a while', () => {
     backoff.reset = () => (notes.push('waits no longer'), reset());
     const stop = new AbortController();
     const noteStart = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
-    const running = new Projector(log, database.pool, [projection], { onError: noteStart, onRecovery: noteStart, backoff }).run(stop.signal);
+    const running = new Projector(log, database.pool, [projection], {
+      onError: noteStart,
+      onRecovery: noteStart,
+      backoff,
+    }).run(stop.signal);
     await eventually('the rows are written', async () => (await countedThreats()) > 0);
     stop.abort();
     await running;

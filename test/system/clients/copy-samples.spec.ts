@@ -88,7 +88,9 @@ afterAll(async () => {
 const lists = async (): Promise<Record<string, unknown>> => {
   const all: Record<string, unknown> = {};
   for (const kind of ['report', 'threat', 'takedown', 'verdict', 'dispute']) {
-    const { body } = await app.call(`/v2/organization/${kind}s?limit=1000`, { key });
+    const { body } = await app.call(`/v2/${kind === 'dispute' ? 'asset' : 'organization'}/${kind}s?limit=1000`, {
+      key,
+    });
     expect(body.nextCursor).toBeUndefined();
     for (const item of body.items) all[`threat-protection.${kind} ${item.id}`] = item;
   }

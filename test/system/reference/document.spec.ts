@@ -59,7 +59,7 @@ describe('The API reference', () => {
     expect(
       ids.filter(
         (id) =>
-          !/^(?:get|list|check|create|rename|delete|send|assign|unassign|move|compare|change|rotate|test|replay)[A-Z][A-Za-z]+$/.test(
+          !/^(?:get|list|check|create|rename|delete|send|assign|unassign|move|compare|change|rotate|test|replay|file)[A-Z][A-Za-z]+$/.test(
             id,
           ),
       ),

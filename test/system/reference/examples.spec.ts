@@ -15,6 +15,7 @@ const FIRST = [
   'createWebhook',
   'checkAsset',
   'checkAssets',
+  'fileDispute',
 ];
 const LAST = [
   'unassignAssets',
@@ -41,6 +42,7 @@ const shapeOfBody = (type: string | undefined, body: unknown): unknown =>
 
 let scene: Scene;
 let webhook = '';
+let dispute = '';
 let organizationKey: string;
 let upstreamKey: string;
 beforeAll(async () => {
@@ -67,7 +69,7 @@ const statusOf = (content: string): JsonCloudEvent => {
 const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
   listRejectedEvents: async () => {
     const { body } = await send([...EXAMPLES, { ...EXAMPLES[0]!, id: 'wrong', data: {} }]);
-    expect(body).toMatchObject({ accepted: 13, duplicates: 1, rejected: [{ index: 14 }] });
+    expect(body).toMatchObject({ accepted: 14, duplicates: 1, rejected: [{ index: 15 }] });
   },
   listParkedEvents: () =>
     scene.app.pool.query(
@@ -76,6 +78,11 @@ const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
        select 'metrics', gen_random_uuid(), 0, 'none', 0, 'ThreatStatusChanged', '{}', '{}', 'unknown', 0, key_id
        from service.rejections`,
     ),
+  listDisputes: () => {
+    const resolved = EXAMPLES.find(({ type }) => type === 'DisputeResolved')!;
+    const data = { ...resolved.data, disputeId: dispute, resolvedAt: new Date().toISOString() };
+    return send([{ ...resolved, id: 'resolved', data }]);
+  },
   getAssetHistory: () => send([statusOf('polkadot-dot.info')]),
   listWebhookAttempts: () =>
     scene.app.pool.query('insert into service.webhook_attempts values ($1, 1, $2)', [
@@ -88,16 +95,17 @@ const call = async ({ id, method, path, headers, body, type, response }: Example
   await PREPARED[id]?.();
   await scene.caughtUp();
   const key = path.startsWith('/v2/events') ? upstreamKey : organizationKey;
-  const answer = await scene.app.call(path.replace(/wh_\w+/, webhook), {
+  const answer = await scene.app.call(path.replace(/wh_\w+/, webhook).replace(/dp_\w+/, dispute), {
     method,
     headers,
     json: body,
     ...(path.startsWith('/v2/') && { key }),
   });
   if (id === 'createWebhook') webhook = (answer.body as { id: string }).id;
-  expect([id, answer.status, answer.body]).toEqual([id, id.startsWith('create') ? 201 : 200, answer.body]);
-  // The metrics of the process are text, and have no example.
-  if (id !== 'getPrometheusMetrics')
+  if (id === 'fileDispute') dispute = (answer.body as { id: string }).id;
+  expect([id, answer.status, answer.body]).toEqual([id, /^(?:create|file)/.test(id) ? 201 : 200, answer.body]);
+  // The metrics of the process are text, and have no example. The example of a dispute is resolved, unlike a new dispute.
+  if (id !== 'getPrometheusMetrics' && id !== 'fileDispute')
     expect([id, shapeOfBody(type, answer.body)]).toEqual([id, shapeOfBody(type, response)]);
 };
 
