@@ -1,12 +1,12 @@
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
-import { eraseDisputeContacts } from './contacts.js';
 import { WatchPool } from '../read-models/pools.js';
+import { eraseDisputeContacts } from './contacts.js';
 
 const INTERVAL_MS = 3_600_000;
 
-/** Erases, every hour, the contacts of disputes that were resolved 90 days ago. */
+/** Erases contacts of disputes every hour, once their time is over (`contacts.ts`). */
 @Injectable()
 export class ContactErasure implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;

@@ -3,6 +3,7 @@ import { ERASE_DISPUTE_CONTACTS, STORE_DISPUTE_CONTACT } from './statements.js';
 
 /** How long the contact of a dispute is kept after the resolution. */
 export const CONTACT_KEPT_DAYS = 90;
+
 /** @throws the database's error */
 export const storeDisputeContact = async (
   pool: Pool,

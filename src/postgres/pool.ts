@@ -57,6 +57,7 @@ const IDLE_TIMEOUT_MS = 60_000;
 class Database extends Pool {
   /** The server of the newest connection: the connection of a statement is not known when its span begins. */
   private newestServer: ReturnType<typeof serverOf> = {};
+  private readonly toError: (error: unknown) => unknown;
 
   constructor(
     private readonly url: string,
@@ -66,8 +67,6 @@ class Database extends Pool {
     this.toError = toError;
     this.on('connect', (client) => (this.newestServer = serverOf(client as unknown as Client)));
   }
-
-  private readonly toError: (error: unknown) => unknown;
 
   /** Has the overloads of `Pool.query`, except those with a callback. */
   override query(...statement: never[]): never {

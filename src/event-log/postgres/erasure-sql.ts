@@ -14,7 +14,7 @@ export const APPEND_LOCK = 20_261_121n;
 const CATEGORY_LIST = ORGANIZATION_CATEGORIES.map((category) => `'${category}'`).join(', ');
 
 /** The organization of a stream, as an SQL expression; null for streams that several organizations share. */
-const organizationOf = (stream: string): string =>
+const organizationSql = (stream: string): string =>
   `case when split_part(${stream}, '-', 1) in (${CATEGORY_LIST})
     then split_part(substr(${stream}, strpos(${stream}, '-') + 1), ':', 1) end`;
 
@@ -25,7 +25,7 @@ const organizationOf = (stream: string): string =>
  */
 const PART = `
   case
-    when ${organizationOf('e.stream')} = $1 then 'stream'
+    when ${organizationSql('e.stream')} = $1 then 'stream'
     when e.stream = '${API_KEYS_STREAM}' and (
       e.type = 'ApiKeyIssued' and e.data ->> 'organization' = $1
       or e.type = 'ApiKeyRevoked' and log.is_erased(e.data ->> 'keyId')
