@@ -33,7 +33,7 @@ export const readRecipients = (text: string): Recipients | undefined => {
 };
 
 /** @returns the address in lower case with a normalized host; undefined if the text is not an e-mail address */
-export const readEmail = (text: string): string | undefined => {
+const readEmail = (text: string): string | undefined => {
   const parts = EMAIL.exec(text) ?? EMAIL.exec(MAILBOX.exec(text)?.[1] ?? '');
   if (!parts) return undefined;
   const location = parseLocation(parts[2]!);

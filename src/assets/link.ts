@@ -27,7 +27,7 @@ const AT = /^at:\/\/(?=[^/])/i;
 const SECURE_COPY = /^git@([a-z0-9.-]{1,253}):(?!\d*(?:\/|$))/i;
 
 /** Converts an app link or an SSH repository address to a web link; returns any other text unchanged. */
-export const asWebLink = (text: string): string => {
+const asWebLink = (text: string): string => {
   if (AT.test(text)) return text.replace(AT, APPS['at']!);
   const [start, scheme] = APP.exec(text) ?? [];
   const site = scheme === undefined ? undefined : APPS[scheme.toLowerCase()];

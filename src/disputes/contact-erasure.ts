@@ -2,11 +2,13 @@ import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap
 import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
 import { WatchPool } from '../read-models/pools.js';
-import { eraseDisputeContacts } from './contacts.js';
+import { ERASE_DISPUTE_CONTACTS } from './statements.js';
 
+/** How long the contact of a dispute is kept after the resolution. */
+const CONTACT_KEPT_DAYS = 90;
 const INTERVAL_MS = 3_600_000;
 
-/** Erases contacts of disputes every hour, once their time is over (`contacts.ts`). */
+/** Erases contacts of disputes every hour, once their time is over. */
 @Injectable()
 export class ContactErasure implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -20,10 +22,15 @@ export class ContactErasure implements OnApplicationBootstrap, BeforeApplication
   onApplicationBootstrap(): void {
     const report = reportFailures('erase contacts of disputes', this.registry);
     const erase = (): void => {
-      this.running = eraseDisputeContacts(this.pool).catch((error: unknown) => report.failed(error));
+      this.running = this.erase().catch((error: unknown) => report.failed(error));
     };
     erase();
     this.timer = setInterval(erase, INTERVAL_MS).unref();
+  }
+
+  /** @throws the database's error */
+  async erase(): Promise<void> {
+    await ERASE_DISPUTE_CONTACTS.run(this.pool, { keptDays: CONTACT_KEPT_DAYS });
   }
 
   async beforeApplicationShutdown(): Promise<void> {

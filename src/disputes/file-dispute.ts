@@ -15,10 +15,10 @@ import type { Origin } from '../http/access/origin.js';
 import { idempotentRequest } from '../http/body/idempotency-key.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
 import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
-import { storeDisputeContact } from './contacts.js';
 import { GetVerdicts } from '../verdicts/get-verdicts.js';
 import { decide, type Decision, type Dispute, evolve, type FileCommand } from './dispute.js';
 import { type LoadedDisputes, loadDisputes } from './load-disputes.js';
+import { STORE_DISPUTE_CONTACT } from './statements.js';
 
 const ID_BYTES = 12;
 /** Maximum number of commands per append. With the longest contents and reasons, their events take 1 MB. */
@@ -101,7 +101,7 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
     const disputeId = `dp_${randomBytes(ID_BYTES).toString('hex')}`;
     // The contact is stored first, so that no dispute loses its contact. If no dispute follows, the contact is erased.
     if (contact !== undefined && verdict!.status === 'BLOCKED')
-      await storeDisputeContact(this.pool, organization, disputeId, contact);
+      await STORE_DISPUTE_CONTACT.run(this.pool, { organization, dispute: disputeId, contact });
     const { decision, position } = await this.commands.execute(
       { organization, disputeId, asset, hash: assetHash(asset), content, verdict: verdict!, reason, request },
       origin,

@@ -112,7 +112,7 @@ interface ItemDeclaration {
  * The items of each kind, as returned by lists, CSV exports, the feed and deliveries, and as described in the API
  * reference. The projection `records` writes them.
  */
-export const ITEMS = {
+const ITEMS = {
   report: {
     description: 'A report.',
     filters: ['brand'],

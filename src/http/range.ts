@@ -12,7 +12,7 @@ export interface Range {
   readonly open?: 'start' | 'both';
 }
 
-export const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
+const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 // A space is a plus sign that the client did not escape in the query.

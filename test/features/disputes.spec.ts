@@ -10,7 +10,7 @@ import { MAX_OPEN } from '../../src/disputes/dispute.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputesStream } from '../../src/events/streams.js';
 import type { DisputeFiled } from '../../src/events/types/disputes.js';
-import { eraseDisputeContacts } from '../../src/disputes/contacts.js';
+import { ContactErasure } from '../../src/disputes/contact-erasure.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -429,7 +429,7 @@ describe('A dispute outside of its routes', () => {
     await rig.rows(`update service.dispute_contacts set stored_at = stored_at - 7200000 where organization = $1`, [
       organization,
     ]);
-    await eraseDisputeContacts(app.pool);
+    await new ContactErasure(app.pool).erase();
     expect(await contacts()).toEqual([
       [open.id, 'open@shop.example'],
       [recent.id, 'recent@shop.example'],

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
 import { READ_COUNTS, READ_GROUPS } from './statements.js';
-import { readTail } from './stream-tail.js';
+import { readTail } from './group-tail.js';
 
 /** Groups in order of id, from one snapshot. */
 export interface GroupSlice {

@@ -4,7 +4,7 @@ import type { EventLog } from '../../event-log/event-log.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { type AssetGroups, noGroups, setName } from './asset-group.js';
 import { KNOWN_GROUPS } from './statements.js';
-import { readTail } from './stream-tail.js';
+import { readTail } from './group-tail.js';
 
 /** The part of an organization's groups that a command or a query needs. */
 export interface NeededGroups {

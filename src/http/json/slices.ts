@@ -75,7 +75,7 @@ const skipBlanks = (body: Buffer, from = beginOf(body)): number => {
   return at;
 };
 
-export const notJson = (position?: number): Invalid =>
+const notJson = (position?: number): Invalid =>
   new Invalid(`The body is not JSON${position === undefined ? '' : `: unexpected character at byte ${position}`}`);
 
 /**

@@ -12,8 +12,8 @@ import { METHODS, type Operation, operationsOf, type Parameter, type Response } 
 import { exampleOf } from './examples.js';
 import { withPlainSchemas } from './plain-schemas.js';
 
-export const CONTACT = { name: 'The operator of this service' };
-export const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
+const CONTACT = { name: 'The operator of this service' };
+const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 const ERROR_BODY = '#/components/schemas/ErrorBody';
 /** Rejections that apply to any HTTP request: two Host lines, an ambiguous length. */

@@ -35,7 +35,7 @@ const plain = (schema: unknown): unknown => {
 };
 
 /** Converts each `schema` in a part of the document to OpenAPI 3.1. */
-export const plainSchemas = (part: unknown): void => {
+const plainSchemas = (part: unknown): void => {
   if (Array.isArray(part)) return part.forEach(plainSchemas);
   if (!isNode(part)) return;
   for (const [key, value] of Object.entries(part)) {

@@ -29,7 +29,7 @@ export interface CloudEvent {
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Whether a string or property name of a JSON value contains U+0000 or a lone surrogate (see `isUnstorable`). */
-export const holdsUnstorable = (value: unknown): boolean => {
+const holdsUnstorable = (value: unknown): boolean => {
   // Iterative, because the sender controls the nesting depth.
   const open: unknown[] = [value];
   while (open.length > 0) {

@@ -4,7 +4,7 @@ import { CountedFactDto } from '../counted-fact.dto.js';
 
 const MAX_EVENTS = 100;
 const EVENTS = `events must be an array of 1 to ${MAX_EVENTS} objects with source, id, type, and data or record`;
-export const EVENT_STATUSES = ['unknown', 'stored', 'counted', 'superseded', 'parked'] as const;
+const EVENT_STATUSES = ['unknown', 'stored', 'counted', 'superseded', 'parked'] as const;
 
 /** The limits of a request about up to 100 events with their data. */
 export const STATUS_BODY = { bodyLimit: 1024 * 1024, json: { depth: 32, values: 20_000 } } as const;

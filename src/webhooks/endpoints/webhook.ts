@@ -6,7 +6,7 @@ import { MS_PER_DAY } from '../../events/instant.js';
 /** Maximum number of endpoints per organization, including disabled endpoints. */
 export const MAX_WEBHOOKS = 10;
 /** How long the previous secret still signs after a rotation. */
-export const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
+const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
 
 /** The settings that an organization chooses for an endpoint. */
 export type Settings = Pick<Webhook, 'url' | 'types' | 'assetTypes' | 'statuses' | 'batch' | 'description'>;

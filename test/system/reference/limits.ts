@@ -316,7 +316,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: "Events of an organization's groups that the read model lacks",
-      limit: (sources) => sources.count('src/asset-groups/groups/stream-tail.ts', 'MAX_TAIL'),
+      limit: (sources) => sources.count('src/asset-groups/groups/group-tail.ts', 'MAX_TAIL'),
       beyond: '503',
     },
     {
@@ -332,7 +332,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Contacts of disputes',
-      limit: (sources) => `${sources.count('src/disputes/contacts.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
+      limit: (sources) => `${sources.count('src/disputes/contact-erasure.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
       beyond: 'erased',
     },
     {

@@ -312,7 +312,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'events of groups, of webhooks, that the read model lacks',
       limit: (sources) =>
-        `${sources.count('src/asset-groups/groups/stream-tail.ts', 'MAX_TAIL')}; ${sources.count('src/webhooks/endpoints/load-webhooks.ts', 'MAX_TAIL')} per organization`,
+        `${sources.count('src/asset-groups/groups/group-tail.ts', 'MAX_TAIL')}; ${sources.count('src/webhooks/endpoints/load-webhooks.ts', 'MAX_TAIL')} per organization`,
       routes: `${GROUP_ROUTES}, \`…/webhooks…\``,
       answer: () =>
         refused(503, numberOf(TAIL, 'RETRY_AFTER_SECONDS'), TAIL, 'The read model of these ${name} is too far behind'),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { readTail, type StreamTail } from '../../../src/asset-groups/groups/stream-tail.js';
+import { readTail, type StreamTail } from '../../../src/asset-groups/groups/group-tail.js';
 import { assetGroupsStream } from '../../../src/events/streams.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
