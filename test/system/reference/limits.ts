@@ -332,7 +332,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Contacts of disputes',
-      limit: (sources) => `${sources.count('src/disputes/contact-erasure.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
+      limit: (sources) =>
+        `${sources.count('src/disputes/contact-erasure.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
       beyond: 'erased',
     },
     {
