@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Goal, Line } from './goal.js';
+import { nameOf } from './results.js';
 import { quartilesOf } from './statistics.js';
 import { formatFigure, table } from './table.js';
 
@@ -29,8 +30,6 @@ const checkOut = async (commit: string, folder: string): Promise<Build> => {
   };
   return { folder, main: /\S+main\.js/.exec(scripts['bench'] ?? '')?.[0] ?? 'dist/bench/main.js' };
 };
-
-const nameOf = ({ goal, what }: Line): string => `${goal}: ${what}`;
 
 /**
  * Runs one goal with a build.

@@ -9,6 +9,7 @@ import { type Database, openServer } from './database.js';
 import { CleanUp } from './clean-up.js';
 import type { Bench, Goal, Growth, Line, Measured, Sizes } from './goal.js';
 import { GOALS } from './goals.js';
+import { cleanCommit, Results } from './results.js';
 import { goalsTable, growthTable } from './table.js';
 
 const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json] [--against COMMIT]
@@ -61,13 +62,14 @@ const sizes: Sizes = args.quick
   : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], schedule: { rounds: 8, ms: 1_000 } };
 
 const server = await openServer(process.env['BENCH_DATABASE_URL'], say);
+const commit = cleanCommit();
 const machine = {
-  date: new Date().toISOString().slice(0, 10),
   processor: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}`,
   memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
   node: process.version,
   postgres: server.version,
 };
+const results = new Results('bench/results', machine);
 const cleanUp = new CleanUp(say);
 cleanUp.add(() => server.stop());
 const sharedValues = new Map<string, Promise<unknown>>();
@@ -94,10 +96,14 @@ const failed: { goal: string; error: string }[] = [];
 /** Prints all lines that were measured so far. */
 const print = (): void => {
   lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));
+  const now = new Date().toISOString();
+  if (!args.quick && commit !== undefined && lines.length > 0) say(`Kept in ${results.keep(commit, lines, now)}`);
+  else say('Not kept: a smoke run, a tree with changes, or no figure');
   if (args.json) process.stdout.write(`${JSON.stringify({ machine, lines, growths, failed })}\n`);
   else {
-    const facts = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
-    const parts = [facts.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
+    const facts = Object.entries({ date: now.slice(0, 10), ...machine }).map(([name, value]) => `${name} ${value}`);
+    const changeOf = (line: Line): string => (args.quick ? '' : results.change(line, commit));
+    const parts = [facts.join(' · '), goalsTable(lines, changeOf), ...growths.map(growthTable)];
     if (args.quick) parts.push('This was a smoke run (--quick): its figures are meaningless.');
     process.stdout.write(`${parts.join('\n\n')}\n`);
     for (const { goal } of failed)

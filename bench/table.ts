@@ -26,9 +26,10 @@ export const table = (columns: readonly string[], rows: readonly (readonly (stri
   return [pad(columns), row(widths.map((width) => '-'.repeat(width))), ...rows.map(pad)].join('\n');
 };
 
-export const goalsTable = (lines: readonly Line[]): string =>
+/** @param changeOf the change of a line against the last result */
+export const goalsTable = (lines: readonly Line[], changeOf: (line: Line) => string): string =>
   table(
-    ['goal', 'what', 'compared with', 'required', 'aim', 'measured', 'quartiles', 'met', 'note'],
+    ['goal', 'what', 'compared with', 'required', 'aim', 'measured', 'quartiles', 'met', 'change', 'note'],
     lines.map((line) => {
       const { goal, what, against, must, aim, measured, unit, note = '' } = line;
       const unitOf = unit === '' ? '' : ` ${unit}`;
@@ -41,6 +42,7 @@ export const goalsTable = (lines: readonly Line[]): string =>
         `${formatFigure(measured.median)}${unitOf}`,
         `${formatFigure(measured.lower)} – ${formatFigure(measured.upper)}`,
         verdict(line),
+        changeOf(line),
         note,
       ];
     }),
