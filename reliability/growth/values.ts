@@ -152,7 +152,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'key-uses-note': (b) => columns(b, key('k'), 2),
   'rejections-add': (b) => columns(b, 'acme', number, 'k', 'data', 'T', 1, 2, '{}'),
   'rejections-forget': (_, n) => [n],
-  'rejections-read-samples': (_, n) => ['(0,0)', n],
+  'rejections-read-samples': (_, n) => [0, n],
   'rejections-empty-samples': (b) => [b((i) => `(0,${i + 1})`).slice(0, 1_000)],
   'redaction-find-about': (b, n) => [b(hash).slice(0, 4), 0, n],
   'redaction-parked': (b) => [b(id)],

@@ -16,11 +16,11 @@ const isAbout = (sample: string, hashes: ReadonlySet<string>): boolean =>
 /** Empties the samples of rejected events that have the content of one of these assets. Their counts stay. */
 export const redactSamples = async (pool: Pool, hashes: readonly string[]): Promise<void> => {
   const wanted = new Set(hashes);
-  for (let after = '(0,0)'; ;) {
-    const rows = await READ_SAMPLES.run(pool, { after, limit: PAGE });
+  for (let block = 0; ;) {
+    const rows = await READ_SAMPLES.run(pool, { block, limit: PAGE });
     const samples = rows.filter(({ data }) => isAbout(data, wanted)).map(({ key }) => key);
     if (samples.length > 0) await EMPTY_SAMPLES.run(pool, { keys: samples });
     if (rows.length < PAGE) return;
-    after = rows.at(-1)!.key;
+    block = Number(rows.at(-1)!.key.slice(1).split(',')[0]);
   }
 };

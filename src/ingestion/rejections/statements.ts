@@ -96,14 +96,14 @@ export const DELETE_EXCESS_REJECTIONS = statement(
     ))`,
 );
 
-/** Reads samples after a row, in the order of the table. */
+/** Reads samples from a block of the table on. A block has fewer than 300 rows. */
 export const READ_SAMPLES = statement(
   'rejections-read-samples',
-  { after: 'text', limit: 'bigint' },
+  { block: 'bigint', limit: 'bigint' },
   { key: 'text', data: 'text' },
   `
     select ctid::text as key, sample ->> 'data' as data from service.rejections
-    where ctid > $1::text::tid and sample ->> 'data' is not null order by ctid limit $2`,
+    where ctid > ('(' || $1::bigint || ',0)')::tid and sample ->> 'data' is not null order by ctid limit $2`,
 );
 
 export const EMPTY_SAMPLES = statement(
