@@ -1,6 +1,7 @@
 import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/types/asset-groups.js';
 import type { EventOf } from '../../src/events/event.js';
 import { recordOf } from '../../src/events/record.js';
+import { REDACTED } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { lastWriterWins, type ProjectedEvent } from '../engine/projection.js';
 
@@ -11,6 +12,7 @@ export const TYPES = [
   'AssetGroupRefused',
   'AssetGrouped',
   'AssetUngrouped',
+  'ContentRedacted',
 ] as const;
 
 export type GroupEvent = EventOf<(typeof TYPES)[number]>;
@@ -51,6 +53,9 @@ export interface GroupedAsset {
   readonly content: string | null;
 }
 
+/** The key of an asset whose content was redacted. */
+export type RedactedMember = Pick<GroupedAsset, 'organization' | 'assetHash'>;
+
 const UNGROUPED = { groupId: null, type: null, content: null };
 
 /** The newest state of all groups, assets and responses in a batch. */
@@ -59,8 +64,15 @@ export class NewestGroups {
   readonly groups = new Map<string, Group>();
   readonly responses = new Map<string, IdempotentResponse>();
   readonly assets = new Map<string, GroupedAsset>();
+  /** Assets whose content was redacted, in whatever state they were before the batch. */
+  readonly redacted = new Map<string, RedactedMember>();
 
   add({ event, id, revision, metadata }: ProjectedEvent<GroupEvent>): void {
+    if (event.type === 'ContentRedacted') {
+      const { kind, organization: owner, id: assetHash } = event.data;
+      if (kind === 'groupedAsset' && owner !== undefined) this.redact({ organization: owner, assetHash });
+      return;
+    }
     const { organization } = event.data;
     const stream = this.stream(organization);
     switch (event.type) {
@@ -118,6 +130,13 @@ export class NewestGroups {
     const key = `${response.organization}:${request.idempotencyKeyHash}`;
     const before = this.responses.get(key);
     if (!before || before.revision < response.revision) this.responses.set(key, { ...request, ...response });
+  }
+
+  private redact(member: RedactedMember): void {
+    const key = `${member.organization}:${member.assetHash}`;
+    const before = this.assets.get(key);
+    if (before && before.content !== null) this.assets.set(key, { ...before, content: REDACTED });
+    this.redacted.set(key, member);
   }
 
   private addAsset(asset: GroupedAsset): void {

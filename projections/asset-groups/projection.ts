@@ -4,7 +4,14 @@ import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';
-import { DELETE_EXPIRED_RESPONSES, STORE_RESPONSES, STORE_ASSETS, STORE_GROUPS, STORE_STREAMS } from './statements.js';
+import {
+  DELETE_EXPIRED_RESPONSES,
+  REDACT_ASSETS,
+  STORE_RESPONSES,
+  STORE_ASSETS,
+  STORE_GROUPS,
+  STORE_STREAMS,
+} from './statements.js';
 
 /**
  * The groups of each organization, the number of assets in each group, and the responses to requests with an
@@ -23,7 +30,10 @@ export const assetGroups: Projection<GroupEvent> = {
   },
 };
 
-const write = async ({ streams, groups, responses, assets }: NewestGroups, connection: PoolClient): Promise<void> => {
+const write = async (
+  { streams, groups, responses, assets, redacted }: NewestGroups,
+  connection: PoolClient,
+): Promise<void> => {
   // This writes the row of every organization in the batch, even if the batch only has events about its assets.
   await STORE_STREAMS.runEach(connection, [...streams.values()]);
   await STORE_GROUPS.runEach(connection, [...groups.values()]);
@@ -31,6 +41,7 @@ const write = async ({ streams, groups, responses, assets }: NewestGroups, conne
   // Responses expire by the time of events instead of the clock, so that a rebuild deletes the same responses.
   if (groups.size + responses.size > 0)
     await DELETE_EXPIRED_RESPONSES.run(connection, { organizations: [...streams.keys()], keptMs: IDEMPOTENCY_TTL_MS });
+  await REDACT_ASSETS.runEach(connection, [...redacted.values()]);
   // Assets are counted even if their group does not exist yet.
   await STORE_ASSETS.runEach(connection, [...assets.values()]);
 };

@@ -1,3 +1,4 @@
+import { REDACTED } from '../../src/events/redacted.js';
 import { statement } from '../../src/postgres/statement.js';
 import { storeNewest } from '../store-newest.js';
 
@@ -43,6 +44,17 @@ export const DELETE_EXPIRED_RESPONSES = statement(
     delete from asset_group_requests r using asset_group_streams s
     where s.organization = any($1::text[]) and r.organization = s.organization
       and r.answered_at <= s.latest_at - $2::bigint`,
+);
+
+/** Redacts the contents of members. A member stays in its group. */
+export const REDACT_ASSETS = statement(
+  'asset-groups-redact-assets',
+  { organization: 'text[]', assetHash: 'text[]' },
+  {},
+  `
+    update grouped_assets a set content = '${REDACTED}'
+    from unnest($1::text[], $2::text[]) i (organization, asset)
+    where a.organization = i.organization and a.asset = i.asset and a.content is not null`,
 );
 
 /**

@@ -2,14 +2,16 @@ import type { PoolClient } from 'pg';
 import { hashOfKey, KEY_VERSION } from '../../src/assets/keys.js';
 import type { EventOf } from '../../src/events/event.js';
 import { ENTRY_TYPES, recordOf } from '../../src/events/record.js';
+import { REDACTED } from '../../src/events/redacted.js';
 import { keyOf } from '../../src/events/stored-key.js';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
-import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './statements.js';
+import { READ_ENTRIES, REDACT_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/projection.js';
 
-type StatusEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
+type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
+type StatusEvent = EntryEvent | EventOf<'ContentRedacted'>;
 
 /**
  * An entry of the status history. Each review has the form `organization:brand`. A deleted entry has neither a status
@@ -17,14 +19,31 @@ type StatusEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
  */
 type Entry = RowOf<typeof READ_ENTRIES>;
 
+/** A new state of an entry, or the redaction of its content. */
 interface Incoming {
-  readonly entry: Entry;
+  readonly changeId: string;
+  readonly entry: Entry | undefined;
+  /** The asset whose content is redacted. Unused for a new state. */
+  readonly redactedHash: string;
   readonly position: bigint;
 }
 
-const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>, asset: string): Entry => ({
+/** The asset of a redacted entry: the entry has a status, which applies to nothing. */
+const NO_ASSET = { assetHash: '', asset: '', content: REDACTED };
+
+const incomingOf = (projected: ProjectedEvent<StatusEvent>): Incoming | undefined => {
+  const { event, position } = projected;
+  if (event.type !== 'ContentRedacted') {
+    const entry = entryOf(projected as ProjectedEvent<EntryEvent>, keyOf({ event, metadata: projected.metadata }));
+    return { changeId: entry.changeId, entry, redactedHash: '', position };
+  }
+  const { kind, id: changeId, assetHash: redactedHash } = event.data;
+  return kind === 'assetStatus' ? { changeId, entry: undefined, redactedHash, position } : undefined;
+};
+
+const entryOf = ({ id, event }: ProjectedEvent<EntryEvent>, asset: string): Entry => ({
   changeId: event.data.changeId,
-  assetHash: hashOfKey(asset),
+  assetHash: asset === '' ? '' : hashOfKey(asset),
   asset,
   content: event.data.asset.content,
   status: event.type === 'AssetStatusChanged' ? event.data.status : null,
@@ -45,12 +64,10 @@ export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
   version: KEY_VERSION,
   tables: ['asset_status_entries', 'asset_statuses'],
-  types: ENTRY_TYPES,
+  types: [...ENTRY_TYPES, 'ContentRedacted'],
   prepare: async (events) => {
     const incoming: Incoming[] = [];
-    await forEachYielding(events, (event) =>
-      incoming.push({ entry: entryOf(event, keyOf(event)), position: event.position }),
-    );
+    await forEachYielding(events, (event) => incoming.push(...[incomingOf(event) ?? []].flat()));
     return ({ connection }) => write(incoming, connection);
   },
 };
@@ -60,20 +77,31 @@ export const assetStatuses: Projection<StatusEvent> = {
  * batches.
  */
 const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
-  const changeIds = [...new Set(incoming.map(({ entry }) => entry.changeId))];
+  const changeIds = [...new Set(incoming.map(({ changeId }) => changeId))];
   const entries = new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));
   const changed = new Map<string, Entry>();
   const touched = new Map<string, { readonly asset: string; readonly position: bigint }>();
-  const touch = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
+  const touch = ({ assetHash: hash, asset }: Pick<Entry, 'assetHash' | 'asset'>, position: bigint): void => {
     const known = touched.get(hash);
-    if (!known || known.position < position) touched.set(hash, { asset, position });
+    if (hash !== '' && (!known || known.position < position)) touched.set(hash, { asset, position });
   };
-  for (const { entry, position } of incoming) {
-    const known = entries.get(entry.changeId);
+  const redacted = new Set<string>();
+  for (const { changeId, entry, redactedHash, position } of incoming) {
+    const known = entries.get(changeId);
+    if (entry === undefined) {
+      touch({ assetHash: redactedHash, asset: '' }, position);
+      if (known?.assetHash !== redactedHash) continue;
+      const withoutAsset = { ...known, ...NO_ASSET };
+      entries.set(changeId, withoutAsset);
+      if (changed.has(changeId)) changed.set(changeId, withoutAsset);
+      else redacted.add(changeId);
+      continue;
+    }
     if (known) touch(known, position);
     touch(entry, position);
     if (lastWriterWins(entries, entry.changeId, entry)) changed.set(entry.changeId, entry);
   }
+  if (redacted.size > 0) await REDACT_ENTRIES.run(connection, { changeIds: [...redacted] });
   const rows = [...changed.values()].map((entry) => ({ ...entry, reviews: entry.reviews && nameArray(entry.reviews) }));
   await STORE_ENTRIES.runEach(connection, rows);
   const statuses = [...touched].map(([hash, last]) => ({ assetHash: hash, ...last }));

@@ -1,3 +1,4 @@
+import { REDACTED } from '../../src/events/redacted.js';
 import { nullable, statement } from '../../src/postgres/statement.js';
 import { storeNewest } from '../store-newest.js';
 
@@ -37,20 +38,34 @@ export const STORE_ENTRIES = storeNewest(
   { key: ['changeId'] },
 );
 
+/** Removes the assets of entries. The entries keep their statuses, which apply to nothing. */
+export const REDACT_ENTRIES = statement(
+  'asset-statuses-redact-entries',
+  { changeIds: 'text[]' },
+  {},
+  `
+    update asset_status_entries set asset_hash = '', asset = '', content = '${REDACTED}'
+    where change_id = any($1::text[])`,
+);
+
+/**
+ * Computes the statuses of assets. The key of an asset is '' if the last event about the asset redacted its content and
+ * no entry has the content; such a row tells processes that a key which they cannot know any more has no status.
+ */
 export const STORE_STATUSES = statement(
   'store-asset-statuses',
   { assetHash: 'text[]', asset: 'text[]', position: 'bigint[]' },
   {},
   `
     insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position)
-    select t.asset_hash, t.asset, newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
+    select t.asset_hash, coalesce(newest.asset, t.asset), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
     from unnest($1::text[], $2::text[], $3::bigint[]) t (asset_hash, asset, position)
     left join lateral (
-      select e.content, e.status, e.version from asset_status_entries e
+      select e.asset, e.content, e.status, e.version from asset_status_entries e
       where e.asset_hash = t.asset_hash and e.status is not null
       order by e.version desc, e.event_id desc limit 1
     ) newest on true
     on conflict (asset_hash) do update
-      set content = excluded.content, status = excluded.status, created_at = excluded.created_at,
+      set asset = excluded.asset, content = excluded.content, status = excluded.status, created_at = excluded.created_at,
           position = greatest(s.position, excluded.position)`,
 );

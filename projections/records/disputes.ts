@@ -4,9 +4,11 @@ import { LISTED_KIND } from '../../src/events/kinds.js';
 import { isLater } from '../../src/events/record.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { disputeItem } from '../../src/events/types/disputes.js';
+import { isRedacted, redactData } from '../../src/events/redacted.js';
 import type { ProjectedEvent } from '../engine/projection.js';
+import type { Redaction } from './redactions.js';
 import { itemJson, keyOf, type Row } from './row.js';
-import { READ_DISPUTES, STORE_DISPUTES } from './statements.js';
+import { READ_DISPUTES, REDACT_LISTED, STORE_DISPUTES } from './statements.js';
 
 export const DISPUTE_TYPES = ['DisputeFiled', 'DisputeResolved'] as const;
 type Type = (typeof DISPUTE_TYPES)[number];
@@ -36,6 +38,28 @@ interface State {
 const kind = LISTED_KIND.dispute;
 /** The version of a dispute without a resolution. Every resolution is later, whatever its instant. */
 const OPEN = Number.MIN_SAFE_INTEGER;
+
+type Change = ProjectedEvent<DisputeEvent> | Redaction;
+
+const keyOfChange = (change: Change): Pick<State, 'organization' | 'id'> =>
+  'event' in change
+    ? { organization: change.event.data.organization, id: change.event.data.disputeId }
+    : { organization: change.organization, id: change.id };
+
+/** Redacts a dispute and its resolution. The dispute is listed as if it had been stored now. */
+const redact = (state: State, { assetHash, position, recordedAt }: Redaction): State => {
+  const { filed, resolution } = state;
+  if (filed === undefined || state.assetHash?.replaceAll('-', '') !== assetHash) return state;
+  const read = <T extends Type>(part: Part<T>): Part<T> => ({
+    ...part,
+    event: { ...part.event, data: redactData((part as unknown as AnyPart).event.data) } as unknown as EventOf<T>,
+  });
+  return {
+    ...state,
+    filed: { ...read(filed), position: Number(position), recordedAt },
+    resolution: resolution && read(resolution),
+  };
+};
 
 const textOf = (part: AnyPart | undefined): string | undefined =>
   part && JSON.stringify({ ...part, event: undefined, data: toJson(part.event) });
@@ -68,6 +92,7 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
   const decided = resolution?.event.data;
   const last = resolution && resolution.position > filed.position ? resolution : filed;
   const item = itemJson<'dispute'>(disputeItem(data, decided));
+  const isListedByAsset = !isRedacted(data.asset);
   const status = decided?.outcome ?? 'OPEN';
   return {
     organization,
@@ -78,7 +103,7 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
     position: BigInt(last.position),
     recordedAt: last.recordedAt,
     view: { item, createdAt: data.createdAt, status, asset: data.asset, brands: [], countedAt: data.createdAt },
-    assetHash,
+    assetHash: isListedByAsset ? assetHash : undefined,
   };
 };
 
@@ -86,14 +111,11 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
  * Puts disputes together from the events that file and resolve them, and stores the result.
  * @returns the listed rows to store
  */
-export const foldDisputes = async (
-  events: readonly ProjectedEvent<DisputeEvent>[],
-  connection: PoolClient,
-): Promise<readonly Row[]> => {
+export const foldDisputes = async (events: readonly Change[], connection: PoolClient): Promise<readonly Row[]> => {
   const states = new Map<string, State>();
-  for (const { event } of events) {
-    const { organization, disputeId: id } = event.data;
-    states.set(keyOf({ organization, kind, id }), { organization, id });
+  for (const change of events) {
+    const dispute = keyOfChange(change);
+    states.set(keyOf({ ...dispute, kind }), dispute);
   }
   for (const { filed, resolution, revision, assetHash, ...key } of await READ_DISPUTES.runEach(connection, [
     ...states.values(),
@@ -105,10 +127,12 @@ export const foldDisputes = async (
       filed: partOf('DisputeFiled', filed),
       resolution: partOf('DisputeResolved', resolution),
     });
-  for (const projected of events) {
-    const { organization, disputeId: id } = projected.event.data;
-    const key = keyOf({ organization, kind, id });
-    states.set(key, apply(states.get(key)!, projected));
+  const redacted = new Set<string>();
+  for (const change of events) {
+    const key = keyOf({ ...keyOfChange(change), kind });
+    const state = states.get(key)!;
+    if (!('event' in change)) redacted.add(key);
+    states.set(key, 'event' in change ? apply(state, change) : redact(state, change));
   }
   const changed = [...states.values()];
   await STORE_DISPUTES.runEach(
@@ -125,5 +149,11 @@ export const foldDisputes = async (
       resolution: textOf(resolution),
     })),
   );
-  return changed.flatMap((state) => listedRow(state) ?? []);
+  const rows = changed.flatMap((state) => listedRow(state) ?? []);
+  // A redaction does not change the version of the dispute, so the row has to be changed where it is.
+  await REDACT_LISTED.runEach(
+    connection,
+    rows.filter((row) => redacted.has(keyOf(row))).map((row) => ({ ...row, item: row.view!.item })),
+  );
+  return rows;
 };

@@ -2,21 +2,27 @@ import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { PoolClient } from 'pg';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
-import { isFilteredBy, ITEM_VERSION, kindOf } from '../../src/events/kinds.js';
+import type { EventOf } from '../../src/events/event.js';
+import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { type CountedThreat, countedThreatOf, firstAndNewest, isThreatEvent } from './counted-threats.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
+import { redactionOf, redactListed, redactRow, type Redaction } from './redactions.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
 import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_COUNTED_THREATS, STORE_RECORDS } from './statements.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
-type RecordEvent = OwnedEvent | EntryEvent | DisputeEvent;
+type RedactedEvent = EventOf<'ContentRedacted'>;
+type RecordEvent = OwnedEvent | EntryEvent | DisputeEvent | RedactedEvent;
 
 const isEntryEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<EntryEvent> =>
   projected.event.type === 'AssetStatusChanged' || projected.event.type === 'AssetStatusChangeDeleted';
 
 const isDisputeEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<DisputeEvent> =>
   projected.event.type === 'DisputeFiled' || projected.event.type === 'DisputeResolved';
+
+const isRedactedEvent = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<RedactedEvent> =>
+  projected.event.type === 'ContentRedacted';
 
 /**
  * Keeps only the newest state of each record, but all states of each entry, because each state of an entry may concern
@@ -25,8 +31,9 @@ const isDisputeEvent = (projected: ProjectedEvent<RecordEvent>): projected is Pr
  */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
-  const states: EntryState[] = [];
-  const disputes: ProjectedEvent<DisputeEvent>[] = [];
+  const states: (EntryState | Redaction)[] = [];
+  const disputes: (ProjectedEvent<DisputeEvent> | Redaction)[] = [];
+  const redactions: Redaction[] = [];
   const threats = new Map<string, CountedThreat>();
   await forEachYielding(events, (event) => {
     if (isEntryEvent(event)) {
@@ -37,12 +44,26 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
       disputes.push(event);
       return;
     }
+    if (isRedactedEvent(event)) {
+      const redaction = redactionOf(event);
+      if (redaction === undefined) return;
+      if (redaction.kind === LISTED_KIND.verdict) states.push(redaction);
+      else if (redaction.kind === LISTED_KIND.dispute) disputes.push(redaction);
+      else {
+        const key = keyOf(redaction);
+        const row = newest.get(key);
+        if (row) newest.set(key, redactRow(row, redaction));
+        redactions.push(redaction);
+      }
+      return;
+    }
     const row = rowOf(event as ProjectedEvent<OwnedEvent>);
     const key = keyOf(row);
     lastWriterWins(newest, key, row);
     if (isThreatEvent(event)) threats.set(key, firstAndNewest(countedThreatOf(event), threats.get(key)));
   });
   return async ({ connection }) => {
+    await redactListed(redactions, connection);
     for (const row of await foldVerdicts(states, connection)) newest.set(keyOf(row), row);
     for (const row of await foldDisputes(disputes, connection)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection);
@@ -93,6 +114,6 @@ export const records = {
   name: 'records',
   version: KEY_VERSION * ITEM_VERSIONS + ITEM_VERSION,
   tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'counted_threats'],
-  types: [...COUNTED_TYPES, ...DISPUTE_TYPES],
+  types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

@@ -2,6 +2,7 @@ import type { Asset } from '../../src/assets/asset.js';
 import type { EventOf } from '../../src/events/event.js';
 import { formatInstant } from '../../src/events/instant.js';
 import { type OWNED_TYPES, recordOf, type RecordState } from '../../src/events/record.js';
+import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { type ItemOf, LISTED_KIND, type ListedKind } from '../../src/events/kinds.js';
 import type { ProjectedEvent } from '../engine/projection.js';
@@ -34,6 +35,7 @@ export interface Row {
   readonly recordedAt: number;
   /** Undefined if the record was deleted or no longer concerns the organization. */
   readonly view: RecordView | undefined;
+  /** Undefined also if the content was redacted. */
   readonly assetHash: string | undefined;
 }
 
@@ -78,7 +80,8 @@ export const rowOf = ({ event, id: eventId, position, recordedAt, metadata }: Pr
     position,
     recordedAt,
     view,
-    assetHash: view?.asset && hashOf({ event: { data: { asset: view.asset } }, metadata }),
+    assetHash:
+      view?.asset && !isRedacted(view.asset) ? hashOf({ event: { data: { asset: view.asset } }, metadata }) : undefined,
   };
 };
 

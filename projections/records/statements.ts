@@ -94,9 +94,10 @@ export const READ_VERDICTS = statement(
     id: 'text',
     /** Null if the entry was deleted or no longer concerns the organization. */
     item: nullable('text'),
+    assetHash: nullable('uuid'),
   },
   `
-    select r.organization, r.id, r.item
+    select r.organization, r.id, r.item, r.asset as "assetHash"
     from unnest($1::text[], $2::text[]) i (organization, id)
     cross join lateral (
       select * from listed_records
@@ -104,6 +105,47 @@ export const READ_VERDICTS = statement(
       order by organization, kind, id limit 1
     ) r
     where r.organization = i.organization and r.kind = ${LISTED_KIND.verdict} and r.id = i.id`,
+);
+
+/** Reads listed records by key, without deleted records. */
+export const READ_LISTED = statement(
+  'records-read-listed',
+  { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
+  { organization: 'text', kind: 'smallint', id: 'text', assetHash: nullable('uuid'), item: 'text' },
+  `
+    select r.organization, r.kind, r.id, r.asset as "assetHash", r.item
+    from (select distinct * from unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)) i
+    join listed_records r using (organization, kind, id)
+    where r.item is not null`,
+);
+
+export const REDACT_LISTED = statement(
+  'records-redact-listed',
+  {
+    organization: 'text[]',
+    kind: 'smallint[]',
+    id: 'text[]',
+    item: 'text[]',
+    position: 'bigint[]',
+    recordedAt: 'bigint[]',
+  },
+  {},
+  `
+    update listed_records r set item = i.item, position = i.position, stored_at = i.stored_at, asset = null
+    from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+      i (organization, kind, id, item, position, stored_at)
+    where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
+);
+
+/** The filter by content must not find redacted records. */
+export const REDACT_BRAND_RECORDS = statement(
+  'records-redact-of-brands',
+  { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
+  {},
+  `
+    update brand_records r set asset = null
+    from unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)
+    where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
 
 export const READ_DISPUTES = statement(

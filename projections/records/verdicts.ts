@@ -2,11 +2,13 @@ import type { PoolClient } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { formatInstant } from '../../src/events/instant.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
+import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/kinds.js';
 import type { ProjectedEvent } from '../engine/projection.js';
+import { concerns, redactItem, redactListed, redactRow, type Redaction } from './redactions.js';
 import { itemJson, keyOf, type Row, type RecordView } from './row.js';
 import { READ_REVIEWED_ENTRIES, READ_VERDICTS, STORE_REVIEWED_ENTRIES } from './statements.js';
 
@@ -22,7 +24,8 @@ export interface EntryState {
   readonly position: bigint;
   /** When the log stored the event, in ms. */
   readonly recordedAt: number;
-  readonly assetHash: string;
+  /** Undefined if the content was redacted. */
+  readonly assetHash: string | undefined;
   /**
    * The view of each organization, which has only the brands of that organization. Brands are sorted, so that their
    * order reveals nothing about other organizations.
@@ -42,7 +45,8 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
       views.set(organization, { item, createdAt, status, asset, brands, countedAt: createdAt });
     }
   }
-  return { changeId, version, eventId, position, recordedAt, assetHash: hashOf(projected), views };
+  const assetHash = isRedacted(event.data.asset) ? undefined : hashOf({ event, metadata: projected.metadata });
+  return { changeId, version, eventId, position, recordedAt, assetHash, views };
 };
 
 /**
@@ -50,11 +54,15 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
  * unchanged, the verdict keeps its position in the feed, so that the organization does not learn of changes that
  * concern only other organizations. Events are applied one by one in the order of the log, so that the result does not
  * depend on how the log is split into batches.
+ * @param states the states and redactions of entries, in the order of the log
  * @returns the rows to store
  */
-export const foldVerdicts = async (states: readonly EntryState[], connection: PoolClient): Promise<readonly Row[]> => {
+export const foldVerdicts = async (
+  states: readonly (EntryState | Redaction)[],
+  connection: PoolClient,
+): Promise<readonly Row[]> => {
   if (states.length === 0) return [];
-  const changeIds = [...new Set(states.map(({ changeId }) => changeId))];
+  const changeIds = [...new Set(states.map((state) => ('changeId' in state ? state.changeId : state.id)))];
   const known = await READ_REVIEWED_ENTRIES.run(connection, { changeIds });
   const entries = new Map(known.map((entry) => [entry.changeId, entry]));
   const owned = known.flatMap(({ changeId, organizations }) =>
@@ -63,9 +71,30 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
   const verdicts = await READ_VERDICTS.runEach(connection, owned);
   const kind = LISTED_KIND.verdict;
   const items = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.item ?? undefined]));
+  const hashes = new Map(
+    verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.assetHash?.replaceAll('-', '')]),
+  );
+  const redactions: Redaction[] = [];
   const changed = new Map<string, Row>();
   const changedEntries = new Map<string, Entry>();
-  for (const { changeId, version, eventId, position, recordedAt, assetHash: hash, views } of states) {
+  const redact = (redaction: Redaction): void => {
+    for (const organization of entries.get(redaction.id)?.organizations ?? []) {
+      const key = keyOf({ organization, kind, id: redaction.id });
+      const row = changed.get(key);
+      const item = items.get(key);
+      if (row) changed.set(key, redactRow(row, redaction));
+      else redactions.push({ ...redaction, organization });
+      if (item === undefined || !concerns(redaction, hashes.get(key), item)) continue;
+      items.set(key, redactItem(item));
+      hashes.set(key, undefined);
+    }
+  };
+  for (const state of states) {
+    if (!('changeId' in state)) {
+      redact(state);
+      continue;
+    }
+    const { changeId, version, eventId, position, recordedAt, assetHash: hash, views } = state;
     const entry = entries.get(changeId);
     if (entry && !isLater({ version, eventId }, entry)) continue;
     const organizations = [...new Set([...(entry?.organizations ?? []), ...views.keys()])].sort();
@@ -74,6 +103,7 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
       const view = views.get(organization);
       if (items.has(key) && items.get(key) === view?.item) continue;
       items.set(key, view?.item);
+      hashes.set(key, hash);
       const base = { organization, kind, id: changeId, version, eventId, position, recordedAt };
       changed.set(key, { ...base, view, assetHash: view && hash });
     }
@@ -85,5 +115,6 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
     organizations: nameArray(entry.organizations),
   }));
   await STORE_REVIEWED_ENTRIES.runEach(connection, stored);
+  await redactListed(redactions, connection);
   return [...changed.values()];
 };

@@ -14,6 +14,7 @@ import type { Declaration, Declared, UpstreamDeclaration } from './declaring/dec
 import { formatInstant } from './instant.js';
 import { logOpened, organizationErased, organizationErasureStarted, parkedEventDropped } from './types/operations.js';
 import { Validation } from './declaring/validation.js';
+import { contentRedacted } from './types/redactions.js';
 import { reportDeleted, reportFiled } from './types/reports.js';
 import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
 import { threatDeleted, threatStatusChanged } from './types/threats.js';
@@ -51,6 +52,7 @@ const OWN = [
   disputeFiled,
   apiKeyIssued,
   apiKeyRevoked,
+  contentRedacted,
   parkedEventDropped,
   organizationErasureStarted,
   organizationErased,

@@ -2,6 +2,7 @@ import { assetHash, assetKey } from '../assets/asset-key.js';
 import type { Asset } from '../assets/asset.js';
 import { hashOfKey, KEY_VERSION } from '../assets/keys.js';
 import type { DomainEvent } from './event.js';
+import { isRedacted } from './redacted.js';
 
 /**
  * The normalized key of an event's asset, which the service computes once, when it stores the event, and keeps as
@@ -29,9 +30,9 @@ export const newStoredKey = ({ data }: DomainEvent): StoredKey | undefined => {
   return { version: KEY_VERSION, hash: hashOfKey(key), ...('changeId' in data && { key }) };
 };
 
-const readStoredKey = (metadata: unknown): Partial<StoredKey> => {
+const readStoredKey = (metadata: unknown, isVersionKept = false): Partial<StoredKey> => {
   const { assetKey: stored } = (metadata ?? {}) as { readonly assetKey?: Partial<StoredKey> | null };
-  return stored?.version === KEY_VERSION ? stored : {};
+  return stored && (stored.version === KEY_VERSION || isVersionKept) ? stored : {};
 };
 
 /** Returns the `assetHash` that the metadata of an event has; undefined if the hash must be computed. */
@@ -40,12 +41,21 @@ export const storedHashOf = (metadata: unknown): string | undefined => {
   return typeof hash === 'string' ? hash : undefined;
 };
 
-/** Returns the `assetHash` of a stored event's asset. Reads the content only if the metadata does not have the hash. */
-export const hashOf = ({ event, metadata }: AboutAsset): string =>
-  storedHashOf(metadata) ?? assetHash(event.data.asset);
+/**
+ * Returns the `assetHash` of a stored event's asset. Reads the content only if the metadata does not have the hash. The
+ * hash of a redacted asset is the stored one, whatever its version, because it cannot be computed again.
+ */
+export const hashOf = ({ event, metadata }: AboutAsset): string => {
+  const { hash } = readStoredKey(metadata, isRedacted(event.data.asset));
+  return typeof hash === 'string' ? hash : assetHash(event.data.asset);
+};
 
-/** Returns the key of a stored event's asset. Reads the content only if the metadata does not have the key. */
+/**
+ * Returns the key of a stored event's asset; '' if the asset was redacted. Reads the content only if the metadata does
+ * not have the key.
+ */
 export const keyOf = ({ event, metadata }: AboutAsset): string => {
+  if (isRedacted(event.data.asset)) return '';
   const { key } = readStoredKey(metadata);
   return typeof key === 'string' ? key : assetKey(event.data.asset);
 };

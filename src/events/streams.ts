@@ -74,6 +74,10 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
       return webhooksStream(data.organization);
     case 'DisputeFiled':
       return disputesStream(data.organization);
+    case 'ContentRedacted':
+      return data.kind === 'assetStatus'
+        ? assetStatusStream(hash ?? data.assetHash)
+        : `${data.kind}-${data.organization}:${data.id}`;
     case 'ApiKeyIssued':
     case 'ApiKeyRevoked':
       return API_KEYS_STREAM;

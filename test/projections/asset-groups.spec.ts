@@ -28,7 +28,7 @@ const BODY = 'b'.repeat(64);
 const recorded = (events: readonly { event: GroupEvent; metadata?: object }[]): ProjectedEvent<GroupEvent>[] => {
   const revisions = new Map<string, bigint>();
   return events.map(({ event, metadata = {} }, n) => {
-    const { organization } = event.data;
+    const { organization = '' } = event.data;
     const isOwn = event.type.startsWith('AssetGroup') && event.type !== 'AssetGrouped';
     const revision = isOwn ? (revisions.get(organization) ?? -1n) + 1n : 0n;
     if (isOwn) revisions.set(organization, revision);

@@ -45,6 +45,8 @@ interface Snapshot {
   readonly assetHash: string;
   /** Undefined before the first page. */
   readonly state: SourceState | undefined;
+  /** The checkpoint at the first page. */
+  readonly since: number;
 }
 
 /**
@@ -187,11 +189,17 @@ export class OwnStatuses {
         snapshot = this.emptySnapshot();
         continue;
       }
+      const since = known === undefined ? state.checkpoint : snapshot.since;
+      // The key of a redacted asset is no longer known, so its status can only be left out by reading all rows again.
+      if (rows.some(({ asset, position: at }) => asset === '' && at! > since)) {
+        snapshot = this.emptySnapshot();
+        continue;
+      }
       const { statuses } = snapshot;
       for (const row of rows) apply(statuses, row);
       const last = rows.at(-1)!;
       const reached = last.position === null ? snapshot : { position: last.position, assetHash: last.assetHash! };
-      snapshot = { statuses, position: reached.position, assetHash: reached.assetHash, state };
+      snapshot = { statuses, position: reached.position, assetHash: reached.assetHash, state, since };
       if (rows.length < STATUS_PAGE) break;
     }
     this.snapshot = snapshot;
@@ -199,7 +207,7 @@ export class OwnStatuses {
   }
 
   private emptySnapshot(): Snapshot {
-    return { statuses: new StatusTable(this.maxBytes), position: -1, assetHash: '', state: undefined };
+    return { statuses: new StatusTable(this.maxBytes), position: -1, assetHash: '', state: undefined, since: -1 };
   }
 
   /**
@@ -254,7 +262,7 @@ const currentKey = (key: string): string => {
 };
 
 const apply = (statuses: StatusTable, { asset, content, status, createdAt }: Row): void => {
-  if (asset === null) return;
+  if (asset === null || asset === '') return;
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);
   // The status UNKNOWN removes the asset.

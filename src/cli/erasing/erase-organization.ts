@@ -183,10 +183,10 @@ const retrying = async <Result>(work: () => Promise<Result>): Promise<Result> =>
 };
 
 /**
- * Waits until every projection has applied the log up to a position, so that no projector can still hold events of the
- * organization in memory. If no projector of the service gets there, this call projects the log itself.
+ * Waits until every projection has applied the log up to a position, so that no projector can still hold earlier events
+ * in memory. If no projector of the service gets there, this call projects the log itself.
  */
-const awaitProjections = async ({ pool, log }: Session, position: number): Promise<void> => {
+export const awaitProjections = async ({ pool, log }: Session, position: number): Promise<void> => {
   const isReached = async (): Promise<boolean> =>
     (await COUNT_CHECKPOINTS_AT.run(pool, { position }))[0]!.reached >= PROJECTIONS.length;
   const helpAt = performance.now() + MAX_WAIT_FOR_PROJECTOR_MS;

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   events: async () => (await import('../events.js')).addEventCommands,
   sources: async () => (await import('../sources.js')).addSourceCommands,
   organizations: async () => (await import('../organizations.js')).addOrganizationCommands,
+  assets: async () => (await import('../redacting/assets-redact.js')).addAssetCommands,
   rejected: async () => (await import('../rejected.js')).addRejectedCommands,
   demo: async () => {
     requireFileDescriptors();

@@ -95,3 +95,23 @@ export const DELETE_EXCESS_REJECTIONS = statement(
       ) r order by place, day desc, last_at desc offset $1::integer
     ))`,
 );
+
+/** Reads samples from a block of the table on. A block has fewer than 300 rows. */
+export const READ_SAMPLES = statement(
+  'rejections-read-samples',
+  { block: 'bigint', limit: 'bigint' },
+  { key: 'text', data: 'text' },
+  `
+    select ctid::text as key, sample ->> 'data' as data from service.rejections
+    where ctid > ('(' || $1::bigint || ',0)')::tid and sample ->> 'data' is not null order by ctid limit $2`,
+);
+
+export const EMPTY_SAMPLES = statement(
+  'rejections-empty-samples',
+  { keys: 'text[]' },
+  {},
+  `
+    update service.rejections set sample = json_build_object(
+      'id', null, 'source', '', 'type', sample -> 'type', 'issues', '[]'::json, 'data', null)
+    where ctid = any($1::text[]::tid[])`,
+);

@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { Conflict } from '../../errors.js';
+import { readConfig } from '../../runtime/config.js';
+import { withProjections } from '../projections.js';
+import { operatorName } from '../runtime/operator-name.js';
+import { prints, type Result, table } from '../runtime/output.js';
+import { Progress } from '../runtime/progress.js';
+import { countAsset, hashesOf, redactAsset, type RedactionProgress } from './redact-asset.js';
+
+interface RedactOptions {
+  readonly dryRun?: boolean;
+}
+
+const redact = async (content: string, { dryRun = false }: RedactOptions): Promise<Result> => {
+  hashesOf(content);
+  if (readConfig().eventStoreUrl !== undefined)
+    throw new Conflict(
+      'assets redact supports the log in PostgreSQL only; nothing was changed (docs/operations/data-lifecycle.md)',
+    );
+  return withProjections(async (session) => {
+    const bars = { positions: new Progress('positions'), events: new Progress('events') };
+    const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);
+    try {
+      const { events, records } = dryRun
+        ? await countAsset(session, content, onProgress)
+        : await redactAsset(session, content, operatorName(), onProgress);
+      return {
+        lines: [...table(['events', 'number'], Object.entries(events)), `records: ${records}`],
+        json: { events, records },
+      };
+    } finally {
+      Object.values(bars).forEach((bar) => bar.end());
+    }
+  });
+};
+
+export const addAssetCommands = (program: Command): void => {
+  const assets = program.command('assets').description('assets: redact');
+  prints(
+    assets
+      .command('redact')
+      .argument('<content>')
+      .description('replace the content of an asset by [redacted] in all events and tables of every organization')
+      .option('--dry-run', 'count the events and records, and change nothing'),
+    redact,
+  );
+};

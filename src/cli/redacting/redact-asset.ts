@@ -1,0 +1,129 @@
+import type { PoolClient } from 'pg';
+import { assetKey } from '../../assets/asset-key.js';
+import { contentIssue } from '../../assets/content-issue.js';
+import { hashOfKey } from '../../assets/keys.js';
+import { parseContent } from '../../assets/parse-content.js';
+import { Conflict, Invalid, NotFound } from '../../errors.js';
+import { FIND_ABOUT, PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
+import { rewriteLog } from '../../event-log/postgres/rewrite.js';
+import type { Session } from '../runtime/session.js';
+import { countByType, type FoundEvent, hashOfStored, recordOfAsset, redactEvents } from './redact-events.js';
+import { redactSamples } from './rejected-samples.js';
+
+export interface RedactionProgress {
+  readonly phase: 'positions' | 'events';
+  readonly done: number;
+  /** From 0 to 1. */
+  readonly fraction: number;
+}
+
+export interface Redacted {
+  /** Number of events by type. */
+  readonly events: Readonly<Record<string, number>>;
+  /** Number of records with such an event. */
+  readonly records: number;
+}
+
+type OnProgress = (progress: RedactionProgress) => void;
+
+/** The host of a link is another asset: its status also applies to other contents. */
+const isHostOfLink = (key: string, index: number): boolean => index > 0 && key.startsWith('URL:');
+
+/**
+ * Reads a content as the asset check does.
+ * @returns the hashes of the keys under which exactly this asset may be stored
+ * @throws Invalid if the content is not an asset
+ */
+export const hashesOf = (content: string): string[] => {
+  const issue = contentIssue(content);
+  if (issue !== undefined) throw new Invalid(issue);
+  const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
+  if (code === 'parse-error') throw new Invalid('The content could not be parsed as an asset; nothing was changed');
+  const { type, name } = parsed ?? internalAddress!;
+  const keys = parsed?.keys.filter((key, index) => !isHostOfLink(key, index)) ?? [];
+  return [...new Set([assetKey({ type, content: name }), ...keys])].map(hashOfKey);
+};
+
+/** Finds the events about these assets from a position to another, without the latter. */
+const findEvents = async (
+  { pool }: Session,
+  hashes: readonly string[],
+  range: { readonly from: number; readonly to: number },
+  onProgress: OnProgress,
+): Promise<FoundEvent[]> => {
+  const found: FoundEvent[] = [];
+  const find = async (connection: PoolClient, from: number, to: number): Promise<void> => {
+    for (const event of await FIND_ABOUT.run(connection, { hashes, from, to })) {
+      const hash = event.disputedHash ?? hashOfStored(event);
+      if (hash === undefined || !hashes.includes(hash)) continue;
+      const { position, eventId, stream, type } = event;
+      found.push({ position, eventId, stream, type, record: recordOfAsset(type, event.data, hash) });
+    }
+  };
+  await rewriteLog(pool, range, find, (done) => onProgress({ phase: 'positions', done, fraction: done / range.to }));
+  return found;
+};
+
+const summary = (found: readonly FoundEvent[]): Redacted => ({
+  events: countByType(found),
+  records: new Set(found.map(({ record }) => JSON.stringify(record))).size,
+});
+
+/** @throws Conflict if a projection could still apply one of the events, which would bring the content back */
+const requireNoneParked = async ({ pool }: Session, found: readonly FoundEvent[]): Promise<void> => {
+  const [parked] = await PARKED_AMONG.run(pool, { eventIds: found.map(({ eventId }) => eventId) });
+  if (parked)
+    throw new Conflict(
+      `Event ${parked.eventId} about this asset is parked in ${parked.projection}; nothing was changed. Run ` +
+        '`parked retry` or `parked drop`, then repeat the call',
+    );
+};
+
+const findAll = async (session: Session, hashes: readonly string[], from: number, onProgress: OnProgress) => {
+  const to = Number(await session.log.head()) + 1;
+  return { found: await findEvents(session, hashes, { from, to }, onProgress), to };
+};
+
+/**
+ * Counts the events about an asset. Changes nothing.
+ * @throws NotFound if there is no such event
+ */
+export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
+  const { found } = await findAll(session, hashesOf(content), 0, onProgress);
+  if (found.length === 0) throw new NotFound('No event is about this asset');
+  return summary(found);
+};
+
+/**
+ * Redacts an asset in every event of every organization, and in all tables. A call that was killed is continued by the
+ * next call.
+ * @throws NotFound if no event is about the asset
+ * @throws Conflict if an event about the asset is parked
+ */
+export const redactAsset = async (
+  session: Session,
+  content: string,
+  operator: string,
+  onProgress: OnProgress = () => {},
+): Promise<Redacted> => {
+  const hashes = hashesOf(content);
+  const all: FoundEvent[] = [];
+  // Events that arrive while the earlier ones are redacted are found in the next round.
+  for (let from = 0; ;) {
+    const { found, to } = await findAll(session, hashes, from, onProgress);
+    if (found.length === 0) break;
+    await requireNoneParked(session, found);
+    await redactSamples(session.pool, hashes);
+    await redactEvents(
+      session,
+      found,
+      operator,
+      (_record, last) => String(last),
+      (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
+    );
+    all.push(...found);
+    from = to;
+  }
+  if (all.length === 0) throw new NotFound('No event is about this asset; nothing was changed');
+  return summary(all);
+};

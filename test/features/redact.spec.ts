@@ -1,0 +1,244 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { rebuild } from '../../projections/engine/rebuild.js';
+import { verify } from '../../projections/engine/verify.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { KeyRing } from '../../src/api-keys/key-ring.js';
+import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/redaction-sql.js';
+import { EMPTY_SAMPLES } from '../../src/ingestion/rejections/statements.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { ApiResponse } from '../support/call.js';
+import { eventually } from '../support/eventually.js';
+import { type CommandResult, operatorCall } from '../support/operator-call.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
+import { cloudEvent, EXAMPLES, sent, type Sent, sentStatus, sentThreat, stored } from '../support/upstream.js';
+
+jest.setTimeout(120_000);
+
+const AT = '2026-03-01T12:00:00.000Z';
+const LATER = '2026-03-02T12:00:00.000Z';
+const RANGE = 'startDate=2026-01-01&endDate=2026-12-31';
+const SECRET = 'confidential-shop.example';
+const ASSET = { type: 'URL', content: SECRET };
+/** Other written forms of the asset. */
+const FORMS = [`https://${SECRET.toUpperCase()}/path?q=1`, `hxxps://confidential-shop[.]example`];
+const OTHER = { type: 'URL', content: 'other.example' };
+
+const reviews = (...organizations: readonly string[]) =>
+  organizations.map((organization) => ({ organization, brand: 'wallet' }));
+
+const eventsOf = (organization: string): Sent[] => {
+  const own = { organization, createdAt: AT, updatedAt: AT };
+  return [
+    sent('BrandRegistered', { organization, brand: 'wallet', name: 'Wallet', updatedAt: AT }),
+    sentThreat('t-1', { ...own, asset: ASSET, status: 'PENDING' }),
+    sentThreat('t-1', { ...own, asset: { type: 'URL', content: FORMS[0] }, status: 'BLOCKED', updatedAt: LATER }),
+    sentThreat('t-deleted', { ...own, asset: ASSET }),
+    sent('ThreatDeleted', { organization, threatId: 't-deleted', deletedAt: LATER }),
+    // A threat that is about another asset now.
+    sentThreat('t-moved', { ...own, asset: ASSET }),
+    sentThreat('t-moved', { ...own, asset: OTHER, updatedAt: LATER }),
+    sentThreat('t-other', { ...own, asset: OTHER }),
+    sent('TakedownFiled', {
+      ...EXAMPLES.TakedownFiled,
+      ...own,
+      takedownId: 'k-1',
+      brand: 'wallet',
+      asset: { type: 'URL', content: FORMS[1] },
+      status: 'COMPLETED',
+    }),
+    sent('AssetGrouped', { organization, asset: ASSET, groupId: 1, updatedAt: AT }),
+    sent('AssetGrouped', { organization, asset: OTHER, groupId: 1, updatedAt: AT }),
+  ];
+};
+
+const shared = [
+  sentStatus('c-1', {
+    asset: { type: 'URL', content: FORMS[0] },
+    brandReviews: reviews('acme', 'beta'),
+    createdAt: AT,
+  }),
+  sentStatus('c-2', { asset: ASSET, brandReviews: reviews('acme'), createdAt: LATER }),
+  sentStatus('c-gone', { asset: ASSET, brandReviews: reviews('beta'), createdAt: AT }),
+  sent('AssetStatusChangeDeleted', { changeId: 'c-gone', asset: ASSET, deletedAt: LATER }),
+  sentStatus('c-other', { asset: OTHER, brandReviews: reviews('acme'), createdAt: AT }),
+];
+
+let database: TestDatabase;
+let app: TestApp;
+let projecting: Projecting;
+let upstream: string;
+let keys: Record<string, string>;
+
+const send = (events: readonly Sent[]): Promise<ApiResponse> =>
+  app.call('/v2/events', {
+    key: upstream,
+    headers: { 'content-type': 'application/cloudevents-batch+json' },
+    json: events.map(cloudEvent),
+  });
+const redact = (...words: string[]): Promise<CommandResult> =>
+  operatorCall({ DATABASE_URL: database.url }, 'assets', 'redact', ...words);
+// oxlint-disable-next-line typescript/no-explicit-any
+const get = async (organization: string, path: string): Promise<any> => {
+  const { status, body } = await app.call(path, { key: keys[organization]! });
+  expect([path, status]).toEqual([path, 200]);
+  return body;
+};
+const check = async (content: string): Promise<string> => {
+  const { body } = await app.call('/v2/asset/check', { method: 'POST', key: keys['acme']!, json: { content } });
+  return body.status ?? 'UNKNOWN';
+};
+
+const dump = async (): Promise<string[]> => {
+  const { rows: tables } = await database.pool.query<{ name: string }>(`
+    select format('%I.%I', schemaname, tablename) as name from pg_tables
+    where schemaname in ('log', 'read', 'service') or schemaname like 'read\\_%' order by 1`);
+  const lines: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await database.pool.query<{ line: string }>(`select t::text as line from ${name} t`);
+    lines.push(...rows.map(({ line }) => `${name} ${line}`).sort());
+  }
+  return lines;
+};
+const leaks = async (): Promise<string[]> =>
+  (await dump()).filter((line) => line.toLowerCase().includes('confidential-shop'));
+
+/** Everything that must not change, of both organizations. */
+const countsOf = async (): Promise<unknown> => {
+  const paths = [`metrics?${RANGE}`, `metrics?${RANGE}&brand=wallet`, `metrics/timeline?${RANGE}`, 'asset-groups'];
+  const answers = [];
+  for (const organization of ['acme', 'beta']) {
+    for (const path of paths) answers.push({ ...(await get(organization, `/v2/organization/${path}`)), asOf: null });
+    for (const kind of ['threats', 'takedowns', 'verdicts', 'asset-groups/1/assets']) {
+      const { items } = await get(organization, `/v2/organization/${kind}`).catch(() => ({ items: [] }));
+      answers.push((items ?? []).map((item: any) => ({ ...item, asset: undefined, content: undefined })));
+    }
+  }
+  return answers;
+};
+
+const expectRedacted = async (before: unknown): Promise<void> => {
+  await projecting.reached();
+  expect(await leaks()).toEqual([]);
+  expect(await countsOf()).toEqual(before);
+  expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+};
+
+describe('assets redact', () => {
+  beforeEach(async () => {
+    database = await createDatabase();
+    app = await startApp({ databaseUrl: database.url });
+    projecting = startProjecting(app.log, app.pool);
+    upstream = await app.issueKey({ scopes: ['ingest'] });
+    keys = {};
+    for (const organization of ['acme', 'beta']) {
+      const key = await app.issueKey({ organization, scopes: ['read', 'write'] });
+      keys[organization] = key;
+      await app.app.get(KeyRing).refresh();
+      const json = { name: 'group' };
+      expect((await app.call('/v2/organization/asset-groups', { method: 'POST', key, json })).status).toBe(201);
+      expect((await send(eventsOf(organization))).body.accepted).toBe(eventsOf(organization).length);
+      await send([sentThreat('t-wrong', { organization, asset: ASSET, status: 7 })]);
+    }
+    expect((await send(shared)).body.accepted).toBe(shared.length);
+    await projecting.reached();
+    await eventually('the asset is blocked', async () => (await check(SECRET)) === 'BLOCKED');
+    const json = { content: FORMS[0], reason: `We own ${SECRET}` };
+    const filed = await app.call('/v2/asset/disputes', { method: 'POST', key: keys['acme']!, json });
+    expect([filed.status, filed.body]).toEqual([201, expect.anything()]);
+    await send([
+      sent('DisputeResolved', {
+        organization: 'acme',
+        disputeId: filed.body.id,
+        outcome: 'ACCEPTED',
+        note: `${SECRET} was cleaned`,
+        resolvedAt: new Date().toISOString(),
+      }),
+    ]);
+    await projecting.reached();
+    await eventually(
+      'the rejections are stored',
+      async () => (await database.pool.query('select from service.rejections')).rowCount! > 0,
+    );
+  });
+  afterEach(async () => {
+    await projecting.stop();
+    await app.close();
+    await database.drop();
+  });
+
+  it('replaces every written form in the log and all tables, and keeps every count', async () => {
+    const before = await countsOf();
+    expect((await leaks()).length).toBeGreaterThan(30);
+    const feed = await get('acme', '/v2/organization/feed');
+    const dry = await redact(FORMS[1]!, '--dry-run', '--json');
+    expect(dry).toMatchObject({ code: 0 });
+    expect((await leaks()).length).toBeGreaterThan(30);
+
+    const { code, out, err } = await redact(FORMS[1]!, '--json');
+    expect([code, err]).toEqual([0, expect.anything()]);
+    expect(JSON.parse(out)).toEqual(JSON.parse(dry.out));
+    expect(JSON.parse(out)).toMatchObject({
+      events: { ThreatStatusChanged: 8, TakedownFiled: 2, AssetGrouped: 2, AssetStatusChanged: 3, DisputeFiled: 1 },
+    });
+    await expectRedacted(before);
+
+    const { items } = await get('acme', '/v2/organization/threats');
+    expect(Object.fromEntries(items.map((item: any) => [item.id, item.asset.content]))).toEqual({
+      't-1': '[redacted]',
+      't-moved': 'other.example',
+      't-other': 'other.example',
+    });
+    const more = await get('acme', `/v2/organization/feed?lastEventId=${feed.at(-1).id}`);
+    const content = JSON.stringify(more);
+    expect(content).toContain('[redacted]');
+    expect(content).toContain('"t-1"');
+    expect(content).not.toContain('"t-other"');
+    await eventually('the status no longer applies', async () => (await check(SECRET)) === 'UNKNOWN');
+    for (const form of [...FORMS, '[redacted]', 'URL:[redacted]'])
+      expect([form, await check(form)]).toEqual([form, 'UNKNOWN']);
+    expect(await check(OTHER.content)).toBe('BLOCKED');
+
+    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    await expectRedacted(before);
+    expect(await redact(SECRET)).toMatchObject({ code: 1, out: '' });
+    // A redelivery of the same events restores nothing.
+    expect((await send([...eventsOf('acme'), ...shared].slice(-5))).body).toMatchObject({ duplicates: 5 });
+    await expectRedacted(before);
+  });
+
+  it('has the same end after it was killed at any batch and run again', async () => {
+    const before = await countsOf();
+    for (const step of [EMPTY_SAMPLES, LOCK_EVENTS, REWRITE_CONTENTS]) {
+      const failing = jest.spyOn(step, 'run').mockRejectedValueOnce(new Error('killed'));
+      const { code, err } = await redact(SECRET);
+      expect([step.name, code, err]).toEqual([step.name, 1, expect.stringContaining('killed')]);
+      failing.mockRestore();
+      await projecting.reached();
+      expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+    }
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    await expectRedacted(before);
+    const { rows } = await database.pool.query(`
+      select stream, data::jsonb - 'redactedAt' from log.events where type = 'ContentRedacted' group by 1, 2
+      having count(*) > 1`);
+    expect(rows).toEqual([]);
+  });
+
+  it('refuses an unknown asset, an EventStoreDB, and an asset with a parked event, and changes nothing', async () => {
+    const before = await dump();
+    expect(await redact('nobody.example')).toMatchObject({ code: 1, out: '' });
+    const store = { DATABASE_URL: database.url, EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
+    expect(await operatorCall(store, 'assets', 'redact', SECRET)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the log in PostgreSQL only'),
+    });
+    const events = (lines: readonly string[]): string[] => lines.filter((line) => line.startsWith('log.'));
+    expect(events(await dump())).toEqual(events(before));
+    const broken = stored(sentThreat('t-parked', { organization: 'acme', asset: ASSET }));
+    await app.log.append(broken.stream, 'any', [{ ...broken.event, data: { ...broken.event.data, status: 7 } }]);
+    await projecting.reached();
+    expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('is parked in') });
+    expect(events(await dump())).toHaveLength(events(before).length + 1);
+  });
+});
