@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
+import { eventually } from './eventually.js';
 
 /** An event store for one spec. */
 export interface TestEventStore {
@@ -7,6 +8,8 @@ export interface TestEventStore {
   readonly name: string;
   /** A connection string with a stream prefix that no other spec uses. */
   readonly url: string;
+  /** Removes deleted events, as an operator does on each node. */
+  scavenge(): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -37,15 +40,35 @@ const double = {
     // Imported only here, because few specs need the double and gRPC loads slowly.
     const { EventStoreDouble } = await import('./eventstore-double/server.js');
     const server = await EventStoreDouble.start();
-    return { name: double.name, url: server.url, release: () => server.stop() };
+    return {
+      name: double.name,
+      url: server.url,
+      scavenge: async () => server.store.scavenge(),
+      release: () => server.stop(),
+    };
   },
+};
+
+/** Starts a scavenge of a single node without TLS, and waits until it has ended. */
+const scavengeServer = async (url: string): Promise<void> => {
+  const base = url.replace(/^esdb:/, 'http:').replace(/\?.*$/, '');
+  const { scavengeId } = (await (await fetch(`${base}/admin/scavenge`, { method: 'POST' })).json()) as {
+    scavengeId: string;
+  };
+  await eventually('the scavenge has ended', async () => {
+    const last = (await (await fetch(`${base}/admin/scavenge/last`)).json()) as {
+      scavengeId: string;
+      scavengeResult: string;
+    };
+    return last.scavengeId === scavengeId && last.scavengeResult === 'Success';
+  });
 };
 
 const server = (url: string) => ({
   name: 'EventStoreDB',
   open: async (): Promise<TestEventStore> => {
     const release = await holdServer('shared');
-    return { name: 'EventStoreDB', url: ownStreams(url), release };
+    return { name: 'EventStoreDB', url: ownStreams(url), scavenge: () => scavengeServer(url), release };
   },
 });
 
