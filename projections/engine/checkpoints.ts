@@ -57,7 +57,10 @@ export const readCheckpoints = async (
     // if positions are exact, because the erasure of an organization renames its streams.
     if (log.positionUnit === 'events' && (await log.has({ position: BigInt(position), event: last_event_id! })))
       continue;
-    const [last] = await log.readStream(last_stream, BigInt(last_revision), 1);
+    const [next] = await log.readStream(last_stream, BigInt(last_revision), 1);
+    // A stream of which the beginning was erased returns a later event.
+    const last = next?.revision === BigInt(last_revision) ? next : undefined;
+    if (last === undefined && (await log.mayHaveErased(BigInt(position)))) continue;
     // If positions are byte offsets, the checkpoint may be after the last event of this service, at an event of another
     // application.
     const isElsewhere =

@@ -44,6 +44,7 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
     return { kind: 'unreadable', type, reason: `the stream must be ${streamOf(event)}` };
   const issue = isUpstream(event) ? upstreamIssue(recorded) : undefined;
   if (issue !== undefined) return { kind: 'unreadable', type, reason: issue };
-  const { id, position, stream, revision, metadata, recordedAt } = recorded;
+  const { id, stream, revision, metadata } = recorded;
+  const { position, recordedAt } = recorded.copyOf ?? recorded;
   return { kind: 'read', projected: { event, id, position, stream, revision, metadata, recordedAt } };
 };

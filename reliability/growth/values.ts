@@ -121,6 +121,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   ...erasures,
   'erasures-enter-names': (b) => [b(key('d')), 'log'],
   'erasures-enter': () => ['d', 1, 1],
+  'erasures-read-names': () => ['log'],
   'erasures-read': () => ['d'],
   'erasures-record-batch': () => ['d', 1, '{}', '{}', null, null],
   'erasures-delete': () => ['d'],

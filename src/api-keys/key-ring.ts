@@ -47,6 +47,8 @@ class Keys {
     this.cursor = await readKeyEvents(log, this.cursor, (event) => {
       if (event.type === 'ApiKeyIssued') {
         const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
+        // The erasure of an organization may store the event again.
+        if (this.revoked.has(keyHash)) return;
         const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
         this.byDigest.set(keyHash, { ...event.data, caller });
         this.digestById.set(keyId, keyHash);

@@ -92,14 +92,23 @@ const appendTo = async (target: EventLog, event: RecordedEvent): Promise<boolean
 /** @throws Conflict if the log still has events of an organization whose erasure has started */
 const requireFinishedErasures = async (log: EventLog): Promise<void> => {
   const started = new Set<unknown>();
+  const logId = await log.id();
+  let hasTruncated = false;
   await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
-    const { digest } = (data ?? {}) as { digest?: unknown };
+    const { digest, logId: erasedFrom } = (data ?? {}) as { digest?: unknown; logId?: unknown };
     if (type === 'OrganizationErasureStarted') started.add(digest);
-    if (type === 'OrganizationErased') started.delete(digest);
+    if (type !== 'OrganizationErased') return;
+    started.delete(digest);
+    if (log.positionUnit === 'bytes' && erasedFrom === logId) hasTruncated = true;
   });
   if (started.size > 0)
     throw new Conflict(
       'The erasure of an organization has not finished: run `organizations erase` again, then copy the log',
+    );
+  if (hasTruncated)
+    throw new Conflict(
+      'An organization was erased from this EventStoreDB, so its streams no longer begin with their first events, and ' +
+        'they cannot be copied one to one. Export the organizations instead (organizations export)',
     );
 };
 

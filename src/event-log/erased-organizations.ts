@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { erasureDigest } from '../events/erasure.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 import { parseEvent } from '../events/event.js';
-import type { EventLog } from './event-log.js';
+import { BEGINNING, type EventLog, type RecordedEvent } from './event-log.js';
 import { EventsLost, followStream, START_OF_STREAM } from './stream-cursor.js';
 
 /** Maximum number of slugs whose answers are remembered. */
@@ -18,6 +18,14 @@ export class ErasedOrganizations {
   private digests = new Map<string, Set<string>>();
   private cursor = START_OF_STREAM;
   private readonly remembered = new Map<string, boolean>();
+  /** The digests of the erasures that have not finished. */
+  private unfinished = new Set<string>();
+  /** The position of the last certificate. */
+  private lastCertificate = BEGINNING;
+
+  get isEmpty(): boolean {
+    return this.digests.size === 0;
+  }
 
   has(organization: string): boolean {
     if (this.digests.size === 0) return false;
@@ -30,33 +38,51 @@ export class ErasedOrganizations {
     return isErased;
   }
 
+  /** Whether an event at this position may be missing from the log because an organization was erased later. */
+  mayHaveErased(position: bigint): boolean {
+    return this.unfinished.size > 0 || position < this.lastCertificate;
+  }
+
+  /** Takes note of an event of the stream of operations. @returns whether an erasure started */
+  observe({ type, data, position }: Pick<RecordedEvent, 'type' | 'data' | 'position'>): boolean {
+    if (type !== 'OrganizationErasureStarted' && type !== 'OrganizationErased') return false;
+    const { event } = parseEvent<'OrganizationErasureStarted' | 'OrganizationErased'>(type, data);
+    if (!event) return false;
+    const { logId, digest } = event.data;
+    if (event.type === 'OrganizationErased') {
+      this.unfinished.delete(digest);
+      if (position > this.lastCertificate) this.lastCertificate = position;
+      return false;
+    }
+    const known = this.digests.get(logId);
+    if (known?.has(digest) === true) return false;
+    this.digests = new Map(this.digests).set(logId, new Set(known).add(digest));
+    this.unfinished.add(digest);
+    this.remembered.clear();
+    return true;
+  }
+
   /**
    * Reads new events about erasures. If a failover of the log's database lost events, all events are read again.
    * @returns whether there were any
    */
-  async read(log: EventLog): Promise<boolean> {
-    const started = new Map(this.digests);
+  async read(log: Pick<EventLog, 'readStream'>): Promise<boolean> {
     let hasNew = false;
     const follow = (from: typeof this.cursor): Promise<typeof this.cursor> =>
-      followStream(log, OPERATIONS_STREAM, 'Events about the log', from, ({ type, data }) => {
-        if (type !== 'OrganizationErasureStarted') return;
-        const { event } = parseEvent<'OrganizationErasureStarted'>(type, data);
-        if (!event) return;
-        const { logId, digest } = event.data;
-        started.set(logId, new Set([...(started.get(logId) ?? []), digest]));
-        hasNew = true;
+      followStream(log, OPERATIONS_STREAM, 'Events about the log', from, (event) => {
+        hasNew = this.observe(event) || hasNew;
       });
     try {
       this.cursor = await follow(this.cursor);
     } catch (error) {
       if (!(error instanceof EventsLost)) throw error;
-      started.clear();
-      hasNew = true;
-      this.cursor = await follow(START_OF_STREAM);
-    }
-    if (hasNew) {
-      this.digests = started;
+      // The known erasures stay in force until all events have been read again.
+      const fresh = new ErasedOrganizations();
+      await fresh.read(log);
+      const { digests, cursor, unfinished, lastCertificate } = fresh;
+      Object.assign(this, { digests, cursor, unfinished, lastCertificate });
       this.remembered.clear();
+      return true;
     }
     return hasNew;
   }

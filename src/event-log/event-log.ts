@@ -1,4 +1,5 @@
 import { coalesce } from '../flow/coalesce.js';
+import type { LogEraser } from './log-eraser.js';
 
 /**
  * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
@@ -34,6 +35,11 @@ export interface RecordedEvent {
   readonly metadata: unknown;
   /** When the store recorded the event, in ms by the store's clock. */
   readonly recordedAt: number;
+  /**
+   * Where the event was first stored, if this is a copy that the erasure of an organization appended. The copy has the
+   * same id. Read models show the position and the time of the original.
+   */
+  readonly copyOf?: { readonly position: bigint; readonly recordedAt: number };
 }
 
 /** Identifies an event to look up. */
@@ -199,12 +205,20 @@ export abstract class EventLog {
   async has(place: Place): Promise<boolean> {
     this.places.push(place);
     const event = (await this.readPlaces()).get(place.position);
-    return (
-      event !== undefined &&
-      event.id.startsWith(place.event) &&
-      (place.recordedAt ?? event.recordedAt) === event.recordedAt
-    );
+    if (event === undefined) return this.mayHaveErased(place.position);
+    return event.id.startsWith(place.event) && (place.recordedAt ?? event.recordedAt) === event.recordedAt;
   }
+
+  /**
+   * Returns whether an event at this position may be missing because an organization was erased and the store was
+   * scavenged. Always false in PostgreSQL, where an erased event keeps its position.
+   */
+  mayHaveErased(_position: bigint): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  /** Erases events in the store. Undefined in PostgreSQL, where the operator's call rewrites them in the database. */
+  readonly eraser: LogEraser | undefined = undefined;
 
   private places: Place[] = [];
 

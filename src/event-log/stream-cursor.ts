@@ -22,7 +22,7 @@ export class EventsLost extends Error {}
  * @throws EventsLost if the event before `from` is no longer in the log
  */
 export const followStream = async (
-  log: EventLog,
+  log: Pick<EventLog, 'readStream'>,
   stream: string,
   what: string,
   from: StreamCursor,

@@ -7,6 +7,8 @@ export interface TestEventStore {
   readonly name: string;
   /** A connection string with a stream prefix that no other spec uses. */
   readonly url: string;
+  /** Starts to remove deleted events, as an operator does on each node. */
+  scavenge(): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -37,15 +39,27 @@ const double = {
     // Imported only here, because few specs need the double and gRPC loads slowly.
     const { EventStoreDouble } = await import('./eventstore-double/server.js');
     const server = await EventStoreDouble.start();
-    return { name: double.name, url: server.url, release: () => server.stop() };
+    return {
+      name: double.name,
+      url: server.url,
+      scavenge: async () => server.store.scavenge(),
+      release: () => server.stop(),
+    };
   },
+};
+
+/** Starts a scavenge of a single node without TLS. The scavenge takes a second. */
+const scavengeServer = async (url: string): Promise<void> => {
+  const base = url.replace(/^esdb:/, 'http:').replace(/\?.*$/, '');
+  const { status } = await fetch(`${base}/admin/scavenge`, { method: 'POST' });
+  if (status !== 200) throw new Error(`The server answered the scavenge with ${status}`);
 };
 
 const server = (url: string) => ({
   name: 'EventStoreDB',
   open: async (): Promise<TestEventStore> => {
     const release = await holdServer('shared');
-    return { name: 'EventStoreDB', url: ownStreams(url), release };
+    return { name: 'EventStoreDB', url: ownStreams(url), scavenge: () => scavengeServer(url), release };
   },
 });
 

@@ -7,8 +7,11 @@ import { eventIdOf } from '../../events/event-id.js';
 import { type DomainEvent, parseEvent } from '../../events/event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import type { OrganizationErased } from '../../events/types/operations.js';
-import type { NewEvent } from '../../event-log/event-log.js';
+import { BEGINNING, type EventLog, type NewEvent } from '../../event-log/event-log.js';
+import { findEvents } from '../../event-log/find-events.js';
+import type { LogEraser, OrganizationToErase } from '../../event-log/log-eraser.js';
 import { newEvent } from '../../event-log/new-event.js';
+import { followStream, START_OF_STREAM } from '../../event-log/stream-cursor.js';
 import {
   APPEND_LOCK,
   COUNT_EVENTS,
@@ -31,6 +34,7 @@ import {
   ENTER_ERASURE,
   ENTER_NAMES,
   LOCK_CHECKPOINTS,
+  READ_ERASED_NAMES,
   READ_ERASURE,
   RECORD_BATCH,
   ROW_STEPS,
@@ -82,14 +86,28 @@ export const findOrganization = async (
   organization: string,
   onProgress: (progress: ErasureProgress) => void = () => {},
 ): Promise<Found> => {
-  const events: Record<string, number> = {};
   const to = Number(await log.head()) + 1;
+  const report = (done: number): void => onProgress({ phase: 'events', done, fraction: Math.min(1, done / to) });
+  if (log.eraser !== undefined) {
+    const target = await targetOf(pool, log, organization);
+    const found = await log.eraser.find(target, (position) => report(Number(position)));
+    return { events: found, rows: await countRows(pool, organization) };
+  }
+  const events: Record<string, number> = {};
   const count = async (connection: PoolClient, from: number, next: number): Promise<void> => {
     for (const { type, events: n } of await COUNT_EVENTS.run(connection, { organization, from, to: next }))
       events[type] = (events[type] ?? 0) + n;
   };
-  await rewriteLog(pool, { from: 0, to }, count, (done) => onProgress({ phase: 'events', done, fraction: done / to }));
+  await rewriteLog(pool, { from: 0, to }, count, report);
   return { events, rows: await countRows(pool, organization) };
+};
+
+/** The keys of the organization are known by their digests once the events that name them have been erased. */
+const targetOf = async (pool: Pool, log: EventLog, organization: string): Promise<OrganizationToErase> => {
+  const logId = await log.id();
+  const digests = new Set((await READ_ERASED_NAMES.run(pool, { logId })).map(({ digest }) => digest));
+  const names = new Set(await log.eraser!.names(organization));
+  return { organization, isKey: (keyId) => names.has(keyId) || digests.has(erasureDigest(logId, keyId)) };
 };
 
 const countRows = async (pool: Pool, organization: string): Promise<Counts> => {
@@ -106,19 +124,29 @@ export const readCertificate = async (
   { pool, log }: Session,
   organization: string,
 ): Promise<Certificate | undefined> => {
-  const [erased] = await READ_CERTIFICATE.run(pool, { digest: erasureDigest(await log.id(), organization) });
-  return erased && parseEvent('OrganizationErased', erased.data).event?.data;
+  const digest = erasureDigest(await log.id(), organization);
+  if (log.eraser === undefined) {
+    const [erased] = await READ_CERTIFICATE.run(pool, { digest });
+    return erased && parseEvent('OrganizationErased', erased.data).event?.data;
+  }
+  let certificate: Certificate | undefined;
+  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
+    const { event } = type === 'OrganizationErased' ? parseEvent('OrganizationErased', data) : {};
+    if (event?.data.digest === digest) certificate ??= event.data;
+  });
+  return certificate;
 };
 
 /**
  * Starts the erasure in one transaction, under the lock of the log: no event of the organization is stored after
  * `OrganizationErasureStarted`. A repeated call changes nothing.
  */
-const start = async ({ pool, log }: Session, organization: string, operator: string): Promise<string> => {
+const start = async ({ pool, log }: Session, organization: string, operator: string): Promise<void> => {
   const logId = await log.id();
   const digest = erasureDigest(logId, organization);
   const startedAt = await databaseTime(pool);
   const event = eventOnce({ type: 'OrganizationErasureStarted', data: { digest, logId, startedAt } }, digest, operator);
+  if (log.eraser !== undefined) return startInStore(pool, log, log.eraser, organization, event, startedAt);
   await inTransaction(pool, async (connection) => {
     await LOCK_UNTIL_COMMIT.run(connection, { key: APPEND_LOCK });
     const names = await NAMES_OF_ORGANIZATION.run(connection, { organization });
@@ -136,7 +164,56 @@ const start = async ({ pool, log }: Session, organization: string, operator: str
     });
     await ENTER_ERASURE.run(connection, { digest, startedAt, position: appended!.position! });
   });
-  return digest;
+};
+
+/**
+ * Starts the erasure in a store without transactions. The names are entered before the event is appended, because the
+ * log does not show them afterwards.
+ */
+const startInStore = async (
+  pool: Pool,
+  log: EventLog,
+  eraser: LogEraser,
+  organization: string,
+  event: NewEvent,
+  startedAt: number,
+): Promise<void> => {
+  const logId = await log.id();
+  const digest = erasureDigest(logId, organization);
+  const digests = [digest, ...(await eraser.names(organization)).map((name) => erasureDigest(logId, name))];
+  await ENTER_NAMES.run(pool, { digests, logId });
+  const { position } = await appendOnce(log, event);
+  await ENTER_ERASURE.run(pool, { digest, startedAt, position: Number(position) });
+};
+
+/** Appends an event to the stream of operations, unless an earlier call has appended it. */
+const appendOnce = async (log: EventLog, event: NewEvent): Promise<{ readonly position: bigint }> =>
+  (await findEvents(log, OPERATIONS_STREAM, new Set([event.id]))).get(event.id) ??
+  (await log.append(OPERATIONS_STREAM, 'any', [event]));
+
+/** Erases the events in the store, once every process has heard of the erasure. */
+const eraseInStore = async (
+  { pool, log }: Session,
+  eraser: LogEraser,
+  organization: string,
+  digest: string,
+  onProgress: (progress: ErasureProgress) => void,
+): Promise<void> => {
+  const [erasure] = await READ_ERASURE.run(pool, { digest });
+  if (erasure) await pause(Math.max(0, erasure.startedAt + SETTLE_MS - (await databaseTime(pool))));
+  const after = erasure && erasure.next > 0 ? BigInt(erasure.next) - 1n : BEGINNING;
+  const head = Number(await log.head());
+  await eraser.erase(await targetOf(pool, log, organization), after, async ({ events, first, last, position }) => {
+    await RECORD_BATCH.run(pool, {
+      digest,
+      next: Number(position) + 1,
+      events: JSON.stringify(events),
+      rows: '{}',
+      first: first === undefined ? null : Number(first),
+      last: last === undefined ? null : Number(last),
+    });
+    onProgress({ phase: 'events', done: Number(position), fraction: Math.min(1, Number(position) / head) });
+  });
 };
 
 const readErasure = async (pool: Pool, digest: string) => (await READ_ERASURE.run(pool, { digest }))[0]!;
@@ -259,7 +336,8 @@ export const eraseOrganization = async (
     if (!isKnown && isEmpty(await findOrganization(session, organization, onProgress)))
       throw new NotFound(`Nothing is stored of an organization ${organization}`);
     await start(session, organization, operator);
-    await rewriteEvents(pool, organization, digest, onProgress);
+    if (log.eraser === undefined) await rewriteEvents(pool, organization, digest, onProgress);
+    else await eraseInStore(session, log.eraser, organization, digest, onProgress);
     await dropShadowTables(pool);
     const { position, startedAt: since } = await readErasure(pool, digest);
     await awaitProjections(session, position);
@@ -278,7 +356,10 @@ export const eraseOrganization = async (
       lastPosition: lastPosition ?? undefined,
     };
     const erased = eventOnce({ type: 'OrganizationErased', data: certificate }, digest, operator);
-    await log.append(OPERATIONS_STREAM, 'any', [erased]);
+    await appendOnce(log, erased);
+  } else if (log.eraser !== undefined) {
+    // A process that was stopped for seconds may have stored an event after the erasure.
+    await eraseInStore(session, log.eraser, organization, digest, onProgress);
   }
   await DELETE_ERASURE.run(pool, { digest });
   return (await readCertificate(session, organization))!;

@@ -1,9 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { Conflict, Invalid, NotFound } from '../../errors.js';
+import { Invalid, NotFound } from '../../errors.js';
 import { SLUG } from '../../events/declaring/fields.js';
 import { formatInstant } from '../../events/instant.js';
-import { readConfig } from '../../runtime/config.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
@@ -41,13 +40,14 @@ const describe = ({ events, rows }: Found): string[] => [
   ...table(['rows', 'number'], Object.entries(rows)),
 ];
 
-const describeCertificate = (certificate: Certificate): Result => {
+const describeCertificate = (certificate: Certificate, nodes: readonly string[] | undefined): Result => {
   const { digest, startedAt, finishedAt, version, firstPosition, lastPosition } = certificate;
   const newestCopy = formatInstant(finishedAt);
   const outOfReach = [
     'backups and snapshots of the database, archived WAL, and standbys that do not follow the primary',
     'copies of the log in an EventStoreDB, and nodes that have not been scavenged',
     'exports, dumps, and log files of the processes',
+    ...(nodes ?? []).map((node) => `the files of the EventStoreDB at ${node}, until every node behind it is scavenged`),
   ];
   return {
     lines: [
@@ -72,11 +72,6 @@ const describeCertificate = (certificate: Certificate): Result => {
 
 const erase = async (organization: string, options: EraseOptions): Promise<Result> => {
   if (!SLUG.test(organization)) throw new Invalid('The slug must be 1 to 64 of a-z 0-9 -, not beginning with -');
-  if (readConfig().eventStoreUrl !== undefined)
-    throw new Conflict(
-      'organizations erase supports the log in PostgreSQL only; nothing was changed. In an EventStoreDB, delete the ' +
-        'streams of the organization and scavenge every node (docs/operations/data-lifecycle.md)',
-    );
   const isChecking = options.dryRun === true || options.verify === true;
   if (!isChecking) await requireConfirmed(organization, options);
   return withProjections(async (session) => {
@@ -84,7 +79,10 @@ const erase = async (organization: string, options: EraseOptions): Promise<Resul
     const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
     try {
       if (!isChecking)
-        return describeCertificate(await eraseOrganization(session, organization, operatorName(), onProgress));
+        return describeCertificate(
+          await eraseOrganization(session, organization, operatorName(), onProgress),
+          session.log.eraser?.nodes,
+        );
       const found = await findOrganization(session, organization, onProgress);
       const isErased = (await readCertificate(session, organization)) !== undefined;
       if (options.verify === true)

@@ -142,6 +142,11 @@ export class StoreClient {
     );
   }
 
+  /** Deletes a stream for good. Its events stay in `$all` until the nodes are scavenged. */
+  async tombstone(stream: string): Promise<void> {
+    await this.client.tombstoneStream(stream, AT_LEADER);
+  }
+
   /**
    * Reads a stream in either direction, including the event at `from`.
    * @param onEvent called for each event that arrives

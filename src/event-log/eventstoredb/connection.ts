@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ExpectedRevision, MAX_PAGE_BYTES, type NewEvent, type RecordedEvent } from '../event-log.js';
 import { CallWatchdog } from './call-watchdog.js';
 import { type SubscriptionHandlers, type Reading, StoreClient, type Subscription, type Written } from './client.js';
-import { isResponse, isInvalidPosition, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
+import {
+  isDeletedStream,
+  isResponse,
+  isInvalidPosition,
+  isMissingStream,
+  swallowClientRejections,
+  unavailable,
+} from './failures.js';
 import { Semaphore } from '../../flow/semaphore.js';
 
 /** Time without a response after which a read fails. */
@@ -81,6 +88,17 @@ export class EventStoreConnection {
       return this.replacement.then(() => this.append(stream, expected, events, timeoutMs));
     const limits = { timeoutMs, retryAfterMs: RETRY_APPEND_MS };
     return this.calls.make('append', () => this.client.append(stream, expected, events), limits);
+  }
+
+  /** Deletes a stream for good. Does nothing if the stream was deleted before. */
+  async tombstone(stream: string): Promise<void> {
+    await this.replacement;
+    const limits = { timeoutMs: MAX_READ_SILENCE_MS, retryAfterMs: RETRY_APPEND_MS };
+    try {
+      await this.calls.make('append', () => this.client.tombstone(stream), limits);
+    } catch (error) {
+      if (!isDeletedStream(error)) throw unavailable(error);
+    }
   }
 
   /**

@@ -4,6 +4,9 @@ import { type ExpectedRevision, WrongExpectedRevision } from '../event-log.js';
 /** The store denied access, so the call is not retried. */
 export class DeniedByStore extends Error {}
 
+/** The stream was deleted for good, with a tombstone. */
+export class StreamDeleted extends Error {}
+
 /** An error of the client package. Some errors have a type and no code, other errors a code and no type. */
 interface FailedCall {
   readonly type?: string;
@@ -40,7 +43,10 @@ const isAccessDenied = (error: unknown): boolean => {
   return type === 'access-denied' || code === PERMISSION_DENIED || code === UNAUTHENTICATED;
 };
 
-export const isMissingStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-not-found';
+export const isDeletedStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-deleted';
+
+export const isMissingStream = (error: unknown): boolean =>
+  (error as FailedCall).type === 'stream-not-found' || isDeletedStream(error);
 
 /** Returns whether no event begins at the requested position. */
 export const isInvalidPosition = (error: unknown): boolean => /invalid ?position/i.test(reasonOf(error));
@@ -88,7 +94,9 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
     case 'maximum-append-size-exceeded':
       return new Invalid(`The events for ${stream} are larger together than the event store takes at once`);
     case 'stream-deleted':
-      return new Error(`Stream ${stream} was deleted in the event store for good; nothing can be appended to it`);
+      return new StreamDeleted(
+        `Stream ${stream} was deleted in the event store for good; nothing can be appended to it`,
+      );
     default:
       return unavailable(error);
   }

@@ -1,6 +1,9 @@
-import { Unavailable } from '../../errors.js';
+import { Conflict, Unavailable } from '../../errors.js';
+import { finishesWithin } from '../../flow/deadline.js';
+import { singleFlight } from '../../flow/single-flight.js';
+import { ErasedOrganizations } from '../erased-organizations.js';
 import { appendLogOpened } from '../new-event.js';
-import { OPERATIONS_STREAM } from '../../events/streams.js';
+import { ERASED_CATEGORY, OPERATIONS_STREAM, organizationOf } from '../../events/streams.js';
 import {
   type Appended,
   type AppendedEvent,
@@ -17,12 +20,20 @@ import {
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
 import { CatchUpSubscription } from './catch-up-subscription.js';
+import { organizationsOf, readCopy, withoutErased } from './erased-events.js';
+import { EventStoreEraser } from './eraser.js';
+import { StreamDeleted } from './failures.js';
 import { openWithRetries } from './opening.js';
 import { OurStreams, readStreamPrefix } from './streams.js';
 import { Writer } from './writer.js';
 
 /** How many of the last events of a stream are searched for an id. */
 const SEARCHED_EVENTS = 100;
+/** How old the knowledge of erasures may be before the stream of operations is read again, in ms. */
+const MAX_AGE_OF_ERASURES_MS = 500;
+/** How long an append waits for that read, in ms. */
+const MAX_WAIT_FOR_ERASURES_MS = 500;
+const ERASED_STREAM = new RegExp(`^${ERASED_CATEGORY}-([0-9]{1,19})$`);
 /** Maximum streams that one call searches concurrently. */
 const MAX_CONCURRENT_SEARCHES = 8;
 
@@ -47,14 +58,19 @@ export class EventStoreDbLog extends EventLog {
   private furthest = BEGINNING;
   private logId: string | undefined;
   private isClosed = false;
+  private readonly erased = new ErasedOrganizations();
+  private erasedReadAt = Number.NEGATIVE_INFINITY;
+  override readonly eraser: EventStoreEraser;
 
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
     private readonly clock: DatabaseTime,
+    nodes: readonly string[] = [],
   ) {
     super();
     this.writer = new Writer(connection, streams);
+    this.eraser = new EventStoreEraser(connection, streams, this.writer, nodes);
   }
 
   protected override async store(
@@ -62,20 +78,29 @@ export class EventStoreDbLog extends EventLog {
     expected: ExpectedRevision,
     events: readonly NewEvent[],
   ): Promise<Appended> {
-    const appended = await this.writer.append(stream, expected, events);
+    await this.requireNotErased(events.map((event) => ({ stream, event })));
+    const appended = await this.orThrowErased(this.writer.append(stream, expected, events), [stream]);
     this.observe(appended.position);
     return appended;
   }
 
   protected override async storeAll(entries: readonly StreamEvent[]): Promise<AppendedEvent[]> {
-    const appended = await this.writer.appendAll(entries);
+    await this.requireNotErased(entries);
+    const appended = await this.orThrowErased(
+      this.writer.appendAll(entries),
+      entries.map(({ stream }) => stream),
+    );
     for (const { position } of appended) this.observe(position);
     return appended;
   }
 
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
+    const erasedAt = ERASED_STREAM.exec(stream)?.[1];
+    if (erasedAt !== undefined) return this.readErased(stream, BigInt(erasedAt));
     const events = await this.connection.readStream(this.streams.nameInStore(stream), from, limit);
-    return events.map((event) => ({ ...event, stream }));
+    const organization = organizationOf(stream);
+    if (organization !== undefined && this.erased.has(organization)) return [];
+    return events.map((event) => this.read({ ...event, stream }));
   }
 
   async find(keys: readonly EventKey[]): Promise<(FoundEvent | undefined)[]> {
@@ -96,11 +121,12 @@ export class EventStoreDbLog extends EventLog {
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
+    await this.knowErased();
     for (let from = after; ;) {
       const page = await this.connection.readAll(from, this.streams.prefixes, limit);
       // The server also returns streams of other applications whose names have the same prefixes.
       const events = page.flatMap((event) => this.streams.pick(event) ?? []);
-      if (events.length > 0 || page.length === 0) return events;
+      if (events.length > 0 || page.length === 0) return this.readEvents(events);
       from = page.at(-1)!.position;
     }
   }
@@ -110,7 +136,10 @@ export class EventStoreDbLog extends EventLog {
       this.connection,
       this.streams,
       () => this.head(),
-      onBatch,
+      async (batch) => {
+        await this.knowErased();
+        await onBatch({ ...batch, events: this.readEvents(batch.events) });
+      },
       signal,
       after,
       () => this.clock.read(),
@@ -138,6 +167,11 @@ export class EventStoreDbLog extends EventLog {
     return head;
   }
 
+  override async mayHaveErased(position: bigint): Promise<boolean> {
+    await this.knowErased();
+    return this.erased.mayHaveErased(position);
+  }
+
   async id(): Promise<string> {
     this.logId ??= await this.readId();
     if (this.logId === undefined)
@@ -158,6 +192,7 @@ export class EventStoreDbLog extends EventLog {
   async begin(): Promise<void> {
     // Fails now if the user may not read `$all`. Without that permission, the projector would never advance.
     await this.head();
+    await this.readErasures();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
     await appendLogOpened(this);
@@ -166,6 +201,71 @@ export class EventStoreDbLog extends EventLog {
 
   private observe(position: bigint): void {
     if (position > this.furthest) this.furthest = position;
+  }
+
+  private read(event: RecordedEvent): RecordedEvent {
+    return withoutErased(readCopy(event), this.erased);
+  }
+
+  /** An event that starts an erasure counts for all later events of a page. */
+  private readEvents(events: readonly RecordedEvent[]): RecordedEvent[] {
+    return events.map((event) => {
+      if (event.stream === OPERATIONS_STREAM) this.erased.observe(event);
+      return this.read(event);
+    });
+  }
+
+  private async readErased(stream: string, position: bigint): Promise<RecordedEvent[]> {
+    const event = await this.connection.readAt(position);
+    const own = event && this.streams.pick(event);
+    const read = own && this.read(own);
+    return read?.stream === stream ? [read] : [];
+  }
+
+  private readonly readErasures = singleFlight(async (): Promise<void> => {
+    const readAt = performance.now();
+    await this.erased.read({
+      readStream: async (stream, from, limit) =>
+        (await this.connection.readStream(this.streams.nameInStore(stream), from, limit)).map((event) => ({
+          ...event,
+          stream,
+        })),
+    });
+    this.erasedReadAt = readAt;
+  });
+
+  /**
+   * Reads which organizations were erased, unless that was read recently. If the store does not answer, the known
+   * erasures count: an event that is stored meanwhile is never delivered, and `organizations erase --verify` names it.
+   */
+  private knowErased(): Promise<unknown> {
+    if (performance.now() - this.erasedReadAt < MAX_AGE_OF_ERASURES_MS) return Promise.resolve();
+    return finishesWithin(
+      this.readErasures().catch(() => {}),
+      MAX_WAIT_FOR_ERASURES_MS,
+    );
+  }
+
+  /** @throws Conflict if an organization of the events was erased */
+  private async requireNotErased(entries: readonly StreamEvent[]): Promise<void> {
+    await this.knowErased();
+    if (this.erased.isEmpty) return;
+    for (const { stream, event } of entries)
+      for (const organization of organizationsOf(stream, event))
+        if (typeof organization === 'string' && this.erased.has(organization))
+          throw new Conflict('An organization of these events was erased');
+  }
+
+  /** A stream that an erasure deleted refuses appends, even if this process has not heard of the erasure. */
+  private async orThrowErased<Result>(appended: Promise<Result>, streams: readonly string[]): Promise<Result> {
+    try {
+      return await appended;
+    } catch (error) {
+      if (!(error instanceof StreamDeleted)) throw error;
+      await this.readErasures();
+      const isErased = streams.some((stream) => this.erased.has(organizationOf(stream) ?? ''));
+      throw isErased ? new Conflict('An organization of these events was erased') : error;
+    }
   }
 
   private readEnd(stream: string): Promise<RecordedEvent[]> {
@@ -178,6 +278,13 @@ export class EventStoreDbLog extends EventLog {
   }
 }
 
+/** Returns the hosts of a connection string, without user and password. */
+const nodesOf = (url: string): string[] =>
+  /^[^:]+:\/\/(?:[^@/?]*@)?([^/?]*)/
+    .exec(url)?.[1]
+    ?.split(',')
+    .filter((host) => host !== '') ?? [];
+
 /**
  * Opens the log in an EventStoreDB and writes its first event if it is missing.
  * @param url a connection string, scheme `esdb`; the option `streamPrefix` separates several logs in one store
@@ -187,7 +294,7 @@ export class EventStoreDbLog extends EventLog {
  */
 export const createEventStoreDbLog = async (url: string, clock = NO_TIME): Promise<EventLog> => {
   const { url: storeUrl, prefix } = readStreamPrefix(url);
-  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock);
+  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock, nodesOf(storeUrl));
   try {
     await openWithRetries(() => log.begin());
   } catch (error) {

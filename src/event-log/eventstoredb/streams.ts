@@ -37,11 +37,18 @@ export class OurStreams {
     return stream === API_KEYS_STREAM || stream === OPERATIONS_STREAM;
   }
 
-  /** Returns a stored event under the log's name of its stream; undefined for events of other applications. */
+  /** Returns the log's name of a stream of this log; undefined for other streams. */
+  nameInLog(stream: string): string | undefined {
+    if (!stream.startsWith(this.prefix)) return undefined;
+    const name = stream.slice(this.prefix.length);
+    return this.includes(name) ? name : undefined;
+  }
+
+  /** Returns a stored event under the log's name of its stream; undefined for events of other applications and for tombstones. */
   pick(event: RecordedEvent): RecordedEvent | undefined {
-    if (!event.stream.startsWith(this.prefix)) return undefined;
-    const stream = event.stream.slice(this.prefix.length);
-    if (!this.includes(stream)) return undefined;
+    if (event.type.startsWith('$')) return undefined;
+    const stream = this.nameInLog(event.stream);
+    if (stream === undefined) return undefined;
     return this.prefix === '' ? event : { ...event, stream };
   }
 }

@@ -11,6 +11,13 @@ export const ENTER_NAMES = statement(
   'insert into service.erased_names (digest, log_id) select unnest($1::text[]), $2 on conflict do nothing',
 );
 
+export const READ_ERASED_NAMES = statement(
+  'erasures-read-names',
+  { logId: 'text' },
+  { digest: 'text' },
+  'select digest from service.erased_names where log_id = $1',
+);
+
 export const ENTER_ERASURE = statement(
   'erasures-enter',
   { digest: 'text', startedAt: 'bigint', position: 'bigint' },

@@ -112,6 +112,21 @@ export const tooLarge = (correlation: UUID, stream: string, maxBytes: number): B
 export const timedOut = (correlation: UUID, stream: string): BatchAppendResp =>
   failed(correlation, stream, 'Timeout', new sharedPb.Timeout(), 'event_store.client.Timeout');
 
+export const deletedStream = (correlation: UUID, stream: string): BatchAppendResp => {
+  const details = new sharedPb.StreamDeleted();
+  details.setStreamIdentifier(streamIdentifier(stream));
+  return failed(correlation, stream, 'StreamDeleted', details, 'event_store.client.StreamDeleted');
+};
+
+export const tombstoned = (position: bigint) => {
+  const at = new streamsPb.TombstoneResp.Position();
+  at.setCommitPosition(String(position));
+  at.setPreparePosition(String(position));
+  const answer = new streamsPb.TombstoneResp();
+  answer.setPosition(at);
+  return answer;
+};
+
 /** A server also sends this error if it is busy or not ready yet. */
 export const badRequest = (correlation: UUID, stream: string, message = 'BadRequest'): BatchAppendResp =>
   failed(correlation, stream, message, new sharedPb.BadRequest(), 'event_store.client.BadRequest');

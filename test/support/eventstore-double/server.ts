@@ -7,7 +7,13 @@ import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import featuresPb from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  BatchAppendReq,
+  BatchAppendResp,
+  ReadReq,
+  ReadResp,
+  TombstoneReq,
+} from '@eventstore/db-client/generated/streams_pb.js';
 import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import {
   Metadata,
@@ -26,6 +32,7 @@ import {
   badRequest,
   caughtUp,
   checkpoint,
+  deletedStream,
   confirmation,
   eventMessage,
   expectedOf,
@@ -34,6 +41,7 @@ import {
   streamNameOf,
   streamNotFound,
   timedOut,
+  tombstoned,
   tooLarge,
   wrongVersion,
 } from './messages.js';
@@ -79,6 +87,11 @@ const notLeader = ({ host, port }: { readonly host: string; readonly port: numbe
     exception: 'not-leader',
     'leader-endpoint-host': host,
     'leader-endpoint-port': String(port),
+  });
+const streamDeleted = (stream: string): Failure =>
+  failure(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, {
+    exception: 'stream-deleted',
+    'stream-name': stream,
   });
 const NOT_READY = failure(status.UNAVAILABLE, 'Server Is Not Ready');
 const ACCESS_DENIED = failure(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
@@ -142,6 +155,16 @@ export class EventStoreDouble {
     this.server.addService(STREAMS, {
       read: (call: Reader) => this.read(call),
       batchAppend: (call: Appender) => this.batchAppend(call),
+      tombstone: (
+        call: { readonly request: TombstoneReq; readonly metadata: Metadata },
+        answer: (error: Failure | null, value?: unknown) => void,
+      ) => {
+        const failed = this.denialOf(call) ?? this.refusalOf(call);
+        const name = streamNameOf(call.request.getOptions()!.getStreamIdentifier()!.getStreamName_asU8());
+        if (failed !== undefined) answer(failed);
+        else if (this.store.isDeleted(name)) answer(streamDeleted(name));
+        else answer(null, tombstoned(this.store.tombstone(name)));
+      },
     });
     this.server.addService(featuresGrpc.ServerFeaturesService, {
       getSupportedMethods: (_call: unknown, answer: (error: Failure | null, methods?: unknown) => void) => {
@@ -302,14 +325,17 @@ export class EventStoreDouble {
   private streamRecords(options: ReadReq.Options): Found {
     const stream = options.getStream()!;
     const name = streamNameOf(stream.getStreamIdentifier()!.getStreamName_asU8());
-    const records = this.store.stream(name);
-    if (records === undefined) return { missing: name };
+    const all = this.store.stream(name);
+    if (all === undefined) return { missing: name };
+    if (this.store.isDeleted(name)) return { failure: streamDeleted(name) };
+    const truncatedBefore = this.store.truncatedBefore(name);
     const count = Number(options.getCount());
     const isBackwards = options.getReadDirection() === 1;
-    const from = stream.hasStart() ? 0 : stream.hasEnd() ? records.length - 1 : Number(stream.getRevision());
-    if (!isBackwards) return { records: records.slice(from, from + count) };
-    const last = Math.min(from, records.length - 1);
-    return { records: records.slice(Math.max(0, last + 1 - count), last + 1).reverse() };
+    const from = stream.hasStart() ? 0 : stream.hasEnd() ? all.length - 1 : Number(stream.getRevision());
+    const first = Math.max(from, truncatedBefore);
+    if (!isBackwards) return { records: all.slice(first, first + count) };
+    const last = Math.min(from, all.length - 1);
+    return { records: all.slice(Math.max(truncatedBefore, last + 1 - count), last + 1).reverse() };
   }
 
   /** Reads forwards including the position, or backwards excluding it. */
@@ -425,13 +451,14 @@ export class EventStoreDouble {
       this.busyAppends--;
       return void call.write(badRequest(correlation, stream, 'Server Is Busy'));
     }
-    if (stream.startsWith('$')) return void call.write(accessDenied(correlation, stream));
+    if (/^\$(?!\$[^$])/.test(stream)) return void call.write(accessDenied(correlation, stream));
     const expected = expectedOf(options);
     const outcome = this.store.append(stream, expected, events);
     if (this.unansweredAppends > 0) {
       this.unansweredAppends--;
       return this.store.onceIndexed(() => {});
     }
+    if ('isDeleted' in outcome) return void call.write(deletedStream(correlation, stream));
     if ('wrongVersion' in outcome)
       return void call.write(wrongVersion(correlation, stream, expected, outcome.wrongVersion));
     const answer = (): boolean => call.write(appended(correlation, stream, outcome));

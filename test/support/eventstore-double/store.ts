@@ -20,6 +20,8 @@ export type ProposedRecord = Pick<StoredRecord, 'id' | 'type' | 'isJson' | 'data
 export type Expected = number | 'no-stream' | 'any';
 
 export type AppendOutcome =
+  /** The stream has a tombstone. */
+  | { readonly isDeleted: true }
   | {
       readonly position: bigint;
       readonly revision: number;
@@ -55,6 +57,8 @@ const writtenOf = (line: string): Written => {
 export class Store {
   readonly records: StoredRecord[] = [];
   private readonly streams = new Map<string, StoredRecord[]>();
+  /** The positions of records before a scavenge: a real server finds the next record for these. */
+  private readonly begins = new Set<bigint>();
   private readonly recent = new Map<string, { stream: string; revision: number }>();
   private readonly listeners = new Set<() => void>();
   private nextPosition = 0n;
@@ -81,6 +85,35 @@ export class Store {
     return this.streams.get(name);
   }
 
+  /** Whether the stream has a tombstone, which is its last record. */
+  isDeleted(name: string): boolean {
+    return this.streams.get(name)?.at(-1)?.type === '$streamDeleted';
+  }
+
+  /** The first readable revision of a stream: `$tb` in its metadata. */
+  truncatedBefore(name: string): number {
+    const last = this.streams.get(`$$${name}`)?.at(-1);
+    return last === undefined ? 0 : ((JSON.parse(Buffer.from(last.data).toString()) as { $tb?: number }).$tb ?? 0);
+  }
+
+  tombstone(name: string): bigint {
+    const event = { id: randomUUID(), type: '$streamDeleted', isJson: false };
+    this.write(name, [{ ...event, data: Buffer.alloc(0), metadata: Buffer.alloc(0) }]);
+    this.onceIndexed(() => {});
+    return this.records.at(-1)!.position;
+  }
+
+  /** Removes the events of deleted and truncated streams from `$all`. Tombstones and last events of streams stay. */
+  scavenge(): void {
+    const kept = this.records.filter((record) => {
+      const stream = this.streams.get(record.stream)!;
+      if (record === stream.at(-1)) return true;
+      return !this.isDeleted(record.stream) && record.revision >= this.truncatedBefore(record.stream);
+    });
+    for (const { position } of this.records) this.begins.add(position);
+    this.records.splice(0, this.records.length, ...kept);
+  }
+
   /** Returns the index of the first record at or after a position. */
   indexFrom(position: bigint): number {
     let low = 0;
@@ -95,11 +128,16 @@ export class Store {
 
   /** Returns whether a record begins at the position, or the log ends before it. */
   isReadable(position: bigint): boolean {
-    return position >= this.nextPosition || this.records[this.indexFrom(position)]?.position === position;
+    return (
+      position >= this.nextPosition ||
+      this.records[this.indexFrom(position)]?.position === position ||
+      this.begins.has(position)
+    );
   }
 
   /** Makes the same checks as the server's index writer, in the same order. */
   append(name: string, expected: Expected, events: readonly ProposedRecord[]): AppendOutcome {
+    if (this.isDeleted(name)) return { isDeleted: true };
     const stream = this.streams.get(name) ?? [];
     const current = stream.length - 1;
     if (expected === 'any') {
