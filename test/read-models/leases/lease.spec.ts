@@ -60,9 +60,10 @@ class Applicant {
       .then((epoch) => void (this.epoch = epoch));
   }
 
+  /** After a failed attempt, the next one would wait for the clock of this test without end. */
   async acquire(): Promise<void> {
     this.begin();
-    await this.acquiring;
+    await eventually('the lease is acquired', () => this.epoch !== undefined);
   }
 
   async end(): Promise<void> {
