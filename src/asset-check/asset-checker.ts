@@ -76,9 +76,7 @@ export class AssetChecker {
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;
       const assets = assetsOf(parsed);
-      const pending = assets.map((one) =>
-        this.querySourcesFor(one.opened ?? content, one, organization, deadline),
-      );
+      const pending = assets.map((one) => this.querySourcesFor(one.opened ?? content, one, organization, deadline));
       if (pending.every((one) => !(one instanceof Promise)))
         return this.toResponse(content, assets, pending as (readonly AttributedResult[])[]);
       return Promise.all(pending.map((one) => Promise.resolve(one)))
