@@ -75,13 +75,12 @@ export class AssetChecker {
       asset = { type, content: name };
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;
-      const pending = assetsOf(parsed).map((one) =>
-        this.querySourcesFor(one.opened ?? content, one, organization, deadline),
-      );
+      const assets = assetsOf(parsed);
+      const pending = assets.map((one) => this.querySourcesFor(one.opened ?? content, one, organization, deadline));
       if (pending.every((one) => !(one instanceof Promise)))
-        return this.toResponse(content, parsed, pending as (readonly AttributedResult[])[]);
+        return this.toResponse(content, assets, pending as (readonly AttributedResult[])[]);
       return Promise.all(pending.map((one) => Promise.resolve(one)))
-        .then((all) => this.toResponse(content, parsed, all))
+        .then((all) => this.toResponse(content, assets, all))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
       return this.failed(error, content, asset);
@@ -119,12 +118,13 @@ export class AssetChecker {
     return querySources(this.sources, query, (source, error) => this.onFailure(source, error));
   }
 
-  /** @param resultsByAsset results for each of `assetsOf(parsed)` */
+  /** @param resultsByAsset results for each of `assets` */
   private toResponse(
     content: string,
-    parsed: ParsedContent,
+    assets: readonly ParsedContent[],
     resultsByAsset: readonly (readonly AttributedResult[])[],
   ): AssetCheckResponse {
+    const parsed = assets[0]!;
     const verdict = decideContent(
       resultsByAsset.map(decide),
       parsed.alternatives?.length ?? 0,
@@ -132,7 +132,7 @@ export class AssetChecker {
       this.own,
     );
     const results = resultsByAsset[verdict.index]!;
-    const decider = assetsOf(parsed)[verdict.index]!;
+    const decider = assets[verdict.index]!;
     return {
       status: verdict.status,
       source: verdict.source,

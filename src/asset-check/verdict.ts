@@ -99,14 +99,10 @@ export const decideContent = (
   own: string,
 ): ContentVerdict => {
   const blocked = verdicts.findIndex(({ status }) => status === 'BLOCKED');
-  if (blocked !== -1) return { ...verdicts[blocked]!, index: blocked };
-  const opened = verdicts.slice(0, 1 + alternatives);
-  const index = Math.max(
-    0,
-    opened.findIndex(({ status }) => status !== 'ALLOWED'),
-  );
-  const verdict = { ...opened[index]!, index };
-  return isUncertain && verdict.status === 'ALLOWED'
+  const notAllowed = verdicts.findIndex(({ status }, index) => index <= alternatives && status !== 'ALLOWED');
+  const index = blocked === -1 ? Math.max(0, notAllowed) : blocked;
+  const { status, source, reason } = verdicts[index]!;
+  return isUncertain && status === 'ALLOWED'
     ? { status: 'UNKNOWN', source: own, reason: 'not-found', index, isUncertain: true }
-    : verdict;
+    : { status, source, reason, index };
 };

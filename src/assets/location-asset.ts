@@ -25,8 +25,8 @@ interface Place {
 }
 
 /**
- * Creates the result for a host or an asset on a host. The object is not spread from another object, because spreading
- * would double the parsing time.
+ * Creates the result for a host or an asset on a host. No object is spread here or for a host and its pages, because
+ * spreading would double the parsing time.
  */
 const assetAt = (place: Place, type: string, name: string, keys: readonly string[]): ParsedContent => ({
   type,
@@ -56,10 +56,9 @@ export const locationAsset = (location: Location): ParsedContent => {
   const served = gatewayCid(location, path);
   const profile = isName ? readProfileLink(host, path, rest) : undefined;
   if (profile !== undefined && !profile.isPost) return profileAsset(host, page, profile);
-  const place = { host, isDnsName: isName, page };
   if (page?.isShared === true) {
     const others = page.others.map((name) => `PAGE:${name}`);
-    const shared = { ...place, isSharedHost: true, isUncertain: others.length > 0 };
+    const shared = { host, isDnsName: isName, isSharedHost: true, page, isUncertain: others.length > 0 };
     if (served?.isTrusted === true)
       return assetAt({ ...shared, blockingKeys: others }, 'IPFS', served.cid, [pageKey, `IPFS:${served.cid}`]);
     const blockingKeys = served === undefined ? others : [`IPFS:${served.cid}`, ...others];
@@ -68,7 +67,7 @@ export const locationAsset = (location: Location): ParsedContent => {
   const keys = page === undefined ? [url] : [pageKey, url];
   if (served?.isTrusted === true) keys.splice(page === undefined ? 1 : -1, 0, `IPFS:${served.cid}`);
   const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`] : NO_KEYS;
-  return assetAt({ ...place, isSharedHost: false, blockingKeys }, 'URL', host, keys);
+  return assetAt({ host, isDnsName: isName, isSharedHost: false, page, blockingKeys }, 'URL', host, keys);
 };
 
 /** Creates the result for a profile, or for something below it, which only a BLOCKED status of the profile concerns. */

@@ -81,7 +81,7 @@ export class HttpModule {
       // The body is not needed after the response is complete; the request object lives until the response has been read.
       request.bodyCharge?.release();
       request.body = undefined;
-      this.revocations.sending(request, reply, payload);
+      this.revocations.sending(reply, payload);
       compress(request, reply, payload, (_, compressed = payload) => {
         try {
           done(null, unread.charge(request, reply, compressed, request.caller === null && Buffer.isBuffer(payload)));
@@ -157,7 +157,7 @@ export class HttpModule {
     return (status, ms, reply) => {
       observe(status, ms);
       this.accessLog.add(route, status, ms, reply);
-      this.revocations.remove(reply.request);
+      this.revocations.remove(reply);
     };
   }
 }

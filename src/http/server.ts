@@ -38,6 +38,7 @@ export const createServer = (config: Config): FastifyAdapter => {
   instance.decorateRequest('minPosition', null);
   instance.decorateRequest('bodyCharge', null);
   instance.decorateRequest('span', null);
+  instance.decorateReply('bagIndex', -1);
   handleRawNodeEvents(instance.server);
   return adapter;
 };

@@ -34,7 +34,7 @@ export const checkAccess = (
     if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
     request.access = access;
     request.rawResponse = reply.raw;
-    revocations.add(request, reply);
+    revocations.add(reply);
   };
   const reject = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const tooMany = error instanceof Unauthorized ? addressLimit.take(request) : undefined;
