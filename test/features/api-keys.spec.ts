@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { createKey, isWellFormed } from '../../src/api-keys/key-format.js';
 import { listApiKeys } from '../../src/api-keys/list-api-keys.js';
@@ -109,6 +111,26 @@ describe('API keys of a service with two instances', () => {
     } finally {
       await projecting.stop();
     }
+  });
+
+  it('end the long responses that are being sent when they are revoked', async () => {
+    // 20 MB: more than the buffers of a connection hold.
+    await one.pool.query(`insert into read.asset_group_streams values ('long', 0, 20000, 0)`);
+    await one.pool.query(
+      `insert into read.asset_groups select 'long', n, n || repeat('\u{1f600}', 250), 0 from generate_series(1, 20000) n`,
+    );
+    const begin = ({ key }: { readonly key: string }): Promise<IncomingMessage> =>
+      new Promise((resolve, reject) => {
+        get(one.url + GROUPS, { headers: { 'x-api-key': key } }, resolve).on('error', reject);
+      });
+    const revoked = await issue(['read'], 'long');
+    const response = await begin(revoked);
+    expect(response.statusCode).toBe(200);
+    await revokeApiKey(one.log, revoked.id);
+    await becomes(one, revoked.key, 401);
+    await expect(text(response)).rejects.toThrow('aborted');
+    // The same response is complete with a key that is not revoked.
+    expect((await text(await begin(await issue(['read'], 'long')))).endsWith(']}')).toBe(true);
   });
 
   it('are stored as a digest only', async () => {
