@@ -3,6 +3,7 @@ import { asynchronousFailover, failover } from './faults/failover.js';
 import { zonesAndClocks } from './faults/time-zones.js';
 import { concurrentWriters } from './faults/concurrent-writers.js';
 import { disorder, duplicates } from './faults/redelivered-events.js';
+import { killedErasure } from './faults/erasure-killed.js';
 import { eventStoreUnavailable } from './faults/event-store-unavailable.js';
 import { fullDisk } from './faults/full-disk.js';
 import { groupsOnEventStore, groupsOnPostgres } from './faults/groups-killed.js';
@@ -99,6 +100,7 @@ const FAULTS: readonly Scenario[] = [
   copyOnEventStore,
   consistencyTokens,
   eventStoreUnavailable,
+  killedErasure,
 ];
 
 /** Every attack that the service withstands (docs/operations/security.md). */
