@@ -11,10 +11,9 @@ import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { CheckpointPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
-import { readReference } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
-import { COMMANDS, type Request, REQUESTS } from '../support/requests.js';
+import { keyedOperations, READS, type Request, REQUESTS, SENDS, WRITES } from '../support/requests.js';
 import { cloudEvent, EXAMPLES, type Sent, sent, SOURCE, stored } from '../support/upstream.js';
 
 const TOKEN_FORMAT = /^[A-Za-z0-9._-]{1,128}$/;
@@ -33,11 +32,6 @@ const MALFORMED = 'Consistency-Token must be the Consistency-Token of an earlier
 const AT = '2026-03-01T12:00:00.000Z';
 const SCOPES = ['read', 'write', 'ingest'] as const;
 const BATCH = { 'content-type': 'application/cloudevents-batch+json' };
-/** Operations of `REQUESTS` that append to the log and therefore do not wait for the read models. */
-const WRITES = [...COMMANDS, 'fileDispute', 'sendEvents'];
-/** This operation sends a webhook instead of returning data of the read models, and needs a receiver. */
-const SENDS = 'testWebhook';
-const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);
 
 const folder = mkdtempSync(join(tmpdir(), 'consistency-'));
 const keyFile = join(folder, 'keys');
@@ -298,12 +292,7 @@ describe('The Consistency-Token of a write', () => {
 
 describe('Each route with a token', () => {
   it('is covered by this spec', () => {
-    const operations = Object.values(readReference().paths).flatMap((methods) =>
-      Object.values(methods).flatMap(({ operationId, security }) =>
-        security?.length && operationId ? [operationId] : [],
-      ),
-    );
-    expect([...READS, ...WRITES, SENDS].sort()).toEqual(operations.sort());
+    expect([...READS, ...WRITES, SENDS].sort()).toEqual(keyedOperations().sort());
   });
 
   describe('of an organization whose records are all counted', () => {

@@ -12,6 +12,7 @@ type Event = (typeof EXAMPLES)[number];
 const STRUCTURED = 'application/cloudevents+json';
 const BATCH = 'application/cloudevents-batch+json';
 const BINARY = 'application/json';
+const TYPES = UPSTREAM_TYPES.length;
 
 let app: TestApp;
 let key: string;
@@ -117,7 +118,7 @@ describe('The API reference of POST /v2/events', () => {
       .map(({ name, example, schema }) => [name, example ?? schema.examples[0]]),
   );
 
-  it('has an example of each of the 15 types that is accepted as a single event', async () => {
+  it('has an example of each type that is accepted as a single event', async () => {
     expect(shown(STRUCTURED)).toEqual(EXAMPLES);
     for (const event of shown(STRUCTURED))
       expect([event.type, await send(STRUCTURED, event)]).toEqual([event.type, ACCEPTED]);
@@ -125,9 +126,9 @@ describe('The API reference of POST /v2/events', () => {
 
   it('has examples of batches, of one event and of all types, whose events are accepted as duplicates', async () => {
     expect(shown(BATCH)).toEqual([EXAMPLES.slice(0, 1), EXAMPLES]);
-    expect(await send(BATCH, shown(BATCH)[1])).toEqual({ accepted: 0, duplicates: 15, rejected: [] });
+    expect(await send(BATCH, shown(BATCH)[1])).toEqual({ accepted: 0, duplicates: TYPES, rejected: [] });
     const others = (shown(BATCH)[1] as Event[]).map((event) => ({ ...event, id: `${event.id}-again` }));
-    expect(await send(BATCH, others)).toEqual({ accepted: 15, duplicates: 0, rejected: [] });
+    expect(await send(BATCH, others)).toEqual({ accepted: TYPES, duplicates: 0, rejected: [] });
   });
 
   it('has an example in binary mode with its headers, and each type is accepted in binary mode', async () => {
@@ -143,7 +144,7 @@ describe('The API reference of POST /v2/events', () => {
     expect(content[STRUCTURED]!.schema).toEqual({ $ref: '#/components/schemas/CloudEvent' });
     expect(content[BATCH]!.schema).toEqual({ type: 'array', maxItems: 1000, items: content[STRUCTURED]!.schema });
     const { schemas } = readReference().components as unknown as { schemas: Record<string, any> };
-    expect(schemas['CloudEvent']).toMatchObject({ discriminator: { propertyName: 'type' }, oneOf: { length: 15 } });
+    expect(schemas['CloudEvent']).toMatchObject({ discriminator: { propertyName: 'type' }, oneOf: { length: TYPES } });
     expect(Object.keys(schemas['CloudEvent'].discriminator.mapping)).toEqual(UPSTREAM_TYPES);
   });
 

@@ -7,11 +7,10 @@ import { Pool } from 'pg';
 import { TimeSlices } from '../../src/flow/time-slices.js';
 import { ExportPool, MetricsPool, RecordsPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { readReference } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
-import { ANSWERED_WITHOUT, COMMANDS, REQUESTS } from '../support/requests.js';
+import { ANSWERED_WITHOUT, keyedOperations, ONE_AT_A_TIME, REQUESTS } from '../support/requests.js';
 import { whileLocked } from '../support/while-locked.js';
 
 const WAITING = 40;
@@ -68,23 +67,6 @@ const blockedStatements = async (): Promise<number> => {
 const withoutConnection = (): number =>
   [Pool, MetricsPool, RecordsPool, ExportPool].reduce((sum, pool) => sum + app.app.get<Pool>(pool).waitingCount, 0);
 
-/** An organization may run one of these requests at a time, and two of every other request. */
-const ONE_AT_A_TIME = [
-  ...COMMANDS,
-  'getReportTable',
-  'getDisputeTable',
-  'getThreatTable',
-  'getTakedownTable',
-  'getVerdictTable',
-  'getMetrics',
-  'getTimeline',
-  'getTimelineTable',
-  'compareMetrics',
-  'getFalsePositives',
-  'getTakedownStatistics',
-  'fileDispute',
-];
-
 const newOrganization = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes: ['read', 'write', 'ingest'] });
@@ -96,12 +78,7 @@ const newOrganization = async () => {
 
 describe('The concurrency limit of an organization', () => {
   it('is tested for every route that needs a key', () => {
-    const operations = Object.entries(readReference().paths).flatMap(([, methods]) =>
-      Object.values(methods).flatMap(({ operationId, security }) =>
-        security?.length && operationId ? [operationId] : [],
-      ),
-    );
-    expect(Object.keys(REQUESTS).sort()).toEqual(operations.sort());
+    expect(Object.keys(REQUESTS).sort()).toEqual(keyedOperations().sort());
   });
 
   it('lets requests that wait for the same metrics share one text, and sends their responses in turn', async () => {

@@ -1,4 +1,6 @@
+import { KIND_NAMES } from '../../src/events/kinds.js';
 import type { CallOptions } from './call.js';
+import { readReference } from './contract.js';
 import { cloudEvent, sent } from './upstream.js';
 
 /** A request to a route. */
@@ -13,6 +15,14 @@ const report = (organization: string, n: number): object => {
   const at = '2026-03-01T00:00:00Z';
   return cloudEvent(sent('ReportFiled', { organization, reportId: `${n}`, createdAt: at, updatedAt: at }));
 };
+
+/** Each kind of listed records, with its name in operation ids, such as `Report`, and the path of its list. */
+export const KINDS = KIND_NAMES.map((kind) => {
+  const name = kind[0]!.toUpperCase() + kind.slice(1);
+  const found = Object.entries(readReference().paths).find(([, { get }]) => get?.operationId === `list${name}s`);
+  if (!found) throw new Error(`The reference has no operation list${name}s`);
+  return { kind, name, list: found[0] };
+});
 
 /** The operations of `REQUESTS` that change the organization's groups and webhooks, and so append to the log. */
 export const COMMANDS = [
@@ -46,13 +56,12 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
   getFalsePositives: (n) => ({ path: `/v2/organization/metrics/false-positives?endDate=${2000 + n}-01-01` }),
   getTakedownStatistics: (n) => ({ path: `/v2/organization/takedowns/statistics?endDate=${2000 + n}-01-01` }),
   ...Object.fromEntries(
-    ['Report', 'Threat', 'Takedown', 'Verdict', 'Dispute'].flatMap((kind) => {
-      const list = `/v2/${kind === 'Dispute' ? 'asset' : 'organization'}/${kind.toLowerCase()}s`;
+    KINDS.flatMap(({ name, list }) => {
       const upTo = (n: number): string => `?endDate=${2000 + n}-01-01`;
       return [
-        [`list${kind}s`, (n: number) => ({ path: `${list}${upTo(n)}` })],
-        [`get${kind}Table`, (n: number) => ({ path: `${list}.csv${upTo(n)}` })],
-        [`get${kind}`, (n: number) => ({ path: `${list}/record-${n}` })],
+        [`list${name}s`, (n: number) => ({ path: `${list}${upTo(n)}` })],
+        [`get${name}Table`, (n: number) => ({ path: `${list}.csv${upTo(n)}` })],
+        [`get${name}`, (n: number) => ({ path: `${list}/record-${n}` })],
       ];
     }),
   ),
@@ -92,3 +101,28 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
 };
 /** Operations that respond without the read models. */
 export const ANSWERED_WITHOUT = ['checkAsset', 'checkAssets', 'sendEvents'];
+/** Operations that append to the log, and therefore do not wait for the read models. */
+export const WRITES = [...COMMANDS, 'fileDispute', 'sendEvents'];
+/** This operation sends a webhook instead of returning data of the read models, and needs a receiver. */
+export const SENDS = 'testWebhook';
+export const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);
+/** An organization may run one of these requests at a time, and two of every other request. */
+export const ONE_AT_A_TIME = [
+  ...COMMANDS,
+  ...KINDS.map(({ name }) => `get${name}Table`),
+  'getMetrics',
+  'getTimeline',
+  'getTimelineTable',
+  'compareMetrics',
+  'getFalsePositives',
+  'getTakedownStatistics',
+  'fileDispute',
+];
+
+/** The ids of all operations of the reference that need a key. */
+export const keyedOperations = (): string[] =>
+  Object.values(readReference().paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ operationId, security }) =>
+      security?.length && operationId ? [operationId] : [],
+    ),
+  );

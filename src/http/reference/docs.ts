@@ -13,6 +13,12 @@ const HEADERS = pageHeaders(
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
+/** Wide tables scroll, so that the page is never wider than a phone. */
+const NARROW = `
+    .swagger-ui .info table { display: block; overflow-x: auto }
+    .swagger-ui .responses-inner { overflow-x: auto }
+  `;
+
 const page = (folder: string): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -22,6 +28,7 @@ const page = (folder: string): string => `<!doctype html>
   <link rel="icon" href="data:,">
   <link rel="stylesheet" href="${folder}/swagger-ui.css">
   <link rel="stylesheet" href="${folder}/index.css">
+  <style>${NARROW}</style>
 </head>
 <body>
   <div id="swagger-ui"></div>

@@ -90,6 +90,11 @@ describeWithChromium('The page of the API reference', () => {
     expect(await execute(EVENTS)).toEqual({ status: '200', body: { accepted: 1, duplicates: 0, rejected: [] } });
   });
 
+  it('is no wider than a phone, with operations open and executed', async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  });
+
   it('sends no request to other hosts and logs no error', () => {
     expect([strangers, problems]).toEqual([[], []]);
   });

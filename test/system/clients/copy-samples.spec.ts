@@ -13,6 +13,7 @@ import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
+import { KINDS } from '../../support/requests.js';
 import { stored } from '../../support/upstream.js';
 
 const sampleIn = (language: string): string => readFileSync(`docs/examples/copy-records.${language}`, 'utf8');
@@ -87,10 +88,8 @@ afterAll(async () => {
 
 const lists = async (): Promise<Record<string, unknown>> => {
   const all: Record<string, unknown> = {};
-  for (const kind of ['report', 'threat', 'takedown', 'verdict', 'dispute']) {
-    const { body } = await app.call(`/v2/${kind === 'dispute' ? 'asset' : 'organization'}/${kind}s?limit=1000`, {
-      key,
-    });
+  for (const { kind, list } of KINDS) {
+    const { body } = await app.call(`${list}?limit=1000`, { key });
     expect(body.nextCursor).toBeUndefined();
     for (const item of body.items) all[`threat-protection.${kind} ${item.id}`] = item;
   }

@@ -69,7 +69,11 @@ const statusOf = (content: string): JsonCloudEvent => {
 const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
   listRejectedEvents: async () => {
     const { body } = await send([...EXAMPLES, { ...EXAMPLES[0]!, id: 'wrong', data: {} }]);
-    expect(body).toMatchObject({ accepted: 14, duplicates: 1, rejected: [{ index: 15 }] });
+    expect(body).toMatchObject({
+      accepted: EXAMPLES.length - 1,
+      duplicates: 1,
+      rejected: [{ index: EXAMPLES.length }],
+    });
   },
   listParkedEvents: () =>
     scene.app.pool.query(
