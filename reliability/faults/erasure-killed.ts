@@ -69,8 +69,8 @@ class Installation {
 
   private constructor(
     private readonly context: RunContext,
-    readonly server: PostgresServer,
-    private readonly superuser: string,
+    private readonly server: PostgresServer,
+    private superuser: string,
   ) {}
 
   static async create(context: RunContext, events: number): Promise<Installation> {
@@ -90,18 +90,28 @@ class Installation {
     return created;
   }
 
-  private urlOf(name: string): string {
+  urlOf(name: string): string {
     const url = new URL(this.superuser);
     url.pathname = `/${name}`;
     return url.href;
   }
 
-  async copy(): Promise<{ readonly url: string; readonly pool: Pool }> {
+  /** @returns the name of a new database */
+  async copy(): Promise<string> {
     const name = `round_${(this.rounds += 1)}`;
     await queryOnce(this.superuser, `create database ${name} template filled`);
+    return name;
+  }
+
+  async restart(): Promise<void> {
+    await this.server.kill();
+    this.superuser = await this.server.start();
+  }
+
+  open(name: string): Pool {
     const pool = createPool(this.urlOf(name), () => {}, NO_LIMITS);
     this.context.onEnd(() => pool.end());
-    return { url: this.urlOf(name), pool };
+    return pool;
   }
 }
 
@@ -123,27 +133,27 @@ const eraseThrough = async (
 const killErasures = async (context: RunContext, { rounds, events }: Scale, isRepeated = true): Promise<Outcome> => {
   const installation = await Installation.create(context, events);
   const clean = await installation.copy();
-  const messages = await eraseThrough(context, clean.url, () => {});
-  const expected = await stateOf(clean.pool);
+  const messages = await eraseThrough(context, installation.urlOf(clean), () => {});
+  const expected = await stateOf(installation.open(clean));
   const findings = expected.left === 0 ? [] : [`The clean run leaves ${expected.left} rows`];
   for (let round = 1; round <= rounds && findings.length < 10; round += 1) {
-    const { url, pool } = await installation.copy();
+    const name = await installation.copy();
     const cutAt = 2 + context.random.int(messages - 2);
     const isDatabase = round % 2 === 0;
     const killed = isDatabase ? 'PostgreSQL' : 'the command';
     const where = `Round ${round}, ${killed} killed at message ${cutAt} of ${messages}`;
     context.reportProgress(`round ${round} of ${rounds}: ${killed} is killed at message ${cutAt} of ${messages}`);
     let restarted: Promise<unknown> = Promise.resolve();
-    await eraseThrough(context, url, (message, command) => {
+    await eraseThrough(context, installation.urlOf(name), (message, command) => {
       if (message !== cutAt) return;
-      if (isDatabase) restarted = installation.server.kill().then(() => installation.server.start());
+      if (isDatabase) restarted = installation.restart();
       else command.signal('SIGKILL');
     });
     await restarted;
-    const env = { DATABASE_URL: url };
+    const env = { DATABASE_URL: installation.urlOf(name) };
     const { code, output } = isRepeated ? await call(context, env, ERASE) : { code: 0, output: '' };
     if (code !== 0) findings.push(`${where}: the repeated call ended with ${code}: ${output}`);
-    const { others, left } = await stateOf(pool);
+    const { others, left } = await stateOf(installation.open(name));
     if (left > 0) findings.push(`${where}: ${left} rows still name the organization`);
     if (others !== expected.others) findings.push(`${where}: the end differs from that of a call that was not killed`);
     const verified = await call(context, env, ['projections', 'verify']);

@@ -59,7 +59,7 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],
   },
-  'src/cli/erasing/erase-organization.ts': {
+  'src/cli/erasing/erase-rows.ts': {
     by: 'test/features/erase.spec.ts',
     sql: ['drop schema if exists "…" cascade'],
   },

@@ -7,15 +7,9 @@ import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
 import { withProjections } from '../projections.js';
-import {
-  type Certificate,
-  eraseOrganization,
-  type ErasureProgress,
-  findOrganization,
-  type Found,
-  isEmpty,
-  readCertificate,
-} from './erase-organization.js';
+import { eraseOrganization } from './erase-organization.js';
+import { type ErasureProgress, findOrganization, type Found, isEmpty } from './find-organization.js';
+import { type Certificate, readCertificate } from './read-certificate.js';
 
 interface EraseOptions {
   readonly confirm?: string;

@@ -10,7 +10,7 @@ import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../event-log/postgres/redactio
 import { pause } from '../../flow/retry.js';
 import { databaseTime } from '../../postgres/clock.js';
 import { inTransaction } from '../../postgres/transaction.js';
-import { awaitProjections } from '../erasing/erase-organization.js';
+import { awaitProjections } from '../erasing/await-projections.js';
 import type { Session } from '../runtime/session.js';
 
 export type RedactedRecord = Omit<ContentRedacted['data'], 'redactedAt'>;

@@ -1,0 +1,60 @@
+import type { Pool } from 'pg';
+import { pause } from '../../flow/retry.js';
+import { inTransaction } from '../../postgres/transaction.js';
+import { isTransient } from '../../postgres/transient-errors.js';
+import { LOCK_CHECKPOINTS, RECORD_BATCH, ROW_STEPS, SHADOW_SCHEMAS } from '../../read-models/erasures/statements.js';
+import type { ErasureProgress } from './find-organization.js';
+
+/** Rows per transaction. */
+const ROWS_PER_BATCH = 2_000;
+const RETRY_MS = 100;
+
+/** Drops the tables of rebuilds and verifications in progress, which may have read events before they were rewritten. */
+export const dropShadowTables = async (pool: Pool): Promise<void> => {
+  for (const { name } of await SHADOW_SCHEMAS.run(pool, {}))
+    await retrying(() => pool.query(`drop schema if exists "${name}" cascade`));
+};
+
+/** Retries a statement that a lock of another process made fail. */
+const retrying = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === 10 || !isTransient(error)) throw error;
+      await pause(RETRY_MS);
+    }
+};
+
+export const eraseRows = async (
+  pool: Pool,
+  organization: string,
+  digest: string,
+  onProgress: (progress: ErasureProgress) => void,
+): Promise<void> => {
+  let done = 0;
+  for (const { table, erase } of ROW_STEPS)
+    for (;;) {
+      const startedAt = performance.now();
+      const rows = await retrying(() =>
+        inTransaction(pool, async (connection) => {
+          await LOCK_CHECKPOINTS.run(connection, {});
+          const [erased] = await erase.run(connection, { organization, limit: ROWS_PER_BATCH });
+          const counts = JSON.stringify(erased!.rows === 0 ? {} : { [table]: erased!.rows });
+          await RECORD_BATCH.run(connection, {
+            digest,
+            next: null,
+            events: '{}',
+            rows: counts,
+            first: null,
+            last: null,
+          });
+          return erased!.rows;
+        }),
+      );
+      if (rows === 0) break;
+      done += rows;
+      onProgress({ phase: 'rows', done, fraction: undefined });
+      await pause(performance.now() - startedAt);
+    }
+};

@@ -1,0 +1,65 @@
+import type { Pool, PoolClient } from 'pg';
+import type { EventLog } from '../../event-log/event-log.js';
+import type { OrganizationToErase } from '../../event-log/log-eraser.js';
+import { COUNT_EVENTS } from '../../event-log/postgres/erasure-sql.js';
+import { rewriteLog } from '../../event-log/postgres/rewrite.js';
+import { erasureDigest } from '../../events/erasure.js';
+import { READ_ERASED_NAMES, ROW_STEPS } from '../../read-models/erasures/statements.js';
+import type { Session } from '../runtime/session.js';
+
+type Counts = Readonly<Record<string, number>>;
+
+/** What the log and the tables have of an organization. */
+export interface Found {
+  readonly events: Counts;
+  readonly rows: Counts;
+}
+
+export interface ErasureProgress {
+  readonly phase: 'events' | 'rows';
+  readonly done: number;
+  /** From 0 to 1; undefined if the total is unknown. */
+  readonly fraction: number | undefined;
+}
+
+export const sumOf = (counts: Counts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
+export const isEmpty = ({ events, rows }: Found): boolean => sumOf(events) + sumOf(rows) === 0;
+
+/** Counts the events and the rows of an organization. Changes nothing. */
+export const findOrganization = async (
+  { pool, log }: Session,
+  organization: string,
+  onProgress: (progress: ErasureProgress) => void = () => {},
+): Promise<Found> => {
+  const to = Number(await log.head()) + 1;
+  const report = (done: number): void => onProgress({ phase: 'events', done, fraction: Math.min(1, done / to) });
+  if (log.eraser !== undefined) {
+    const target = await targetOf(pool, log, organization);
+    const found = await log.eraser.find(target, (position) => report(Number(position)));
+    return { events: found, rows: await countRows(pool, organization) };
+  }
+  const events: Record<string, number> = {};
+  const count = async (connection: PoolClient, from: number, next: number): Promise<void> => {
+    for (const { type, events: n } of await COUNT_EVENTS.run(connection, { organization, from, to: next }))
+      events[type] = (events[type] ?? 0) + n;
+  };
+  await rewriteLog(pool, { from: 0, to }, count, report);
+  return { events, rows: await countRows(pool, organization) };
+};
+
+/** The keys of the organization are known by their digests once the events that name them have been erased. */
+export const targetOf = async (pool: Pool, log: EventLog, organization: string): Promise<OrganizationToErase> => {
+  const logId = await log.id();
+  const digests = new Set((await READ_ERASED_NAMES.run(pool, { logId })).map(({ digest }) => digest));
+  const names = new Set(await log.eraser!.names(organization));
+  return { organization, isKey: (keyId) => names.has(keyId) || digests.has(erasureDigest(logId, keyId)) };
+};
+
+export const countRows = async (pool: Pool, organization: string): Promise<Counts> => {
+  const rows: Record<string, number> = {};
+  for (const { table, count } of ROW_STEPS) {
+    const [row] = await count.run(pool, { organization });
+    if (row!.rows > 0) rows[table] = (rows[table] ?? 0) + row!.rows;
+  }
+  return rows;
+};
