@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { assetKey } from '../../assets/asset-key.js';
 import { contentIssue } from '../../assets/content-issue.js';
-import { hashOfKey } from '../../assets/keys.js';
+import { hashOfKey, KEY_VERSION } from '../../assets/keys.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
 import { FIND_ABOUT, PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
@@ -53,7 +53,7 @@ const findEvents = async (
 ): Promise<FoundEvent[]> => {
   const found: FoundEvent[] = [];
   const find = async (connection: PoolClient, from: number, to: number): Promise<void> => {
-    for (const event of await FIND_ABOUT.run(connection, { hashes, from, to })) {
+    for (const event of await FIND_ABOUT.run(connection, { hashes, from, to, keyVersion: String(KEY_VERSION) })) {
       const hash = event.disputedHash ?? hashOfStored(event);
       if (hash === undefined || !hashes.includes(hash)) continue;
       const { position, eventId, stream, type } = event;

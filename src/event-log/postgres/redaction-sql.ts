@@ -1,4 +1,3 @@
-import { KEY_VERSION } from '../../assets/keys.js';
 import { LISTED_KIND } from '../../events/kinds.js';
 import { REDACTED } from '../../events/redacted.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
@@ -20,12 +19,12 @@ const HAS_CONTENT = `e.data #>> '{asset,content}' <> '${REDACTED}'`;
 
 /**
  * The events at the positions from `$2` to `$3`, without `$3`, that may be about the assets with these hashes: the event
- * was stored with one of the hashes, or without a hash of this version. Also finds resolutions of disputes about these
- * assets, with the hash of the disputed asset.
+ * was stored with one of the hashes, or without a hash of the version `$4` of the key. Also finds resolutions of disputes
+ * about these assets, with the hash of the disputed asset.
  */
 export const FIND_ABOUT = statement(
   'redaction-find-about',
-  { hashes: 'text[]', from: 'bigint', to: 'bigint' },
+  { hashes: 'text[]', from: 'bigint', to: 'bigint', keyVersion: 'text' },
   { ...EVENT, disputedHash: nullable('text') },
   `
     select ${COLUMNS}, replace(d.asset::text, '-', '') as "disputedHash"
@@ -34,7 +33,7 @@ export const FIND_ABOUT = statement(
       and d.asset = any($1::text[]::uuid[])
     where e.position >= $2 and e.position < $3 and (
       ${HAS_CONTENT} and (
-        e.metadata #>> '{assetKey,version}' is distinct from '${KEY_VERSION}'
+        e.metadata #>> '{assetKey,version}' is distinct from $4
         or e.metadata #>> '{assetKey,hash}' = any($1)
       )
       or d.id is not null and e.data ->> 'note' <> '${REDACTED}'
