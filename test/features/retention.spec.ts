@@ -102,6 +102,13 @@ const STATUSES: readonly Sent[] = [
     asset: url('https://status-c.example/expired-c2'),
     deletedAt: daysAgo(900),
   }),
+  // The entry is older than the age, and its deletion is younger.
+  entry('c-e1', 'https://status-e.example/expired-e1', 'ALLOWED', 1_400),
+  sent('AssetStatusChangeDeleted', {
+    changeId: 'c-e1',
+    asset: url('https://status-e.example/kept-e1'),
+    deletedAt: daysAgo(10),
+  }),
   // Not in force any more, but younger than the age.
   entry('c-d1', 'https://status-d.example/kept-d1', 'ALLOWED', 100),
   entry('c-d2', 'https://status-d.example/kept-d2', 'BLOCKED', 50),
@@ -224,7 +231,7 @@ describe('retention apply', () => {
         ThreatStatusChanged: 2 * (2 * OLD_THREATS + 4),
         TakedownFiled: 2,
         TakedownStatusChanged: 2,
-        AssetStatusChanged: 3,
+        AssetStatusChanged: 4,
         AssetStatusChangeDeleted: 1,
       },
     ]);
@@ -310,5 +317,25 @@ describe('retention apply', () => {
     for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
     expect(await linesWith('expired')).toEqual([]);
     expect(await answersOf()).toEqual(answers);
+  });
+
+  it('keeps the content of a record whose younger state has not been applied yet', async () => {
+    const stateAt = (days: number) =>
+      sentThreat('t-late', {
+        organization: 'acme',
+        asset: url('unapplied.example'),
+        createdAt: daysAgo(900),
+        updatedAt: daysAgo(days),
+      });
+    const states = [stored(stateAt(900)), stored(stateAt(1))];
+    await app.log.append(states[0]!.stream, 'any', [states[0]!.event]);
+    await projecting.reached();
+    await projecting.stop();
+    await app.log.append(states[1]!.stream, 'any', [states[1]!.event]);
+    const { code } = await apply();
+    projecting = startProjecting(app.log, app.pool);
+    await projecting.reached();
+    expect(code).toBe(0);
+    expect((await eventLines()).filter((line) => line.includes('unapplied.example'))).toHaveLength(2);
   });
 });
