@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { CORE_SCHEMA, load, loadAll } from 'js-yaml';
 import type { Deployment } from 'kubernetes-types/apps/v1.js';
-import type { Job } from 'kubernetes-types/batch/v1.js';
+import type { CronJob, Job } from 'kubernetes-types/batch/v1.js';
 import type { Container, PodSpec, Service } from 'kubernetes-types/core/v1.js';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
@@ -34,9 +34,12 @@ const ofKind = <Kind>(kind: string): Kind[] => manifests.filter((each) => each.k
 
 const deployments = ofKind<Deployment>('Deployment');
 const jobs = ofKind<Job>('Job');
-const pods = [...deployments, ...jobs].map(
-  ({ metadata, spec }) => [metadata!.name!, spec!.template.spec!] as const satisfies readonly [string, PodSpec],
-);
+const cronJobs = ofKind<CronJob>('CronJob');
+const pods = [
+  ...deployments,
+  ...jobs,
+  ...cronJobs.map(({ metadata, spec }) => ({ ...spec!.jobTemplate, metadata })),
+].map(({ metadata, spec }) => [metadata!.name!, spec!.template.spec!] as const satisfies readonly [string, PodSpec]);
 const containerOf = (name: string): Container => pods.find(([pod]) => pod === name)![1].containers[0]!;
 const settings = Object.fromEntries(
   kustomization.configMapGenerator[0]!.literals.map((literal) => literal.split(/=(.*)/s).slice(0, 2)),
@@ -96,6 +99,19 @@ describe('The manifests for Kubernetes', () => {
       expect(existsSync(script.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
     }
     expect(containerOf('migrate').command!.at(-1)).toBe('migrate');
+  });
+
+  it('apply the retention every night with the same call as the systemd unit and the cron line, once resumed', () => {
+    expect(cronJobs.map(({ metadata }) => metadata!.name)).toEqual(['retention']);
+    const { suspend, concurrencyPolicy, schedule } = cronJobs[0]!.spec!;
+    // Applying the manifests must not redact anything before the operator has chosen an age.
+    expect({ suspend, concurrencyPolicy }).toEqual({ suspend: true, concurrencyPolicy: 'Forbid' });
+    const call = containerOf('retention').command!.slice(1).join(' ');
+    const unit = readFileSync('docs/operations/systemd/threat-protection-retention.service', 'utf8');
+    expect(unit).toContain(`ExecStart=/usr/bin/node ${call}\n`);
+    expect(readFileSync('docs/operations/data-lifecycle.md', 'utf8')).toContain(
+      `${schedule} threat-protection cd /opt/threat-protection && /usr/bin/node ${call}\n`,
+    );
   });
 
   it('contain valid settings and no secret', () => {

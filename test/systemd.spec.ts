@@ -10,6 +10,8 @@ import { describeWith } from './support/tools.js';
 
 const FOLDER = 'docs/operations/systemd';
 const NODE = '/usr/bin/node';
+const RETENTION = 'threat-protection-retention.service';
+const TIMER = 'threat-protection-retention.timer';
 /** Settings of Node, not of the service. */
 const NODE_SETTINGS = new Set(['NODE_ENV']);
 const [API, DELIVERIES, PROJECTOR] = ['api', 'deliveries', 'projector'].map(
@@ -23,13 +25,13 @@ const valuesOf = (unit: string, directive: string): string[] =>
 
 describe('The units for systemd', () => {
   it('start the API, the delivery process and the projector with the same commands as the other deployments', () => {
-    expect(readdirSync(FOLDER)).toEqual([API, DELIVERIES, PROJECTOR]);
+    expect(readdirSync(FOLDER)).toEqual([API, DELIVERIES, PROJECTOR, RETENTION, TIMER]);
     expect(valuesOf(API, 'ExecStart')).toEqual([`${NODE} ${apiFlags(undefined).join(' ')} dist/src/main.js`]);
     expect(valuesOf(PROJECTOR, 'ExecStart')).toEqual([`${NODE} dist/projections/main.js`]);
     expect(valuesOf(DELIVERIES, 'ExecStart')).toEqual([`${NODE} dist/src/deliver.js`]);
   });
 
-  it.each([API, DELIVERIES, PROJECTOR])(
+  it.each([API, DELIVERIES, PROJECTOR, RETENTION])(
     'include %s, which contains only existing settings with valid values',
     (unit) => {
       const settings = Object.fromEntries(
@@ -64,6 +66,17 @@ describe('The units for systemd', () => {
     expect(new Set([API, DELIVERIES, PROJECTOR].flatMap((unit) => valuesOf(unit, 'StateDirectory'))).size).toBe(3);
   });
 
+  it('apply the retention every night, once and without a time limit, as confined as the projector', () => {
+    expect(valuesOf(TIMER, 'OnCalendar')).toEqual(['*-*-* 03:17:00']);
+    expect(valuesOf(TIMER, 'Persistent')).toEqual(['true']);
+    expect(valuesOf(TIMER, 'WantedBy')).toEqual(['timers.target']);
+    expect(valuesOf(RETENTION, 'Type')).toEqual(['oneshot']);
+    expect(valuesOf(RETENTION, 'TimeoutStartSec')).toEqual(['infinity']);
+    expect(valuesOf(RETENTION, 'Restart')).toEqual([]);
+    const confinement = (unit: string): string => read(unit).split('UMask=0077')[1]!.split('\n[Install]')[0]!.trim();
+    expect(confinement(RETENTION)).toBe(confinement(PROJECTOR));
+  });
+
   it.each([API, DELIVERIES, PROJECTOR])(
     'restart %s unless its settings are invalid, and allow enough time to stop and enough open files',
     (unit) => {
@@ -96,20 +109,36 @@ describeWith(isInstalled, 'systemd-analyze (apt-get install systemd)')('systemd'
   };
   const unchanged = (text: string): string => text;
 
-  it.each([API, DELIVERIES, PROJECTOR])('verifies %s without a warning, and reports an invalid directive', (unit) => {
-    const verify = ['verify', '--man=no'];
-    expect(analyze(unit, unchanged, ...verify)).toEqual({ status: 0, output: '' });
-    expect(analyze(unit, (text) => text.replace('UMask=', 'Umask='), ...verify).output).toMatch(
-      /Unknown key.* 'Umask'/,
-    );
-    expect(analyze(unit, (text) => text.replace('ExecStart=', 'ExecStart=/none'), ...verify).status).not.toBe(0);
-  });
+  it.each([API, DELIVERIES, PROJECTOR, RETENTION])(
+    'verifies %s without a warning, and reports an invalid directive',
+    (unit) => {
+      const verify = ['verify', '--man=no'];
+      expect(analyze(unit, unchanged, ...verify)).toEqual({ status: 0, output: '' });
+      expect(analyze(unit, (text) => text.replace('UMask=', 'Umask='), ...verify).output).toMatch(
+        /Unknown key.* 'Umask'/,
+      );
+      expect(analyze(unit, (text) => text.replace('ExecStart=', 'ExecStart=/none'), ...verify).status).not.toBe(0);
+    },
+  );
 
-  it.each([API, DELIVERIES, PROJECTOR])('gives %s a low exposure score', (unit) => {
+  it.each([API, DELIVERIES, PROJECTOR, RETENTION])('gives %s a low exposure score', (unit) => {
     const security = ['security', '--offline=true', '--no-pager', '--threshold=25'];
     expect(analyze(unit, unchanged, ...security).status).toBe(0);
     expect(
       analyze(unit, (text) => text.replace(/^(?:Protect|Private|Restrict).*\n/gm, ''), ...security).status,
     ).not.toBe(0);
+  });
+
+  it('verifies the timer without a warning', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'units-'));
+    try {
+      for (const unit of [RETENTION, TIMER])
+        writeFileSync(join(folder, unit), read(unit).replace(NODE, process.execPath));
+      const words = ['verify', '--man=no', join(folder, TIMER)];
+      const { status, stdout, stderr } = spawnSync('systemd-analyze', words, { encoding: 'utf8' });
+      expect([status, stdout + stderr]).toEqual([0, '']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

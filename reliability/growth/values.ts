@@ -156,6 +156,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'rejections-read-samples': (_, n) => [0, n],
   'rejections-empty-samples': (b) => [b((i) => `(0,${i + 1})`).slice(0, 1_000)],
   'redaction-find-about': (b, n) => [b(hash).slice(0, 4), 0, n, '1'],
+  'redaction-find-expired': (_, n) => [0, n, AT],
   'redaction-parked': (b) => [b(id)],
   'redaction-lock-events': (b) => [b(number)],
   'redaction-rewrite': (b) => columns(b, number, '{}', '{}'),

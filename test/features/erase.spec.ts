@@ -20,6 +20,7 @@ import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { operatorCall, type CommandResult } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
+import { tableLines } from '../support/table-lines.js';
 import {
   cloudEvent,
   eventId,
@@ -99,19 +100,7 @@ const send = (key: string, events: readonly Sent[], query = ''): Promise<ApiResp
 const erase = (...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url }, 'organizations', 'erase', ...words);
 
-const TABLES = `
-  select format('%I.%I', schemaname, tablename) as name from pg_tables
-  where schemaname in ('log', 'read', 'service') or schemaname like 'read\\_%' order by 1`;
-
-/** All rows of all tables as text. */
-const dump = async (): Promise<string[]> => {
-  const lines: string[] = [];
-  for (const { name } of (await database.pool.query<{ name: string }>(TABLES)).rows) {
-    const { rows } = await database.pool.query<{ line: string }>(`select t::text as line from ${name} t`);
-    lines.push(...rows.map(({ line }) => `${name} ${line}`).sort());
-  }
-  return lines;
-};
+const dump = (): Promise<string[]> => tableLines(database.pool);
 const leaks = async (): Promise<string[]> => (await dump()).filter((line) => SLUG.test(line) || line.includes(SECRET));
 
 const answersOf = async (organization: string): Promise<unknown> => {

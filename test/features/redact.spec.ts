@@ -4,6 +4,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/redaction-sql.js';
+import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures/statements.js';
 import { EMPTY_SAMPLES } from '../../src/ingestion/rejections/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
@@ -11,6 +12,7 @@ import { eventually } from '../support/eventually.js';
 import { type CommandResult, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
+import { tableLines } from '../support/table-lines.js';
 import { cloudEvent, EXAMPLES, sent, type Sent, sentStatus, sentThreat, stored } from '../support/upstream.js';
 
 jest.setTimeout(120_000);
@@ -31,6 +33,7 @@ const eventsOf = (organization: string): Sent[] => {
   const own = { organization, createdAt: AT, updatedAt: AT };
   return [
     sent('BrandRegistered', { organization, brand: 'wallet', name: 'Wallet', updatedAt: AT }),
+    sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled: true, updatedAt: AT }),
     sentThreat('t-1', { ...own, asset: ASSET, status: 'PENDING' }),
     sentThreat('t-1', { ...own, asset: { type: 'URL', content: FORMS[0] }, status: 'BLOCKED', updatedAt: LATER }),
     sentThreat('t-deleted', { ...own, asset: ASSET }),
@@ -89,29 +92,22 @@ const check = async (content: string): Promise<string> => {
   return body.status ?? 'UNKNOWN';
 };
 
-const dump = async (): Promise<string[]> => {
-  const { rows: tables } = await database.pool.query<{ name: string }>(`
-    select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname in ('log', 'read', 'service') or schemaname like 'read\\_%' order by 1`);
-  const lines: string[] = [];
-  for (const { name } of tables) {
-    const { rows } = await database.pool.query<{ line: string }>(`select t::text as line from ${name} t`);
-    lines.push(...rows.map(({ line }) => `${name} ${line}`).sort());
-  }
-  return lines;
-};
 const leaks = async (): Promise<string[]> =>
-  (await dump()).filter((line) => line.toLowerCase().includes('confidential-shop'));
+  (await tableLines(database.pool)).filter((line) => line.toLowerCase().includes('confidential-shop'));
+
+/** The lists of records and members, by path, and the field of the response that has the elements. */
+const LISTS = { threats: 'items', takedowns: 'items', verdicts: 'items', 'asset-groups/1/assets': 'assets' } as const;
 
 /** Everything that must not change, of both organizations. */
 const countsOf = async (): Promise<unknown> => {
-  const paths = [`metrics?${RANGE}`, `metrics?${RANGE}&brand=wallet`, `metrics/timeline?${RANGE}`, 'asset-groups'];
-  const answers = [];
+  const paths = [`metrics?${RANGE}`, `metrics?${RANGE}&brandSlug=wallet`, `metrics/timeline?${RANGE}`, 'asset-groups'];
+  const answers: unknown[] = [];
   for (const organization of ['acme', 'beta']) {
     for (const path of paths) answers.push({ ...(await get(organization, `/v2/organization/${path}`)), asOf: null });
-    for (const kind of ['threats', 'takedowns', 'verdicts', 'asset-groups/1/assets']) {
-      const { items } = await get(organization, `/v2/organization/${kind}`).catch(() => ({ items: [] }));
-      answers.push((items ?? []).map((item: any) => ({ ...item, asset: undefined, content: undefined })));
+    for (const [path, field] of Object.entries(LISTS)) {
+      const elements = (await get(organization, `/v2/organization/${path}`))[field];
+      expect([path, elements]).not.toEqual([path, []]);
+      answers.push(elements.map((element: any) => ({ ...element, asset: undefined, content: undefined })));
     }
   }
   return answers;
@@ -207,26 +203,89 @@ describe('assets redact', () => {
     await expectRedacted(before);
   });
 
-  it('has the same end after it was killed at any batch and run again', async () => {
+  /** Makes the call fail at a point, and checks that the tables are those of the log. */
+  const expectKilled = async (failing: { mockRestore(): void }, point: string): Promise<void> => {
+    const { code, err } = await redact(SECRET);
+    failing.mockRestore();
+    expect([point, code, err]).toEqual([point, 1, expect.stringContaining('killed')]);
+  };
+  const expectOneRedactionEach = async (): Promise<void> => {
+    const { rows } = await database.pool.query(`
+      select stream, data::jsonb - 'redactedAt' from log.events where type = 'ContentRedacted' group by 1, 2
+      having count(*) > 1`);
+    expect(rows).toEqual([]);
+  };
+
+  it('has the same end after it was killed at any step and run again', async () => {
     const before = await countsOf();
     for (const step of [EMPTY_SAMPLES, LOCK_EVENTS, REWRITE_CONTENTS]) {
-      const failing = jest.spyOn(step, 'run').mockRejectedValueOnce(new Error('killed'));
-      const { code, err } = await redact(SECRET);
-      expect([step.name, code, err]).toEqual([step.name, 1, expect.stringContaining('killed')]);
-      failing.mockRestore();
+      await expectKilled(jest.spyOn(step, 'run').mockRejectedValueOnce(new Error('killed')), step.name);
       await projecting.reached();
       expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
     }
     expect(await redact(SECRET)).toMatchObject({ code: 0 });
     await expectRedacted(before);
-    const { rows } = await database.pool.query(`
-      select stream, data::jsonb - 'redactedAt' from log.events where type = 'ContentRedacted' group by 1, 2
-      having count(*) > 1`);
-    expect(rows).toEqual([]);
+    await expectOneRedactionEach();
+  });
+
+  it('has the same end after it was killed before the projection, or between two batches, and run again', async () => {
+    const count = 600;
+    const own = { organization: 'acme', asset: ASSET, createdAt: AT, updatedAt: AT };
+    const many = Array.from({ length: count }, (_, n) => sentThreat(`t-many-${n}`, own));
+    expect((await send(many)).body.accepted).toBe(count);
+    await projecting.reached();
+    const before = await countsOf();
+    await projecting.stop();
+    const head = await app.log.head();
+    await expectKilled(
+      jest.spyOn(COUNT_CHECKPOINTS_AT, 'run').mockRejectedValueOnce(new Error('killed')),
+      'projection',
+    );
+    expect(await app.log.head()).toBeGreaterThan(head);
+    expect((await leaks()).filter((line) => line.startsWith('read.')).length).toBeGreaterThan(count);
+
+    projecting = startProjecting(app.log, app.pool);
+    await projecting.reached();
+    expect((await leaks()).filter((line) => !line.startsWith('log.') && !line.startsWith('service.'))).toEqual([]);
+    expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+
+    const lock = LOCK_EVENTS.run.bind(LOCK_EVENTS);
+    const failing = jest
+      .spyOn(LOCK_EVENTS, 'run')
+      .mockImplementationOnce(lock)
+      .mockRejectedValueOnce(new Error('killed'));
+    const inLog = async (): Promise<number> =>
+      (await leaks()).filter((line) => line.startsWith('log.') && line.includes('t-many-')).length;
+    await expectKilled(failing, 'second batch');
+    expect(await inLog()).toBeLessThan(count);
+    expect(await inLog()).toBeGreaterThan(0);
+    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    expect(await countsOf()).toEqual(before);
+
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    await expectRedacted(before);
+    await expectOneRedactionEach();
+  });
+
+  it('leaves events that arrive during the call to the next call', async () => {
+    const lock = LOCK_EVENTS.run.bind(LOCK_EVENTS);
+    const late = sentThreat('t-late', { organization: 'acme', asset: ASSET, createdAt: AT, updatedAt: AT });
+    const sending = jest.spyOn(LOCK_EVENTS, 'run').mockImplementationOnce(async (...values) => {
+      expect((await send([late])).body.accepted).toBe(1);
+      return lock(...values);
+    });
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    sending.mockRestore();
+    await projecting.reached();
+    const { items } = await get('acme', '/v2/organization/threats');
+    expect(items.filter((item: any) => item.asset.content === SECRET).map(({ id }: any) => id)).toEqual(['t-late']);
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    await projecting.reached();
+    expect(await leaks()).toEqual([]);
   });
 
   it('refuses an unknown asset, an EventStoreDB, and an asset with a parked event, and changes nothing', async () => {
-    const before = await dump();
+    const before = await tableLines(database.pool);
     expect(await redact('nobody.example')).toMatchObject({ code: 1, out: '' });
     const store = { DATABASE_URL: database.url, EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
     expect(await operatorCall(store, 'assets', 'redact', SECRET)).toMatchObject({
@@ -234,11 +293,11 @@ describe('assets redact', () => {
       err: expect.stringContaining('the log in PostgreSQL only'),
     });
     const events = (lines: readonly string[]): string[] => lines.filter((line) => line.startsWith('log.'));
-    expect(events(await dump())).toEqual(events(before));
+    expect(events(await tableLines(database.pool))).toEqual(events(before));
     const broken = stored(sentThreat('t-parked', { organization: 'acme', asset: ASSET }));
     await app.log.append(broken.stream, 'any', [{ ...broken.event, data: { ...broken.event.data, status: 7 } }]);
     await projecting.reached();
     expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('is parked in') });
-    expect(events(await dump())).toHaveLength(events(before).length + 1);
+    expect(events(await tableLines(database.pool))).toHaveLength(events(before).length + 1);
   });
 });

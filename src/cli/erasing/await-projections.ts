@@ -24,7 +24,12 @@ export const awaitProjections = async ({ pool, log }: Session, position: number)
   );
   let failure: { readonly error: unknown } | undefined;
   running.catch((error: unknown) => (failure = { error }));
-  while (failure === undefined && !(await isReached())) await pause(POLL_MS);
-  stop.abort();
+  try {
+    while (failure === undefined && !(await isReached())) await pause(POLL_MS);
+  } finally {
+    // If the database fails meanwhile, the projectors would otherwise retry for ever, and the call would not end.
+    stop.abort();
+    await Promise.allSettled([running]);
+  }
   await running;
 };

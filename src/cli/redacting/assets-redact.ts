@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { Conflict } from '../../errors.js';
-import { readConfig } from '../../runtime/config.js';
 import { withProjections } from '../projections.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
+import { requireLogInPostgres } from './log-in-postgres.js';
 import { countAsset, hashesOf, redactAsset, type RedactionProgress } from './redact-asset.js';
 
 interface RedactOptions {
@@ -13,10 +12,7 @@ interface RedactOptions {
 
 const redact = async (content: string, { dryRun = false }: RedactOptions): Promise<Result> => {
   hashesOf(content);
-  if (readConfig().eventStoreUrl !== undefined)
-    throw new Conflict(
-      'assets redact supports the log in PostgreSQL only; nothing was changed (docs/operations/data-lifecycle.md)',
-    );
+  requireLogInPostgres('assets redact');
   return withProjections(async (session) => {
     const bars = { positions: new Progress('positions'), events: new Progress('events') };
     const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);

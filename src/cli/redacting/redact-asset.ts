@@ -79,9 +79,10 @@ const requireNoneParked = async ({ pool }: Session, found: readonly FoundEvent[]
     );
 };
 
-const findAll = async (session: Session, hashes: readonly string[], from: number, onProgress: OnProgress) => {
+/** Finds the events that are in the log now. The events of a sender that keeps sending do not prolong the call. */
+const findAll = async (session: Session, hashes: readonly string[], onProgress: OnProgress): Promise<FoundEvent[]> => {
   const to = Number(await session.log.head()) + 1;
-  return { found: await findEvents(session, hashes, { from, to }, onProgress), to };
+  return findEvents(session, hashes, { from: 0, to }, onProgress);
 };
 
 /**
@@ -89,15 +90,15 @@ const findAll = async (session: Session, hashes: readonly string[], from: number
  * @throws NotFound if there is no such event
  */
 export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
-  const { found } = await findAll(session, hashesOf(content), 0, onProgress);
+  const found = await findAll(session, hashesOf(content), onProgress);
   if (found.length === 0) throw new NotFound('No event is about this asset');
   return summary(found);
 };
 
 /**
- * Redacts an asset in every event of every organization, and in all tables. A call that was killed is continued by the
- * next call.
- * @throws NotFound if no event is about the asset
+ * Redacts an asset in every event of every organization that is in the log when the call starts, and in all tables. A
+ * call that was killed is continued by the next call.
+ * @throws NotFound if no event and no sample of a rejected event is about the asset
  * @throws Conflict if an event about the asset is parked
  */
 export const redactAsset = async (
@@ -107,23 +108,17 @@ export const redactAsset = async (
   onProgress: OnProgress = () => {},
 ): Promise<Redacted> => {
   const hashes = hashesOf(content);
-  const all: FoundEvent[] = [];
-  // Events that arrive while the earlier ones are redacted are found in the next round.
-  for (let from = 0; ;) {
-    const { found, to } = await findAll(session, hashes, from, onProgress);
-    if (found.length === 0) break;
-    await requireNoneParked(session, found);
-    await redactSamples(session.pool, hashes);
-    await redactEvents(
-      session,
-      found,
-      operator,
-      (_record, last) => String(last),
-      (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
-    );
-    all.push(...found);
-    from = to;
-  }
-  if (all.length === 0) throw new NotFound('No event is about this asset; nothing was changed');
-  return summary(all);
+  const found = await findAll(session, hashes, onProgress);
+  await requireNoneParked(session, found);
+  const samples = await redactSamples(session.pool, hashes);
+  if (found.length === 0 && samples === 0)
+    throw new NotFound('Nothing stored is about this asset; nothing was changed');
+  await redactEvents(
+    session,
+    found,
+    operator,
+    ({ position }) => position,
+    (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
+  );
+  return summary(found);
 };

@@ -56,22 +56,24 @@ export const hashOfStored = ({ data, metadata }: { readonly data: Fields; readon
 };
 
 /** Appends one `ContentRedacted` per record and stream. @returns the position of the last one */
-const appendRedactions = async (
+const appendRedactions = async <Found extends FoundEvent>(
   { pool, log }: Session,
-  found: readonly FoundEvent[],
+  found: readonly Found[],
   operator: string,
-  markOf: (record: RedactedRecord, lastPosition: number) => string,
+  markOf: (lastEvent: Found) => number,
 ): Promise<number> => {
   const redactedAt = await databaseTime(pool);
-  const records = new Map<string, { readonly stream: string; readonly record: RedactedRecord; position: number }>();
-  for (const { stream: found_, record, position } of found) {
+  const records = new Map<string, { readonly stream: string; readonly last: Found }>();
+  for (const last of found) {
+    const { record } = last;
     const event = { type: 'ContentRedacted', data: { ...record, redactedAt } } as const;
-    const stream = isStreamOf(found_, event) ? found_ : streamOf(event);
-    records.set(JSON.stringify([stream, record]), { stream, record, position });
+    const stream = isStreamOf(last.stream, event) ? last.stream : streamOf(event);
+    records.set(JSON.stringify([stream, record]), { stream, last });
   }
-  const entries = [...records.values()].map(({ stream, record, position }) => {
+  const entries = [...records.values()].map(({ stream, last }) => {
+    const { record } = last;
     const event = newEvent({ type: 'ContentRedacted', data: { ...record, redactedAt } }, { operator });
-    const name = JSON.stringify([record, markOf(record, position)]);
+    const name = JSON.stringify([record, String(markOf(last))]);
     return { stream, event: { ...event, id: eventIdOf(SOURCE, name, event.type, stream) } };
   });
   let last = -1;
@@ -98,14 +100,16 @@ const rewritten = (event: { readonly position: number; readonly data: Fields; re
  * Redacts the contents of events. First appends `ContentRedacted` for each record and waits until the projections have
  * applied these events, then rewrites the found events. A rebuild has the same rows at any time in between, and a call
  * that was killed can be repeated: the events of this service have the same ids again.
- * @param markOf names the redaction of a record, so that a repeated call appends the same event
+ * @param found in the order of the log
+ * @param markOf returns the same number for the last event of a record when the call is repeated, so that the repeated
+ *   call appends the same `ContentRedacted`
  * @param onRewritten receives the number of rewritten events
  */
-export const redactEvents = async (
+export const redactEvents = async <Found extends FoundEvent>(
   session: Session,
-  found: readonly FoundEvent[],
+  found: readonly Found[],
   operator: string,
-  markOf: (record: RedactedRecord, lastPosition: number) => string,
+  markOf: (lastEvent: Found) => number,
   onRewritten: (events: number) => void = () => {},
 ): Promise<void> => {
   const last = await appendRedactions(session, found, operator, markOf);

@@ -13,14 +13,19 @@ const isAbout = (sample: string, hashes: ReadonlySet<string>): boolean =>
     return parsed?.keys.some((key) => hashes.has(hashOfKey(key))) ?? false;
   });
 
-/** Empties the samples of rejected events that have the content of one of these assets. Their counts stay. */
-export const redactSamples = async (pool: Pool, hashes: readonly string[]): Promise<void> => {
+/**
+ * Empties the samples of rejected events that have the content of one of these assets. Their counts stay.
+ * @returns the number of emptied samples
+ */
+export const redactSamples = async (pool: Pool, hashes: readonly string[]): Promise<number> => {
   const wanted = new Set(hashes);
+  let emptied = 0;
   for (let block = 0; ;) {
     const rows = await READ_SAMPLES.run(pool, { block, limit: PAGE });
     const samples = rows.filter(({ data }) => isAbout(data, wanted)).map(({ key }) => key);
     if (samples.length > 0) await EMPTY_SAMPLES.run(pool, { keys: samples });
-    if (rows.length < PAGE) return;
+    emptied += samples.length;
+    if (rows.length < PAGE) return emptied;
     block = Number(rows.at(-1)!.key.slice(1).split(',')[0]);
   }
 };

@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   sources: async () => (await import('../sources.js')).addSourceCommands,
   organizations: async () => (await import('../organizations.js')).addOrganizationCommands,
   assets: async () => (await import('../redacting/assets-redact.js')).addAssetCommands,
+  retention: async () => (await import('../redacting/retention-apply.js')).addRetentionCommands,
   rejected: async () => (await import('../rejected.js')).addRejectedCommands,
   demo: async () => {
     requireFileDescriptors();

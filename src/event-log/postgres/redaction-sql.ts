@@ -1,3 +1,4 @@
+import { LISTED_KIND } from '../../events/kinds.js';
 import { REDACTED } from '../../events/redacted.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 
@@ -18,8 +19,8 @@ const HAS_CONTENT = `e.data #>> '{asset,content}' <> '${REDACTED}'`;
 
 /**
  * The events at the positions from `$2` to `$3`, without `$3`, that may be about the assets with these hashes: the event
- * was stored with one of the hashes, or with another version of the key than `$4`. Also finds resolutions of disputes about these
- * assets, with the hash of the disputed asset.
+ * was stored with one of the hashes, or without a hash of the version `$4` of the key. Also finds resolutions of disputes
+ * about these assets, with the hash of the disputed asset.
  */
 export const FIND_ABOUT = statement(
   'redaction-find-about',
@@ -37,6 +38,49 @@ export const FIND_ABOUT = statement(
       )
       or d.id is not null and e.data ->> 'note' <> '${REDACTED}'
     )
+    order by e.position`,
+);
+
+/**
+ * The events at the positions from `$1` to `$2`, without `$2`, with the contents of threats and takedowns whose newest
+ * version is lower than `$3`, and of entries of the status history that are not in force and either have such a version
+ * or are deleted. Each subquery reads at most one row by its key: `limit 1` keeps the planner from reading whole tables.
+ */
+export const FIND_EXPIRED = statement(
+  'redaction-find-expired',
+  { from: 'bigint', to: 'bigint', version: 'bigint' },
+  { ...EVENT, version: 'bigint', isDeletedEntry: 'boolean' },
+  `
+    select ${COLUMNS}, newest.version, newest.is_deleted as "isDeletedEntry"
+    from log.events e
+    cross join lateral (
+      (
+        select r.version, false as is_deleted from read.listed_records r
+        where e.type in ('ThreatStatusChanged', 'TakedownFiled', 'TakedownStatusChanged')
+          and r.organization = e.data ->> 'organization'
+          and r.kind = case e.type when 'ThreatStatusChanged' then ${LISTED_KIND.threat} else ${LISTED_KIND.takedown} end
+          and r.id = coalesce(e.data ->> 'threatId', e.data ->> 'takedownId')
+          and r.version < $3
+        limit 1
+      )
+      union all
+      (
+        select s.version, s.status is null from read.asset_status_entries s
+        where e.type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')
+          and s.change_id = e.data ->> 'changeId'
+          and (s.status is null or s.version < $3)
+          and (
+            s.status is null or s.asset_hash = '' or exists (
+              select from read.asset_status_entries n
+              where n.asset_hash = s.asset_hash and n.status is not null
+                and (n.version, n.event_id) > (s.version, s.event_id)
+            )
+          )
+        limit 1
+      )
+    ) newest
+    where e.position >= $1 and e.position < $2 and ${HAS_CONTENT}
+      and not exists (select from read.parked_events p where p.event_id = e.event_id)
     order by e.position`,
 );
 
