@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { openEventLog } from '../../src/event-log/open-event-log.js';
@@ -20,6 +21,8 @@ interface Scale {
   readonly events: number;
 }
 
+/** How long a call may take. */
+const MAX_MS = 60_000;
 /** The slug of the other organization begins with the slug of the erased one. */
 const [ERASED, OTHER] = ['acme', 'acme-2'];
 const AT = '2026-03-01T12:00:00.000Z';
@@ -115,7 +118,12 @@ class Installation {
   }
 }
 
-/** Runs the command through a proxy. @param onMessage called with the number of each message to the database */
+/**
+ * Runs the command through a proxy.
+ * @param onMessage called with the number of each message to the database
+ * @returns the number of messages
+ * @throws Error if the command does not end
+ */
 const eraseThrough = async (
   context: RunContext,
   url: string,
@@ -125,8 +133,9 @@ const eraseThrough = async (
   let messages = 0;
   const command = Process.start(context, 'src/cli', { DATABASE_URL: through }, { args: ERASE });
   proxy.onRequest = () => onMessage((messages += 1), command);
-  await command.ended;
+  const ended = await Promise.race([command.ended.then(() => true), sleep(MAX_MS, false, { ref: false })]);
   await proxy.close();
+  if (!ended) throw new Error(`The command did not end within ${MAX_MS / 1_000} s: ${command.lines.join('\n')}`);
   return messages;
 };
 

@@ -5,14 +5,15 @@ import { join } from 'node:path';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { verify } from '../../projections/engine/verify.js';
-import { PROJECTIONS } from '../../projections/registry.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { LANES, PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { Conflict } from '../../src/errors.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { REWRITE_EVENTS } from '../../src/event-log/postgres/erasure-sql.js';
-import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
+import { COUNT_CHECKPOINTS_AT, ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -267,6 +268,24 @@ describe('organizations erase', () => {
     projecting = startProjecting(app.log, app.pool);
     await projecting.reached();
     expect(await leaks()).toEqual([]);
+  });
+
+  it('stops projecting the log if the database fails meanwhile, so that the call ends', async () => {
+    await projecting.stop();
+    await send(upstream, [sentThreat(`${SECRET}-late`, { organization: 'acme' })]);
+    const run = jest.spyOn(Projector.prototype, 'run');
+    const count = COUNT_CHECKPOINTS_AT.run.bind(COUNT_CHECKPOINTS_AT);
+    const failing = jest.spyOn(COUNT_CHECKPOINTS_AT, 'run').mockImplementation((...values) => {
+      if (run.mock.calls.length > 0) throw new Error('the database was killed');
+      return count(...values);
+    });
+    const { code, err } = await erase('acme', '--confirm', 'acme');
+    expect([code, err]).toEqual([1, expect.stringContaining('the database was killed')]);
+    expect(run.mock.results).toHaveLength(LANES.length);
+    await Promise.all(run.mock.results.map(({ value }) => value as Promise<void>));
+    failing.mockRestore();
+    run.mockRestore();
+    projecting = startProjecting(app.log, app.pool);
   });
 
   it('refuses an append by a process that has not heard of the erasure', async () => {
