@@ -34,21 +34,25 @@ const checkOut = async (commit: string, folder: string): Promise<Build> => {
 /**
  * Runs one goal with a build.
  * @param own this build, whose bench runs the goals that start any build
- * @returns the measured lines by goal and measurement
+ * @returns the measured lines in the order of the goal
  */
 const measure = async (
   build: Build,
   own: Build,
   { name, startsAnyBuild = false }: Goal,
   quick: boolean,
-): Promise<Map<string, Line>> => {
+): Promise<readonly Line[]> => {
   const bench = startsAnyBuild ? own : build;
   const args = [bench.main, name, '--json', ...(quick ? ['--quick'] : [])];
   const env = { ...process.env, ...(startsAnyBuild && { BENCH_BUILD: build.folder }) };
   const { stdout } = await run(process.execPath, args, { cwd: bench.folder, env, maxBuffer: 64 * 1024 * 1024 });
-  const { lines } = JSON.parse(stdout) as { lines: Line[] };
-  return new Map(lines.map((line) => [nameOf(line), line]));
+  return (JSON.parse(stdout) as { lines: Line[] }).lines;
 };
+
+/** Finds the line of another build. A line that was renamed is recognised by its place, if no line was added or removed. */
+const sameLine = (others: readonly Line[], lines: readonly Line[], line: Line): Line | undefined =>
+  others.find((other) => nameOf(other) === nameOf(line)) ??
+  (others.length === lines.length ? others[lines.indexOf(line)] : undefined);
 
 /**
  * Measures goals alternately with this build and with a build of another commit. Both run on this machine, because
@@ -68,9 +72,14 @@ export const compareBuilds = async (commit: string, goals: readonly Goal[], quic
       for (let round = 1; round <= (quick ? 1 : ROUNDS); round += 1) {
         say(`${goal.name}: round ${round}`);
         const others = await measure(other, own, goal, quick);
-        for (const [name, line] of await measure(own, own, goal, quick)) {
-          const before = others.get(name);
-          if (before === undefined) continue;
+        const lines = await measure(own, own, goal, quick);
+        for (const line of lines) {
+          const name = nameOf(line);
+          const before = sameLine(others, lines, line);
+          if (before === undefined) {
+            say(`Not compared, because ${commit} does not measure it: ${name}`);
+            continue;
+          }
           const figure = figures.get(name) ?? { unit: line.unit, other: [], own: [] };
           figures.set(name, figure);
           figure.other.push(before.measured.median);
