@@ -1,4 +1,4 @@
-import { LISTED_KIND } from '../src/events/kinds.js';
+import { LISTED_KIND } from '../src/events/listed-items.js';
 import { requireEqual } from './equal.js';
 import { LARGEST_ORGANIZATION } from './facts.js';
 import { type Goal, measure, rates } from './goal.js';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { createPostgresLog } from '../src/event-log/postgres/log.js';
-import { LISTED_KIND } from '../src/events/kinds.js';
+import { LISTED_KIND } from '../src/events/listed-items.js';
 import { createPool } from '../src/postgres/pool.js';
 import type { Database } from './database.js';
 import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION } from './facts.js';

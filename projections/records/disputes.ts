@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { type EventOf, parseEvent, toJson } from '../../src/events/event.js';
-import { LISTED_KIND } from '../../src/events/kinds.js';
+import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { isLater } from '../../src/events/record.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { disputeItem } from '../../src/events/types/disputes.js';

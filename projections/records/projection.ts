@@ -3,7 +3,7 @@ import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { PoolClient } from 'pg';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import type { EventOf } from '../../src/events/event.js';
-import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/kinds.js';
+import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/listed-items.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { type CountedThreat, countedThreatOf, firstAndNewest, isThreatEvent } from './counted-threats.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';

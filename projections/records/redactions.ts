@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
-import { LISTED_KIND } from '../../src/events/kinds.js';
+import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { isRedacted, redactAsset } from '../../src/events/redacted.js';
 import type { Asset } from '../../src/assets/asset.js';
 import type { ProjectedEvent } from '../engine/projection.js';

@@ -4,7 +4,7 @@ import { formatInstant } from '../../src/events/instant.js';
 import { type OWNED_TYPES, recordOf, type RecordState } from '../../src/events/record.js';
 import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
-import { type ItemOf, LISTED_KIND, type ListedKind } from '../../src/events/kinds.js';
+import { type ItemOf, LISTED_KIND, type ListedKind } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 
 /** Events about a record of one organization. */
@@ -12,7 +12,7 @@ export type OwnedEvent = EventOf<(typeof OWNED_TYPES)[number]>;
 
 /** The JSON of a record in lists and in the feed, and the values that filters compare. */
 export interface RecordView {
-  /** The record as JSON, with the fields that `kinds.ts` declares. */
+  /** The record as JSON, with the fields that `listed-items.ts` declares. */
   readonly item: string;
   /** When the record was created, in ms. */
   readonly createdAt: number;

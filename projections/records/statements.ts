@@ -1,5 +1,5 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
-import { LISTED_KIND } from '../../src/events/kinds.js';
+import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { storeNewest } from '../store-newest.js';
 
 /** Stores records and returns the keys of the stored rows. */

@@ -6,7 +6,7 @@ import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
-import { LISTED_KIND } from '../../src/events/kinds.js';
+import { LISTED_KIND } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 import { concerns, redactItem, redactListed, redactRow, type Redaction } from './redactions.js';
 import { itemJson, keyOf, type Row, type RecordView } from './row.js';

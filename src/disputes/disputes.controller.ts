@@ -2,7 +2,7 @@ import { Body, Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiConflictResponse, ApiCreatedResponse, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import type { ItemOf } from '../events/kinds.js';
+import type { ItemOf } from '../events/listed-items.js';
 import { disputeItem } from '../events/types/disputes.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';

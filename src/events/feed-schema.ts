@@ -1,6 +1,6 @@
 import type { JsonSchema } from './declaring/fields.js';
 import { DIALECT, schemaPath } from './declaring/json-schema.js';
-import { exampleItem, itemSchema, KIND_NAMES, type ListedKind } from './kinds.js';
+import { exampleItem, itemSchema, KIND_NAMES, type ListedKind } from './listed-items.js';
 
 /** The prefix of the type of each feed element. */
 export const FEED_TYPE_PREFIX = 'threat-protection.';

@@ -1,4 +1,4 @@
-import { KIND_NAMES, LISTED_KIND } from '../events/kinds.js';
+import { KIND_NAMES, LISTED_KIND } from '../events/listed-items.js';
 import { nullable, statement } from '../postgres/statement.js';
 import { CLOCK } from '../postgres/statements.js';
 

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { ApiSnapshot, AS_OF } from '../http/responses/api-snapshot.js';
-import { exampleItem, fieldsOf, isFilteredBy, type ListedKind } from '../events/kinds.js';
+import { exampleItem, fieldsOf, isFilteredBy, type ListedKind } from '../events/listed-items.js';
 import { MAX_ROWS } from './export-records.js';
 import { headerOf, lineOf } from './records-csv.js';
 

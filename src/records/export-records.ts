@@ -6,7 +6,7 @@ import { TimeSlices } from '../flow/time-slices.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/responses/send-snapshot.js';
-import { kindOf } from '../events/kinds.js';
+import { kindOf } from '../events/listed-items.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';

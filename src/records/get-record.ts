@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { NotFound } from '../errors.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { LISTED_KIND, type ListedKind } from '../events/kinds.js';
+import { LISTED_KIND, type ListedKind } from '../events/listed-items.js';
 import type { RowOf } from '../postgres/statement.js';
 import { type AnswerFrom, RecordQueries } from './record-queries.js';
 import { FIND_RECORD } from './statements.js';

@@ -1,4 +1,4 @@
-import { fieldsOf, KIND_NAMES, type ListedKind } from '../events/kinds.js';
+import { fieldsOf, KIND_NAMES, type ListedKind } from '../events/listed-items.js';
 import { csvLine } from '../http/responses/csv.js';
 
 /** The path of a column: the name of a field, or of a field and its property. */

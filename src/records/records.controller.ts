@@ -12,7 +12,7 @@ import { entityTag } from '../http/responses/entity-tag.js';
 import { JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
 import { MinPosition } from '../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
-import type { ListedKind } from '../events/kinds.js';
+import type { ListedKind } from '../events/listed-items.js';
 import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
 import { ExportRecords } from './export-records.js';
 import { GetRecord } from './get-record.js';

@@ -4,7 +4,7 @@ import { parseContent } from '../assets/parse-content.js';
 import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
 import { type RequestedRange, type Range, readRange } from '../http/range.js';
-import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/kinds.js';
+import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/listed-items.js';
 
 /** The asset of a filter, parsed as in the asset check. */
 export interface RequestedAsset {
@@ -16,7 +16,7 @@ export interface RequestedAsset {
 /** The filters of a list. */
 interface Criteria {
   readonly organization: string;
-  /** As in `kinds.ts`. */
+  /** As in `listed-items.ts`. */
   readonly kind: number;
   /** Undefined: all records of the organization. */
   readonly brand: string | undefined;

@@ -5,7 +5,7 @@ import { Checked } from '../http/body/checked.js';
 import { IsLimit } from '../http/parameters.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
 import { isUnstorable } from '../events/declaring/text.js';
-import { KIND_NAMES, type ListedKind } from '../events/kinds.js';
+import { KIND_NAMES, type ListedKind } from '../events/listed-items.js';
 import { MAX_BATCH, MAX_NAMES, MAX_URL } from '../events/types/webhooks.js';
 
 const MAX_DESCRIPTION = 255;

@@ -3,7 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Invalid } from '../errors.js';
-import { KIND_NAMES } from '../events/kinds.js';
+import { KIND_NAMES } from '../events/listed-items.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';

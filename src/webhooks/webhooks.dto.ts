@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { KIND_NAMES, type ListedKind } from '../events/kinds.js';
+import { KIND_NAMES, type ListedKind } from '../events/listed-items.js';
 import { DISABLED_REASONS, type DisabledReason, MAX_BATCH } from '../events/types/webhooks.js';
 
 const STATES = ['ACTIVE', 'FAILING', 'DISABLED'] as const;

@@ -4,7 +4,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
-import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
+import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
 import { usesEventStore, Logs } from '../support/logs.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';

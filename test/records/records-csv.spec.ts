@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { itemJson } from '../../projections/records/row.js';
-import { fieldsOf, KIND_NAMES } from '../../src/events/kinds.js';
+import { fieldsOf, KIND_NAMES } from '../../src/events/listed-items.js';
 import { headerOf, lineOf } from '../../src/records/records-csv.js';
 
 it('The JSON of an item has no line break, because the feed separates items by line breaks', () => {

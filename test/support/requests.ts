@@ -1,4 +1,4 @@
-import { KIND_NAMES } from '../../src/events/kinds.js';
+import { KIND_NAMES } from '../../src/events/listed-items.js';
 import type { CallOptions } from './call.js';
 import { readReference } from './contract.js';
 import { cloudEvent, sent } from './upstream.js';

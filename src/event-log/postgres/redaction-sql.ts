@@ -1,4 +1,4 @@
-import { LISTED_KIND } from '../../events/kinds.js';
+import { LISTED_KIND } from '../../events/listed-items.js';
 import { REDACTED } from '../../events/redacted.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 

@@ -1,7 +1,7 @@
 import { type Declared, ownEvent, upstreamEvent } from '../declaring/declaration.js';
 import { asset, field, id, instant, MAX_CONTENT, oneOf, optional, slug, text } from '../declaring/fields.js';
 import { formatInstant } from '../instant.js';
-import { type ItemOf, VERDICT_SCHEMA } from '../kinds.js';
+import { type ItemOf, VERDICT_SCHEMA } from '../listed-items.js';
 import type { AssetStatus } from './asset-statuses.js';
 
 /** Maximum number of characters of the reason of a dispute, and of the note of its resolution. */

@@ -1,7 +1,7 @@
 import { type Declared, ownEvent } from '../declaring/declaration.js';
 import { id, instant, oneOf, optional, slug, text, wholeNumber } from '../declaring/fields.js';
 import { someOf, upperCaseNames } from '../declaring/list-fields.js';
-import { KIND_NAMES } from '../kinds.js';
+import { KIND_NAMES } from '../listed-items.js';
 
 /**
  * Why an endpoint was disabled. `gone`: the endpoint responded with 410. `failing`: no delivery succeeded for 5 days.

@@ -8,7 +8,7 @@ export interface ListedRecordTables {
    */
   listed_records: {
     organization: string;
-    /** As in `kinds.ts`. */
+    /** As in `listed-items.ts`. */
     kind: number;
     id: string;
     version: number;
@@ -24,7 +24,7 @@ export interface ListedRecordTables {
     type: string | null;
     /** The hash of the asset's normalised key. */
     asset: string | null;
-    /** The item of lists and the feed as JSON, as declared in `kinds.ts`. */
+    /** The item of lists and the feed as JSON, as declared in `listed-items.ts`. */
     item: string | null;
   };
   /** The listed records of each brand, without deleted records, with the columns for filters. */

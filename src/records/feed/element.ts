@@ -1,10 +1,10 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
-import { kindOf } from '../../events/kinds.js';
+import { kindOf } from '../../events/listed-items.js';
 
 export interface ElementRow {
   readonly position: number;
-  /** As in `kinds.ts`. */
+  /** As in `listed-items.ts`. */
   readonly kind: number;
   readonly id: string;
   readonly eventId: string;

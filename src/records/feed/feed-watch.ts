@@ -16,7 +16,7 @@ const RETRY_DELAY_MS = 250;
 /** Describes which changes a request waits for. */
 export interface WaitRequest {
   readonly organization: string;
-  /** As in `kinds.ts`, ascending. */
+  /** As in `listed-items.ts`, ascending. */
   readonly kinds: readonly number[];
   /** Position in the log up to which the client has read everything. */
   readonly after: number;

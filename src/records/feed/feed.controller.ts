@@ -8,7 +8,7 @@ import { Organization } from '../../http/access/caller.js';
 import { MinPosition } from '../../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ErrorBody } from '../../http/errors/error-body.dto.js';
-import { numbersOf } from '../../events/kinds.js';
+import { numbersOf } from '../../events/listed-items.js';
 import { FeedRequest, MAX_ELEMENTS } from './feed.dto.js';
 import { ReadFeed } from './read-feed.js';
 

@@ -13,7 +13,7 @@ import { type FeedPage, NEXT_ELEMENTS, pageOf, type PageRow } from './statements
 export class ReadFeed extends Query<AsOf<string>> {
   constructor(
     readonly organization: string,
-    /** As in `kinds.ts`, ascending. */
+    /** As in `listed-items.ts`, ascending. */
     readonly kinds: readonly number[],
     readonly limit: number,
     /** The id of the last element that the client has processed. Undefined: the feed is read from the beginning. */

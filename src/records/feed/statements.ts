@@ -1,4 +1,4 @@
-import { LISTED_KIND, numbersOf } from '../../events/kinds.js';
+import { LISTED_KIND, numbersOf } from '../../events/listed-items.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
@@ -103,7 +103,7 @@ export const pageOf = (rows: readonly PageRow[]): FeedPage => {
 /**
  * Creates the statement that reads the next elements of an organization's feed. The statement merges one index range
  * for each kind, in one snapshot.
- * @param kinds as in `kinds.ts`, ascending
+ * @param kinds as in `listed-items.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {
   const branches = kinds.map(

@@ -3,7 +3,7 @@ import { elementJson, type ElementRow } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type PlacedElement, placedElements } from '../../records/feed/placed-elements.js';
 import { NEXT_ELEMENTS, pageOf } from '../../records/feed/statements.js';
-import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
+import { kindOf, type ListedKind, numbersOf } from '../../events/listed-items.js';
 import type { StoredProgress } from '../progress-sql.js';
 import { startPositionOf, type Content, contentOf, type Endpoint } from './endpoint.js';
 
@@ -46,7 +46,7 @@ export interface BatchLimits {
   readonly upTo?: number | undefined;
 }
 
-/** The numbers of the record kinds that are delivered to an endpoint (`events/kinds.ts`), ascending. */
+/** The numbers of the record kinds that are delivered to an endpoint (`events/listed-items.ts`), ascending. */
 export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types);
 
 /**

@@ -1,4 +1,4 @@
-import { numbersOf } from '../../events/kinds.js';
+import { numbersOf } from '../../events/listed-items.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';

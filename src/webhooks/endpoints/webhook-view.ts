@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { numbersOf } from '../../events/kinds.js';
+import { numbersOf } from '../../events/listed-items.js';
 import type { LastFailure } from '../progress-sql.js';
 import { READ_PROGRESS } from './statements.js';
 import type { WebhookDto, WebhookFailureDto } from '../webhooks.dto.js';

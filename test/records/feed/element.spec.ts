@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LISTED_KIND } from '../../../src/events/kinds.js';
+import { LISTED_KIND } from '../../../src/events/listed-items.js';
 import { elementJson, MAX_ATTRIBUTE_BYTES } from '../../../src/records/feed/element.js';
 
 describe('An element of the feed', () => {
