@@ -1,4 +1,4 @@
-import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/types/asset-groups.js';
+import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/idempotent-request.js';
 import type { EventOf } from '../../src/events/event.js';
 import { recordOf } from '../../src/events/record.js';
 import { REDACTED } from '../../src/events/redacted.js';

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { KEY_VERSION } from '../../src/assets/keys.js';
-import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/events/idempotent-request.js';
 import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';

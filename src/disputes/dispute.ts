@@ -1,7 +1,8 @@
 import { Conflict, Unprocessable } from '../errors.js';
 import type { Asset } from '../assets/asset.js';
-import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../events/types/asset-groups.js';
+import type { IdempotentRequest } from '../events/idempotent-request.js';
 import type { CheckVerdict, DisputeFiled } from '../events/types/disputes.js';
+import { firstResponse } from '../http/body/idempotency-key.js';
 
 /** Maximum number of open disputes per organization. */
 export const MAX_OPEN = 1_000;
@@ -55,11 +56,10 @@ const reject = (refusal: Error): Decision => ({ events: [], refusal });
 /** @param now the current time, in ms */
 export const decide = (disputes: Disputes, command: FileCommand, now: number): Decision => {
   const { organization, disputeId, asset, hash, content, verdict, reason, request } = command;
-  const first = request && disputes.byRequest.get(request.idempotencyKeyHash);
-  if (first && now - first.createdAt < IDEMPOTENCY_TTL_MS)
-    return first.bodyHash === request.bodyHash
-      ? { events: [], dispute: first, replayed: true }
-      : reject(new Unprocessable('This Idempotency-Key was used with another body'));
+  const earlier = request && disputes.byRequest.get(request.idempotencyKeyHash);
+  const first = firstResponse(request, [earlier], ({ createdAt }) => createdAt, now);
+  if (first instanceof Unprocessable) return reject(first);
+  if (first) return { events: [], dispute: first, replayed: true };
   if (verdict.status !== 'BLOCKED')
     return reject(new Unprocessable(`The asset is not blocked, so there is nothing to dispute: ${verdict.message}`));
   const open = disputes.open.get(hash);

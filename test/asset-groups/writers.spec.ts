@@ -21,7 +21,7 @@ import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { readConfig } from '../../src/runtime/config.js';
 import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
-import { idempotentRequestOf } from '../../src/events/types/asset-groups.js';
+import { idempotentRequestOf } from '../../src/events/idempotent-request.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Fate, InMemoryEventLog } from '../support/in-memory-event-log.js';
 

@@ -5,7 +5,7 @@ import { assetGroups } from '../../projections/asset-groups/projection.js';
 import type { GroupEvent } from '../../projections/asset-groups/fold.js';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
 import { transact } from '../../projections/engine/transaction.js';
-import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/events/idempotent-request.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;

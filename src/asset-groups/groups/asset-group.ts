@@ -1,12 +1,12 @@
 import { Conflict, Unprocessable } from '../../errors.js';
+import type { IdempotentRequest } from '../../events/idempotent-request.js';
 import {
-  IDEMPOTENCY_TTL_MS,
   type AssetGroupCreated,
   type AssetGroupDeleted,
   type AssetGroupRefused,
   type AssetGroupRenamed,
-  type IdempotentRequest,
 } from '../../events/types/asset-groups.js';
+import { firstResponse } from '../../http/body/idempotency-key.js';
 import { groupNotFound } from './group-id.js';
 
 export type AssetGroupEvent = AssetGroupCreated | AssetGroupRenamed | AssetGroupDeleted | AssetGroupRefused;
@@ -124,14 +124,13 @@ const create = (
   { organization, name, request }: CommandOf<'CreateAssetGroup'>,
   now: number,
 ): Decision => {
-  const first = request && groups.responses.get(request.idempotencyKeyHash);
-  if (first && now - first.answeredAt < IDEMPOTENCY_TTL_MS) {
-    if (first.bodyHash !== request.bodyHash)
-      return { events: [], refusal: new Unprocessable('This Idempotency-Key was used with another body') };
+  const earlier = request && groups.responses.get(request.idempotencyKeyHash);
+  const first = firstResponse(request, [earlier], ({ answeredAt }) => answeredAt, now);
+  if (first instanceof Unprocessable) return { events: [], refusal: first };
+  if (first)
     return first.groupId === undefined
       ? { events: [], refusal: nameTaken(true) }
       : { events: [], groupId: first.groupId, replayed: true };
-  }
   if (groups.idByName.has(name)) {
     const refused: AssetGroupRefused = { type: 'AssetGroupRefused', data: { organization, name, createdAt: now } };
     return { events: request ? [refused] : [], refusal: nameTaken() };

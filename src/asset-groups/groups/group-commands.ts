@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { type AtPosition, CommandQueue } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { assetGroupsStream } from '../../events/streams.js';
-import type { IdempotentRequest } from '../../events/types/asset-groups.js';
+import type { IdempotentRequest } from '../../events/idempotent-request.js';
 import type { Origin } from '../../http/access/origin.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { type AssetGroupCommand, decide, type Decision, evolve } from './asset-group.js';

@@ -1,6 +1,6 @@
 import type { EventLog } from '../../event-log/event-log.js';
 import { readTail as readTailOf } from '../../event-log/stream-tail.js';
-import { idempotentRequestOf } from '../../events/types/asset-groups.js';
+import { idempotentRequestOf } from '../../events/idempotent-request.js';
 import { assetGroupsStream } from '../../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups } from './asset-group.js';
 

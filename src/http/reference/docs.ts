@@ -15,9 +15,9 @@ const HEADERS = pageHeaders(
 
 /** Wide tables scroll, so that the page is never wider than a phone. */
 const NARROW = `
-    .swagger-ui .info table { display: block; overflow-x: auto }
-    .swagger-ui .responses-inner { overflow-x: auto }
-  `;
+.swagger-ui .info table { display: block; overflow-x: auto }
+.swagger-ui .responses-inner { overflow-x: auto }
+`;
 
 const page = (folder: string): string => `<!doctype html>
 <html lang="en">
@@ -28,7 +28,6 @@ const page = (folder: string): string => `<!doctype html>
   <link rel="icon" href="data:,">
   <link rel="stylesheet" href="${folder}/swagger-ui.css">
   <link rel="stylesheet" href="${folder}/index.css">
-  <style>${NARROW}</style>
 </head>
 <body>
   <div id="swagger-ui"></div>
@@ -65,7 +64,7 @@ const FILES: Readonly<Record<string, () => Promise<StaticResponse>>> = {
   '/docs': () => createStaticResponse(HTML, page('docs')),
   '/docs/': () => createStaticResponse(HTML, page('.')),
   '/docs/start.js': () => createStaticResponse(SCRIPT, START),
-  '/docs/index.css': async () => createStaticResponse(STYLE, await swaggerUi('index.css')),
+  '/docs/index.css': async () => createStaticResponse(STYLE, `${(await swaggerUi('index.css')).toString()}${NARROW}`),
   '/docs/swagger-ui.css': async () => createStaticResponse(STYLE, await swaggerUi('swagger-ui.css')),
   '/docs/swagger-ui-bundle.js': async () => createStaticResponse(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
 };

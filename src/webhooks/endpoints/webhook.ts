@@ -1,7 +1,8 @@
 import { Conflict, NotFound, Unprocessable } from '../../errors.js';
-import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../events/types/asset-groups.js';
+import type { IdempotentRequest } from '../../events/idempotent-request.js';
 import type { DisabledReason, Webhook, WebhookEvent } from '../../events/types/webhooks.js';
 import { MS_PER_DAY } from '../../events/instant.js';
+import { firstResponse } from '../../http/body/idempotency-key.js';
 
 /** Maximum number of endpoints per organization, including disabled endpoints. */
 export const MAX_WEBHOOKS = 10;
@@ -111,16 +112,10 @@ const create = (
   now: number,
 ): Decision => {
   const all = [...byId.values()];
-  const first =
-    request &&
-    all.find(
-      ({ idempotencyKeyHash, createdAt }) =>
-        idempotencyKeyHash === request.idempotencyKeyHash && now - createdAt < IDEMPOTENCY_TTL_MS,
-    );
-  if (first)
-    return first.bodyHash === request.bodyHash
-      ? { events: [], webhook: first, replayed: true }
-      : reject(new Unprocessable('This Idempotency-Key was used with another body'));
+  const earlier = all.filter(({ idempotencyKeyHash }) => idempotencyKeyHash === request?.idempotencyKeyHash);
+  const first = firstResponse(request, earlier, ({ createdAt }) => createdAt, now);
+  if (first instanceof Unprocessable) return reject(first);
+  if (first) return { events: [], webhook: first, replayed: true };
   if (all.filter(({ state }) => state !== 'DELETED').length >= MAX_WEBHOOKS)
     return reject(new Conflict(`An organization has at most ${MAX_WEBHOOKS} webhooks; delete one first`));
   return recorded('WebhookCreated', {

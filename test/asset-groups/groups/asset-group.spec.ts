@@ -7,7 +7,7 @@ import {
   noGroups,
 } from '../../../src/asset-groups/groups/asset-group.js';
 import { Conflict, Unprocessable } from '../../../src/errors.js';
-import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../../src/events/types/asset-groups.js';
+import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../../src/events/idempotent-request.js';
 
 const NOW = 1_790_000_000_000;
 const organization = 'acme';
