@@ -35,6 +35,8 @@ const FULL_SIZE = [
   'asset-check/generated-texts',
   'assets/parse-content',
   'assets/web-address-spellings',
+  'features/export-import',
+  'features/retention',
   'projections/asset-statuses',
   'projections/false-positives',
   'projections/metrics',

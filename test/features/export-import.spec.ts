@@ -5,6 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { BEGINNING } from '../../src/event-log/event-log.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { sized } from '../support/full-size.js';
 import { operatorCall } from '../support/operator-call.js';
 import { projectToHead, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -15,7 +16,7 @@ const keyFile = join(folder, 'keys');
 writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
 const DAY = 86_400_000;
 const FIRST = Date.parse('2026-01-01T00:00:00Z');
-const RANGES = 1_000;
+const RANGES = sized(100, 1_000);
 
 let before: TestApp;
 let after: TestApp;

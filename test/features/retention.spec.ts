@@ -7,6 +7,7 @@ import { LOCK_EVENTS } from '../../src/event-log/postgres/redaction-sql.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { sized } from '../support/full-size.js';
 import { type CommandResult, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
@@ -18,7 +19,7 @@ import { EXAMPLES, report, sent, type Sent, sentReport, sentStatus, sentThreat, 
 jest.setTimeout(300_000);
 
 const ORGANIZATIONS = ['acme', 'beta'];
-const RANGES = 1_000;
+const RANGES = sized(100, 1_000);
 /** Enough for several batches. */
 const OLD_THREATS = 300;
 const OLDEST_DAYS = 1_500;
