@@ -67,7 +67,10 @@ export const assetStatuses: Projection<StatusEvent> = {
   types: [...ENTRY_TYPES, 'ContentRedacted'],
   prepare: async (events) => {
     const incoming: Incoming[] = [];
-    await forEachYielding(events, (event) => incoming.push(...[incomingOf(event) ?? []].flat()));
+    await forEachYielding(events, (event) => {
+      const one = incomingOf(event);
+      if (one !== undefined) incoming.push(one);
+    });
     return ({ connection }) => write(incoming, connection);
   },
 };

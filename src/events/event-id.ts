@@ -34,6 +34,9 @@ const uuidOf = (name: string): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 };
 
+/** The source in the ids of events that a repeated call of the operator must store only once. */
+export const OWN_SOURCE = 'threat-protection';
+
 /**
  * Returns the event id of a CloudEvent: the UUIDv5 (namespace URL) of `source`, `id`, `type` and stream name, joined by
  * newlines. The stream name includes the organization, so that no organization can use an event id of another

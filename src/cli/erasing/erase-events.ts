@@ -2,12 +2,13 @@ import type { Pool, PoolClient } from 'pg';
 import { BEGINNING } from '../../event-log/event-log.js';
 import type { LogEraser } from '../../event-log/log-eraser.js';
 import { REWRITE_EVENTS, REWRITE_REASONS } from '../../event-log/postgres/erasure-sql.js';
-import { rewriteLog } from '../../event-log/postgres/rewrite.js';
+import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { pause } from '../../flow/retry.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { READ_ERASURE, RECORD_BATCH } from '../../read-models/erasures/statements.js';
+import { READ_ERASURE } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
 import { type ErasureProgress, targetOf } from './find-organization.js';
+import { recordBatch } from './record-batch.js';
 
 /**
  * How long after the start the first row is deleted. All instances know of the erasure by then, and have stored the
@@ -26,16 +27,16 @@ export const rewriteEvents = async (
   const { next: from, position } = await readErasure(pool, digest);
   const rewrite = async (connection: PoolClient, first: number, next: number): Promise<void> => {
     const rewritten = await REWRITE_EVENTS.run(connection, { organization, from: first, to: next });
-    await RECORD_BATCH.run(connection, {
-      digest,
+    await recordBatch(connection, digest, {
       next,
-      events: JSON.stringify(Object.fromEntries(rewritten.map(({ type, events }) => [type, events]))),
-      rows: '{}',
-      first: rewritten.length === 0 ? null : Math.min(...rewritten.map((each) => each.first)),
-      last: rewritten.length === 0 ? null : Math.max(...rewritten.map((each) => each.last)),
+      events: Object.fromEntries(rewritten.map(({ type, events }) => [type, events])),
+      ...(rewritten.length > 0 && {
+        first: Math.min(...rewritten.map((each) => each.first)),
+        last: Math.max(...rewritten.map((each) => each.last)),
+      }),
     });
   };
-  await rewriteLog(pool, { from, to: position }, rewrite, (done) =>
+  await forEachBatch(pool, { from, to: position }, rewrite, (done) =>
     onProgress({ phase: 'events', done, fraction: done / position }),
   );
   await REWRITE_REASONS.run(pool, {});
@@ -54,13 +55,11 @@ export const eraseInStore = async (
   const after = erasure && erasure.next > 0 ? BigInt(erasure.next) - 1n : BEGINNING;
   const head = Number(await log.head());
   await eraser.erase(await targetOf(pool, log, organization), after, async ({ events, first, last, position }) => {
-    await RECORD_BATCH.run(pool, {
-      digest,
+    await recordBatch(pool, digest, {
       next: Number(position) + 1,
-      events: JSON.stringify(events),
-      rows: '{}',
-      first: first === undefined ? null : Number(first),
-      last: last === undefined ? null : Number(last),
+      events,
+      first: first === undefined ? undefined : Number(first),
+      last: last === undefined ? undefined : Number(last),
     });
     onProgress({ phase: 'events', done: Number(position), fraction: Math.min(1, Number(position) / head) });
   });

@@ -2,8 +2,9 @@ import type { Pool } from 'pg';
 import { pause } from '../../flow/retry.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import { LOCK_CHECKPOINTS, RECORD_BATCH, ROW_STEPS, SHADOW_SCHEMAS } from '../../read-models/erasures/statements.js';
+import { LOCK_CHECKPOINTS, ROW_STEPS, SHADOW_SCHEMAS } from '../../read-models/erasures/statements.js';
 import type { ErasureProgress } from './find-organization.js';
+import { recordBatch } from './record-batch.js';
 
 /** Rows per transaction. */
 const ROWS_PER_BATCH = 2_000;
@@ -40,15 +41,7 @@ export const eraseRows = async (
         inTransaction(pool, async (connection) => {
           await LOCK_CHECKPOINTS.run(connection, {});
           const [erased] = await erase.run(connection, { organization, limit: ROWS_PER_BATCH });
-          const counts = JSON.stringify(erased!.rows === 0 ? {} : { [table]: erased!.rows });
-          await RECORD_BATCH.run(connection, {
-            digest,
-            next: null,
-            events: '{}',
-            rows: counts,
-            first: null,
-            last: null,
-          });
+          await recordBatch(connection, digest, { rows: erased!.rows === 0 ? {} : { [table]: erased!.rows } });
           return erased!.rows;
         }),
       );

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { EventLog } from '../../event-log/event-log.js';
 import type { OrganizationToErase } from '../../event-log/log-eraser.js';
 import { COUNT_EVENTS } from '../../event-log/postgres/erasure-sql.js';
-import { rewriteLog } from '../../event-log/postgres/rewrite.js';
+import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { erasureDigest } from '../../events/erasure.js';
 import { READ_ERASED_NAMES, ROW_STEPS } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
@@ -43,7 +43,7 @@ export const findOrganization = async (
     for (const { type, events: n } of await COUNT_EVENTS.run(connection, { organization, from, to: next }))
       events[type] = (events[type] ?? 0) + n;
   };
-  await rewriteLog(pool, { from: 0, to }, count, report);
+  await forEachBatch(pool, { from: 0, to }, count, report);
   return { events, rows: await countRows(pool, organization) };
 };
 

@@ -6,7 +6,7 @@ import { newEvent } from '../../event-log/new-event.js';
 import { APPEND_LOCK, NAMES_OF_ORGANIZATION, REFUSE_ERASED } from '../../event-log/postgres/erasure-sql.js';
 import { APPEND } from '../../event-log/postgres/statements.js';
 import { erasureDigest } from '../../events/erasure.js';
-import { eventIdOf } from '../../events/event-id.js';
+import { eventIdOf, OWN_SOURCE } from '../../events/event-id.js';
 import type { DomainEvent } from '../../events/event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import { databaseTime } from '../../postgres/clock.js';
@@ -15,12 +15,10 @@ import { inTransaction } from '../../postgres/transaction.js';
 import { ENTER_ERASURE, ENTER_NAMES } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
 
-const SOURCE = 'threat-protection';
-
 /** Makes an event with an id that a repeated call gives it again, so that the log stores it once. */
 export const eventOnce = (event: DomainEvent, digest: string, operator: string): NewEvent => ({
   ...newEvent(event, { operator }),
-  id: eventIdOf(SOURCE, digest, event.type, OPERATIONS_STREAM),
+  id: eventIdOf(OWN_SOURCE, digest, event.type, OPERATIONS_STREAM),
 });
 
 /** Appends an event to the stream of operations, unless an earlier call has appended it. */

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { parseInstant } from '../../events/instant.js';
 import { FIND_EXPIRED } from '../../event-log/postgres/redaction-sql.js';
-import { rewriteLog } from '../../event-log/postgres/rewrite.js';
+import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { databaseTime } from '../../postgres/clock.js';
 import { awaitProjections } from '../erasing/await-projections.js';
 import type { RowOf } from '../../postgres/statement.js';
@@ -71,7 +71,7 @@ export const applyRetention = async (
       expired.push(...(await findExpired(connection, first, next, cutoff)));
     };
     const to = Math.min(from + POSITIONS_PER_ROUND, end);
-    await rewriteLog(pool, { from, to }, find, (position) => onProgress(position, position / end));
+    await forEachBatch(pool, { from, to }, find, (position) => onProgress(position, position / end));
     for (const [type, count] of Object.entries(countByType(expired))) events[type] = (events[type] ?? 0) + count;
     if (!dryRun && expired.length > 0) await redactEvents(session, expired, operator, ({ version }) => version);
   }

@@ -5,7 +5,7 @@ import { hashOfKey, KEY_VERSION } from '../../assets/keys.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
 import { FIND_ABOUT, PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
-import { rewriteLog } from '../../event-log/postgres/rewrite.js';
+import { forEachBatch } from '../../event-log/postgres/batches.js';
 import type { Session } from '../runtime/session.js';
 import { countByType, type FoundEvent, hashOfStored, recordOfAsset, redactEvents } from './redact-events.js';
 import { redactSamples } from './rejected-samples.js';
@@ -60,7 +60,7 @@ const findEvents = async (
       found.push({ position, eventId, stream, type, record: recordOfAsset(type, event.data, hash) });
     }
   };
-  await rewriteLog(pool, range, find, (done) => onProgress({ phase: 'positions', done, fraction: done / range.to }));
+  await forEachBatch(pool, range, find, (done) => onProgress({ phase: 'positions', done, fraction: done / range.to }));
   return found;
 };
 

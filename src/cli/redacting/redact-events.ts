@@ -1,5 +1,5 @@
-import { type ContentRedacted } from '../../events/types/redactions.js';
-import { eventIdOf } from '../../events/event-id.js';
+import type { ContentRedacted } from '../../events/types/redactions.js';
+import { eventIdOf, OWN_SOURCE } from '../../events/event-id.js';
 import { redactData } from '../../events/redacted.js';
 import { hashOf } from '../../events/stored-key.js';
 import { ERASED_TYPE, isStreamOf, streamOf } from '../../events/streams.js';
@@ -26,7 +26,6 @@ export interface FoundEvent {
 
 /** Events that are appended, or rewritten, in one transaction. */
 const BATCH = 500;
-const SOURCE = 'threat-protection';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -74,7 +73,7 @@ const appendRedactions = async <Found extends FoundEvent>(
     const { record } = last;
     const event = newEvent({ type: 'ContentRedacted', data: { ...record, redactedAt } }, { operator });
     const name = JSON.stringify([record, String(markOf(last))]);
-    return { stream, event: { ...event, id: eventIdOf(SOURCE, name, event.type, stream) } };
+    return { stream, event: { ...event, id: eventIdOf(OWN_SOURCE, name, event.type, stream) } };
   });
   let last = -1;
   for (let from = 0; from < entries.length; from += BATCH)

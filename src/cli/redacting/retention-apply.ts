@@ -8,7 +8,7 @@ import { Progress } from '../runtime/progress.js';
 import { applyRetention } from './apply-retention.js';
 import { requireLogInPostgres } from './log-in-postgres.js';
 
-interface RetentionOptions {
+interface ApplyOptions {
   readonly olderThan: string;
   readonly dryRun?: boolean;
 }
@@ -23,7 +23,7 @@ const readAge = (text: string): number => {
   return Number(days) * MS_PER_DAY;
 };
 
-const apply = async ({ olderThan, dryRun = false }: RetentionOptions): Promise<Result> => {
+const apply = async ({ olderThan, dryRun = false }: ApplyOptions): Promise<Result> => {
   const ageMs = readAge(olderThan);
   requireLogInPostgres('retention apply');
   return withProjections(async (session) => {
