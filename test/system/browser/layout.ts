@@ -84,6 +84,17 @@ export const layout = () =>
       expect(new Set(charts.map(({ left }) => left)).size).toBe(1);
     });
 
+    it('puts the name of a series closer to its own chart than to the chart above', async () => {
+      const { page } = openedPage;
+      const [names, charts] = [await boxes(page, '.series h3'), await boxes(page, '.series .chart')];
+      const gaps = names.map((name, index) => [
+        name.top - (charts[index - 1]?.bottom ?? 0),
+        charts[index]!.top - name.bottom,
+      ]);
+      expect(gaps).toHaveLength(3);
+      for (const [above, own] of gaps.slice(1)) expect(above).toBeGreaterThan(2 * own! + 16);
+    });
+
     it('fits every screen width, and chooses the interval by the width', async () => {
       const opened = await dashboard.openFigures('?range=90d', { viewport: { width: 360, height: 740 } });
       const { page } = opened;
