@@ -34,6 +34,7 @@ import { waitingAtFeed } from './waiting-at-feed.js';
 import { sizing } from './sizing.js';
 import { webhooks } from './webhooks.js';
 import { costlyNeighbour } from './costly-neighbour.js';
+import { erasure } from './erasure.js';
 
 export const GOALS: readonly Goal[] = [
   routeOverhead,
@@ -68,6 +69,7 @@ export const GOALS: readonly Goal[] = [
   waitingAtFeed,
   noisyOrganization,
   costlyNeighbour,
+  erasure,
   webhooks,
   sizing,
   eventStore,

@@ -17,6 +17,11 @@ export const COUNTS = laneOf('counts');
 /** The lane of the lists and the feed. */
 export const RECORDS = laneOf('records');
 
+/** Events that are appended before they are projected. */
+const STEP = 100_000;
+/** Events that are appended together. */
+const BATCH = 1_000;
+
 export interface FilledLog {
   readonly database: Database;
   readonly log: EventLog;
@@ -34,9 +39,36 @@ const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
   const log = await openLog(bench, database);
   bench.say(`Fills a log with ${events.toLocaleString('en-US')} events`);
   const entries = storedEvents(upstreamEvents(events));
-  for (let from = 0; from < entries.length; from += 1_000) await log.appendAll(entries.slice(from, from + 1_000));
+  for (let from = 0; from < entries.length; from += BATCH) await log.appendAll(entries.slice(from, from + BATCH));
   await database.pool.query('vacuum analyze log.events');
   return { database, log, events };
+};
+
+/**
+ * Appends upstream events to a log until it has `count` of them, and projects them. All lanes are projected in one
+ * process, as by a single projector.
+ * @returns the duration of appending and of projecting, in ms
+ */
+export const growLog = async (
+  bench: Bench,
+  { database, log, events: known }: FilledLog,
+  count: number,
+): Promise<{ readonly appendMs: number; readonly projectMs: number }> => {
+  let [appendMs, projectMs, events] = [0, 0, known];
+  while (events < count) {
+    const entries = storedEvents(upstreamEvents(Math.min(STEP, count - events), 1 + events / STEP));
+    const from = performance.now();
+    for (let n = 0; n < entries.length; n += BATCH) await log.appendAll(entries.slice(n, n + BATCH));
+    const appendedAt = performance.now();
+    appendMs += appendedAt - from;
+    events += entries.length;
+    const filled = { database, log, events };
+    const isEnough = (reached: bigint): boolean => reached >= BigInt(filled.events);
+    await Promise.all(LANES.map((lane) => project(filled, database.pool, isEnough, lane)));
+    projectMs += performance.now() - appendedAt;
+    bench.say(`The log has ${events.toLocaleString('en-US')} events`);
+  }
+  return { appendMs, projectMs };
 };
 
 /** The part of a log after `origin`. Calls `onBatchDone` after each batch has been processed. */

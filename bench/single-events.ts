@@ -8,7 +8,7 @@ import { issueKeys, startApi, temporaryFolder } from './services.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 export const PER_SECOND = 500;
-const SINGLE_TYPE = 'application/cloudevents+json';
+export const SINGLE_TYPE = 'application/cloudevents+json';
 
 /** Returns the body of an event: a blocked threat of the organization. */
 export const threatOf = (organization: string, id: string, n: number) => {

@@ -1,12 +1,8 @@
 import type { Pool } from 'pg';
-import { LANES } from '../projections/registry.js';
-import { storedEvents, upstreamEvents } from './events.js';
 import { formatAmount, type Goal } from './goal.js';
-import { project } from './log-work.js';
+import { growLog } from './log-work.js';
 import { openLog } from './services.js';
 
-const STEP = 100_000;
-const BATCH = 1_000;
 const MB = 1024 * 1024;
 
 interface Sizes {
@@ -47,7 +43,7 @@ export const sizing: Goal = {
   name: 'sizing',
   run: async (bench) => {
     const { quick, twenty } = bench.sizes;
-    const marks = quick ? [STEP / 10] : [1, 2, ...(twenty ? [5, 10, 20] : [])].map((millions) => millions * 1_000_000);
+    const marks = quick ? [10_000] : [1, 2, ...(twenty ? [5, 10, 20] : [])].map((millions) => millions * 1_000_000);
     const database = await bench.database();
     const { pool } = database;
     const log = await openLog(bench, database);
@@ -55,20 +51,8 @@ export const sizing: Goal = {
     let events = 0;
     let before: Sizes & { readonly events: number } = { ...(await sizesOf(pool)), events };
     for (const mark of marks) {
-      const seconds = { append: 0, project: 0 };
-      while (events < mark) {
-        const entries = storedEvents(upstreamEvents(Math.min(STEP, mark - events), 1 + events / STEP));
-        let from = performance.now();
-        for (let n = 0; n < entries.length; n += BATCH) await log.appendAll(entries.slice(n, n + BATCH));
-        seconds.append += performance.now() - from;
-        events += entries.length;
-        from = performance.now();
-        // All lanes are projected in one process, as by a single projector.
-        const filled = { database, log, events };
-        await Promise.all(LANES.map((lane) => project(filled, pool, (reached) => reached >= BigInt(events), lane)));
-        seconds.project += performance.now() - from;
-        bench.say(`sizing: ${events.toLocaleString('en-US')} events`);
-      }
+      const { appendMs, projectMs } = await growLog(bench, { database, log, events }, mark);
+      events = mark;
       const sizes = await sizesOf(pool);
       const grown = events - before.events;
       rows.push([
@@ -77,8 +61,8 @@ export const sizing: Goal = {
         Math.round((sizes.log - before.log) / grown),
         Math.round((sizes.readModels - before.readModels) / grown),
         Math.round((sizes.wal - before.wal) / grown),
-        perMillion(seconds.append, grown),
-        perMillion(seconds.project, grown),
+        perMillion(appendMs, grown),
+        perMillion(projectMs, grown),
       ]);
       before = { ...sizes, events };
     }

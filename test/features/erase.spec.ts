@@ -12,6 +12,7 @@ import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { Conflict } from '../../src/errors.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
+import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { REWRITE_EVENTS } from '../../src/event-log/postgres/erasure-sql.js';
 import { COUNT_CHECKPOINTS_AT, ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -22,69 +23,16 @@ import { operatorCall, type CommandResult } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
-import {
-  cloudEvent,
-  eventId,
-  sent,
-  type Sent,
-  sentReport,
-  sentStatus,
-  sentThreat,
-  stored,
-} from '../support/upstream.js';
+import { eventsOf, RANGE, rowsOfAcme, SECRET, SHARED_VERDICTS, verdict } from '../support/two-organizations.js';
+import { cloudEvent, eventId, type Sent, sentThreat, stored } from '../support/upstream.js';
 
 // Each test starts the service twice and reads the whole log several times.
 jest.setTimeout(120_000);
-
-const AT = '2026-03-01T12:00:00.000Z';
-const RANGE = 'startDate=2026-01-01&endDate=2026-12-31';
-/** The slug as a word of its own: acme-2 is another organization. */
-const SLUG = /(?<![a-z0-9-])acme(?![a-z0-9-])/;
-/** In every content, id and name that only acme has. */
-const SECRET = 'confidential';
 
 const folder = mkdtempSync(join(tmpdir(), 'erase-'));
 const keyFile = join(folder, 'keys');
 writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
 afterAll(() => rmSync(folder, { recursive: true }));
-
-const verdict = (changeId: string, content: string, ...reviews: readonly string[]): Sent =>
-  sentStatus(changeId, {
-    asset: { type: 'URL', content },
-    brandReviews: reviews.map((review) => ({ organization: review.split(':')[0], brand: review.split(':')[1] })),
-    createdAt: AT,
-  });
-
-/** The same ids, brands and assets for both organizations, and some that only acme has. */
-const eventsOf = (organization: string): Sent[] => {
-  const asset = { type: 'URL', content: 'phishing.example' };
-  const takedown = { organization, takedownId: 'k-1', asset, brand: 'wallet', createdAt: AT, updatedAt: AT };
-  const own = [
-    sent('BrandRegistered', { organization, brand: 'wallet', name: 'Wallet', updatedAt: AT }),
-    sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled: true, updatedAt: AT }),
-    sentThreat('t-1', { organization, asset, createdAt: AT, updatedAt: AT }),
-    sentReport('r-1', { organization, brands: ['wallet'], createdAt: AT, updatedAt: AT }),
-    sent('TakedownFiled', { ...takedown, status: 'COMPLETED' }),
-    sent('AssetGrouped', { organization, asset, groupId: 1, updatedAt: AT }),
-  ];
-  if (organization !== 'acme') return own;
-  return [
-    ...own,
-    sent('BrandRegistered', { organization, brand: `${SECRET}-brand`, name: SECRET, updatedAt: AT }),
-    sentThreat(`${SECRET}-t`, {
-      organization,
-      asset: { type: 'URL', content: `${SECRET}.example` },
-      createdAt: AT,
-      updatedAt: AT,
-    }),
-  ];
-};
-
-const shared = [
-  verdict('c-both', 'both.example', 'acme:wallet', 'acme-2:wallet'),
-  verdict('c-first', 'first.example', 'acme-2:wallet', 'acme:wallet', 'acme-2:second'),
-  verdict('c-only', 'only.example', 'acme:wallet'),
-];
 
 let database: TestDatabase;
 let app: TestApp;
@@ -102,7 +50,7 @@ const erase = (...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url }, 'organizations', 'erase', ...words);
 
 const dump = (): Promise<string[]> => tableLines(database.pool);
-const leaks = async (): Promise<string[]> => (await dump()).filter((line) => SLUG.test(line) || line.includes(SECRET));
+const leaks = (): Promise<string[]> => rowsOfAcme(database.pool);
 
 const answersOf = async (organization: string): Promise<unknown> => {
   const paths = [
@@ -172,7 +120,7 @@ describe('organizations erase', () => {
       await send(key, [sentThreat(organization === 'acme' ? `${SECRET}-wrong` : 'wrong', { organization, status: 7 })]);
     }
     await send(upstream, [sentThreat(`${SECRET}-wrong`, { organization: 'acme', status: 7 })]);
-    expect((await send(upstream, shared)).body.accepted).toBe(shared.length);
+    expect((await send(upstream, SHARED_VERDICTS)).body.accepted).toBe(SHARED_VERDICTS.length);
     // An event that the endpoint never stores, and that every projection of its type parks.
     const broken = stored(sentThreat(`${SECRET}-parked`, { organization: 'acme' }));
     await app.log.append(broken.stream, 'any', [{ ...broken.event, data: { ...broken.event.data, status: 7 } }]);
@@ -224,7 +172,10 @@ describe('organizations erase', () => {
       const { status, body } = await send(upstream, eventsOf('acme'), query);
       expect([status, body.error?.rejected?.length ?? body.rejected?.length]).toEqual([400, eventsOf('acme').length]);
       expect(JSON.stringify(body)).toContain('the organization of this event was erased');
-      expect((await send(upstream, shared, query)).body).toMatchObject({ accepted: 0, duplicates: shared.length });
+      expect((await send(upstream, SHARED_VERDICTS, query)).body).toMatchObject({
+        accepted: 0,
+        duplicates: SHARED_VERDICTS.length,
+      });
     }
     const late = verdict('c-late', 'late.example', 'acme:wallet', 'acme-2:wallet');
     expect((await send(upstream, [late])).body).toMatchObject({ accepted: 1, warnings: [{ index: 0 }] });
@@ -286,6 +237,26 @@ describe('organizations erase', () => {
     failing.mockRestore();
     run.mockRestore();
     projecting = startProjecting(app.log, app.pool);
+  });
+
+  it('rejects a reader that waits for the feed, and leaves a reader of another organization waiting', async () => {
+    const lastElementOf = async (organization: string): Promise<string> => {
+      const { body } = await app.call('/v2/organization/feed', { key: keys[organization]! });
+      return (body as { id: string }[]).at(-1)!.id;
+    };
+    const wait = (organization: string, lastEventId: string): Promise<ApiResponse> =>
+      app.call(`/v2/organization/feed?lastEventId=${lastEventId}&timeout=25000`, { key: keys[organization]! });
+    const [last, lastOfOther] = [await lastElementOf('acme'), await lastElementOf('acme-2')];
+    const [waiting, other] = [wait('acme', last), wait('acme-2', lastOfOther)];
+    const watch = app.app.get(FeedWatch, { strict: false });
+    await eventually('both readers wait', () => watch.size === 2);
+    const command = erase('acme', '--confirm', 'acme');
+    expect((await waiting).status).toBe(401);
+    expect(await command).toMatchObject({ code: 0 });
+    expect(watch.size).toBe(1);
+    await send(upstream, [sentThreat('t-after', { organization: 'acme-2' })]);
+    expect(await other).toMatchObject({ status: 200, body: [{ subject: 't-after' }] });
+    expect(await leaks()).toEqual([]);
   });
 
   it('refuses an append by a process that has not heard of the erasure', async () => {

@@ -1,5 +1,7 @@
 import type { ContentRedacted } from '../../events/types/redactions.js';
+import type { UpstreamEvent } from '../../events/event.js';
 import { eventIdOf, OWN_SOURCE } from '../../events/event-id.js';
+import { recordOf } from '../../events/record.js';
 import { redactData } from '../../events/redacted.js';
 import { hashOf } from '../../events/stored-key.js';
 import { ERASED_TYPE, isStreamOf, streamOf } from '../../events/streams.js';
@@ -29,22 +31,12 @@ const BATCH = 500;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const RECORD_ID: Readonly<Record<string, readonly [kind: RedactedRecord['kind'], id: string]>> = {
-  ThreatStatusChanged: ['threat', 'threatId'],
-  TakedownFiled: ['takedown', 'takedownId'],
-  TakedownStatusChanged: ['takedown', 'takedownId'],
-  AssetStatusChanged: ['assetStatus', 'changeId'],
-  AssetStatusChangeDeleted: ['assetStatus', 'changeId'],
-  DisputeFiled: ['dispute', 'disputeId'],
-  DisputeResolved: ['dispute', 'disputeId'],
-};
-
 /** Returns the record of an event about an asset. @param assetHash the hash of the asset, in hex */
 export const recordOfAsset = (type: string, data: Fields, assetHash: string): RedactedRecord => {
-  const [kind, name] = RECORD_ID[type] ?? ['groupedAsset', ''];
-  const id = kind === 'groupedAsset' ? assetHash : String(data[name]);
-  const organization = kind === 'assetStatus' ? undefined : String(data['organization']);
-  return { organization, kind, id, assetHash };
+  // The events of a dispute are about one record. `recordOf` knows the type that upstream sends.
+  const event = { type: type === 'DisputeFiled' ? 'DisputeResolved' : type, data } as unknown as UpstreamEvent;
+  const { organization, kind, id } = recordOf(event, assetHash);
+  return { organization: organization || undefined, kind: kind as RedactedRecord['kind'], id, assetHash };
 };
 
 /** Returns the hash of an event's asset; undefined if the event has no valid asset. */

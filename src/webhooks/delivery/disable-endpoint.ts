@@ -1,9 +1,9 @@
-import { NotFound } from '../../errors.js';
+import { Conflict, NotFound } from '../../errors.js';
 import type { WebhookCommands } from '../endpoints/webhook-commands.js';
 import type { Endpoint } from './endpoint.js';
 
 /**
- * Disables an endpoint, unless its organization has changed the endpoint since it was read.
+ * Disables an endpoint, unless its organization has changed the endpoint since it was read, or is being erased.
  * @throws Unavailable if the log or the database is unavailable
  */
 export const disableEndpoint = async (
@@ -14,6 +14,6 @@ export const disableEndpoint = async (
   try {
     await commands.execute({ type: 'Disable', organization, webhookId, reason, updatedAt }, { process: 'webhooks' });
   } catch (error) {
-    if (!(error instanceof NotFound)) throw error;
+    if (!(error instanceof NotFound || error instanceof Conflict)) throw error;
   }
 };
