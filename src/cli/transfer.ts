@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
 import { open } from 'node:fs/promises';
-import { Invalid } from '../errors.js';
-import { isSlug } from '../events/declaring/fields.js';
 import { exportOrganization } from '../event-log/transfer/export-organization.js';
 import { importOrganization } from '../event-log/transfer/import-organization.js';
 import type { Trailer } from '../event-log/transfer/transfer-file.js';
@@ -11,6 +9,7 @@ import { Interrupted, prints, type Result } from './runtime/output.js';
 import { count, Progress } from './runtime/progress.js';
 import { requireReadable } from './sending/readable-files.js';
 import { withLog } from './runtime/session.js';
+import { requireSlug } from './runtime/slug.js';
 
 interface ExportOptions {
   readonly toFile: string;
@@ -18,8 +17,7 @@ interface ExportOptions {
 }
 
 const exportTo = (organization: string, { toFile, dryRun = false }: ExportOptions): Promise<Result> => {
-  if (!isSlug(organization))
-    throw new Invalid('The organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
+  requireSlug(organization, 'The organization');
   return withLog(
     async ({ log }) => {
       const interruption = new AbortController();

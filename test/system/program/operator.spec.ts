@@ -209,6 +209,8 @@ describe('The operator’s command', () => {
       ['log', 'copy', '--to', 'esdb://127.0.0.1:1', '--url-file', '/none/such'],
       ['log', 'copy', '--to', 'esdb://admin:changeit@127.0.0.1:2113'],
       ['brands', 'add', '--organization', 'acme'],
+      ['disputes', 'list', '--organization', 'Acme'],
+      ['webhooks', 'list', '--organization', 'Acme'],
       ['flags', 'enable', '--organization', 'acme', '--organization=other', '--flag', 'brands-metrics'],
       ['parked', 'drop', 'some-id', '--reason', 'one', '--reason', 'another'],
       ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
