@@ -1,10 +1,10 @@
 import { Invalid, type Rejection } from '../../errors.js';
 import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { isSlug } from '../../events/declaring/fields.js';
-import type { BrandReview } from '../../events/declaring/list-fields.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';
+import { reviewersOf } from '../../events/reviews.js';
 import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
@@ -80,10 +80,9 @@ const withoutErasedReviews = (event: UpstreamEvent, erased: ErasedOrganizations)
  */
 const withoutErasedNames = (event: CloudEvent, erased: ErasedOrganizations): CloudEvent => {
   if (erased.isEmpty) return event;
-  const { organization, brandReviews } = (event.data ?? {}) as Readonly<Record<string, unknown>>;
-  const reviews: readonly unknown[] = Array.isArray(brandReviews) ? brandReviews : [];
-  const names = [organization, ...reviews.map((review) => (review as Partial<BrandReview> | null)?.organization)];
-  const isNamed = names.some((name) => isSlug(name) && erased.has(name));
+  const { organization } = (event.data ?? {}) as { readonly organization?: unknown };
+  const names = [...(isSlug(organization) ? [organization] : []), ...reviewersOf(event.data)];
+  const isNamed = names.some((name) => erased.has(name));
   return isNamed ? { ...event, id: undefined, source: '', data: undefined } : event;
 };
 
