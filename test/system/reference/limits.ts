@@ -164,7 +164,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'the event is rejected',
     },
     {
-      what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks',
+      what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members, webhooks and disputes',
       limit: (sources) =>
         `${sources.countSet('INGEST_EVENTS_PER_DAY')} events; ${sources.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
       beyond: '429',
