@@ -4,7 +4,7 @@ import { withoutErased } from '../../../src/event-log/eventstoredb/erased-events
 import { erasureDigest } from '../../../src/events/erasure.js';
 
 const erased = new ErasedOrganizations();
-const data = { digest: erasureDigest('log', 'gone'), logId: 'log', startedAt: 0 };
+const data = { digest: erasureDigest('log', 'gone'), logId: 'log', startedAt: '2026-03-01T12:00:00.000Z' };
 erased.observe({ type: 'OrganizationErasureStarted', data, position: 0n });
 
 it.each([

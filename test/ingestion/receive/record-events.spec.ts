@@ -248,7 +248,7 @@ describe('A repeated event (equal source, id, type and record)', () => {
 describe('RecordEvents rejects', () => {
   it('an event that names an erased organization without keeping anything but its type, whatever the reason', () => {
     const erased = new ErasedOrganizations();
-    const data = { digest: erasureDigest('log', 'gone'), logId: 'log', startedAt: LATEST };
+    const data = { digest: erasureDigest('log', 'gone'), logId: 'log', startedAt: AT };
     erased.observe({ type: 'OrganizationErasureStarted', data, position: 0n });
     const gone = { organization: 'gone' };
     const events = [
