@@ -80,6 +80,7 @@ export const compareBuilds = async (commit: string, goals: readonly Goal[], quic
             say(`Not compared, because ${commit} does not measure it: ${name}`);
             continue;
           }
+          if (nameOf(before) !== name) say(`Compared with another name in ${commit}, ${nameOf(before)}: ${name}`);
           const figure = figures.get(name) ?? { unit: line.unit, other: [], own: [] };
           figures.set(name, figure);
           figure.other.push(before.measured.median);

@@ -1,7 +1,8 @@
 import type { PoolClient } from 'pg';
-import { ID, isSlug, SLUG } from '../../src/events/declaring/fields.js';
+import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { toJson } from '../../src/events/event.js';
 import { ENTRY_TYPES } from '../../src/events/record.js';
+import { reviewersOf } from '../../src/events/reviews.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import { isDataError, isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
@@ -31,20 +32,12 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
 };
 
-/** The distinct organizations in the reviews of an entry. */
-const reviewersIn = (data: unknown): string[] => {
-  const reviews = (data as { brandReviews?: unknown } | null | undefined)?.brandReviews;
-  if (!Array.isArray(reviews)) return [];
-  const named = reviews.map((review) => (review as { organization?: unknown } | null | undefined)?.organization);
-  return [...new Set(named.filter(isSlug))];
-};
-
 /**
  * The entry and the organizations of an event about the asset status history, which may concern several organizations.
  */
 const ownersOf = ({ type, data }: FailedEvent) =>
   (ENTRY_TYPES as readonly string[]).includes(type)
-    ? { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersIn(data)) }
+    ? { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersOf(data)) }
     : { changeId: undefined, organizations: undefined };
 
 /** Parks events. An event that is already parked is left unchanged. */

@@ -3,6 +3,7 @@ import { listAllDisputes } from '../disputes/list-all-disputes.js';
 import { DISPUTE_OUTCOMES } from '../events/types/disputes.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase } from './runtime/session.js';
+import { requireSlug } from './runtime/slug.js';
 
 interface ListOptions {
   readonly organization?: string;
@@ -11,8 +12,9 @@ interface ListOptions {
 
 const HEADINGS = 'organization id status createdAt asset source contact'.split(' ');
 
-const list = ({ organization, status }: ListOptions): Promise<Result> =>
-  withDatabase(async (pool) => {
+const list = ({ organization, status }: ListOptions): Promise<Result> => {
+  if (organization !== undefined) requireSlug(organization, '--organization');
+  return withDatabase(async (pool) => {
     const disputes = await listAllDisputes(pool, organization, status);
     const rows = disputes.map(({ organization: owner, contact, item }) => {
       const {
@@ -33,6 +35,7 @@ const list = ({ organization, status }: ListOptions): Promise<Result> =>
     const json = disputes.map(({ organization: owner, contact, item }) => ({ organization: owner, ...item, contact }));
     return { lines: table(HEADINGS, rows), json };
   });
+};
 
 export const addDisputeCommands = (program: Command): void => {
   const disputes = program.command('disputes').description('disputes of organizations about verdicts: list');

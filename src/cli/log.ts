@@ -27,6 +27,8 @@ interface CopyOptions {
 }
 
 const addressOf = async ({ to = '', urlFile }: CopyOptions): Promise<string> => {
+  if ((to === '') === (urlFile === undefined))
+    throw new Invalid('Give the address of the EventStoreDB with either --to URL or --url-file FILE');
   if (urlFile === undefined && to.includes('@'))
     throw new Invalid(
       'A password on the command line can be read by every process on the machine: put the address into a file and use ' +

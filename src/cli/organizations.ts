@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { readConfig } from '../runtime/config.js';
-import { Invalid } from '../errors.js';
-import { SLUG } from '../events/declaring/fields.js';
 import { dayOf, formatDay } from '../events/instant.js';
 import { databaseTime } from '../postgres/clock.js';
 import { readIngestUsage } from '../quotas/usage.js';
 import { say } from '../runtime/terminal.js';
 import { addEraseCommand } from './erasing/organizations-erase.js';
 import { prints, type Result, table } from './runtime/output.js';
+import { requireSlug } from './runtime/slug.js';
 import { withDatabase } from './runtime/session.js';
 import { addTransferCommands } from './transfer.js';
 
@@ -16,8 +15,7 @@ interface UsageOptions {
 }
 
 const usage = ({ organization }: UsageOptions): Promise<Result> => {
-  if (organization !== undefined && !SLUG.test(organization))
-    throw new Invalid('--organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
+  if (organization !== undefined) requireSlug(organization, '--organization');
   const { ingestEventsPerDay, ingestBytesPerDay } = readConfig();
   return withDatabase(async (pool) => {
     const day = dayOf(await databaseTime(pool));

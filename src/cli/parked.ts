@@ -9,6 +9,8 @@ import type { Session } from './runtime/session.js';
 
 type Parked = Awaited<ReturnType<typeof listParked>>;
 
+const NOTHING_PARKED = ['Nothing is parked'];
+
 /** @throws NotFound if `id` is given, and no event with this id is parked */
 const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => {
   const events = await listParked(pool, id);
@@ -39,7 +41,7 @@ const list = (): Promise<Result> =>
         `${event.event_id} ${event.projection} ${event.type} in ${event.stream} since ${formatInstant(event.parked_at)}, ` +
         `tried ${event.attempts === 1 ? 'once' : `${event.attempts} times`}: ${event.reason}`,
     );
-    return { lines: lines.length > 0 ? lines : ['Nothing is parked'], json: events.map(toJson) };
+    return { lines: lines.length > 0 ? lines : NOTHING_PARKED, json: events.map(toJson) };
   });
 
 const retry = (id: string | undefined): Promise<Result> =>
@@ -52,11 +54,12 @@ const retry = (id: string | undefined): Promise<Result> =>
         : 'its projection no longer exists';
       results.push({ id: event.event_id, projection: event.projection, reason: reason ?? null });
     }
+    const lines = results.map(
+      ({ id: event, projection, reason }) =>
+        `${event} ${projection} ${reason === null ? 'applied' : `stays parked: ${reason}`}`,
+    );
     return {
-      lines: results.map(
-        ({ id: event, projection, reason }) =>
-          `${event} ${projection} ${reason === null ? 'applied' : `stays parked: ${reason}`}`,
-      ),
+      lines: lines.length > 0 ? lines : NOTHING_PARKED,
       json: results,
       failed: results.some(({ reason }) => reason !== null),
     };

@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
 import { open } from 'node:fs/promises';
-import { Invalid } from '../errors.js';
-import { isSlug } from '../events/declaring/fields.js';
 import { exportOrganization } from '../event-log/transfer/export-organization.js';
 import { importOrganization } from '../event-log/transfer/import-organization.js';
 import type { Trailer } from '../event-log/transfer/transfer-file.js';
@@ -11,10 +9,15 @@ import { Interrupted, prints, type Result } from './runtime/output.js';
 import { count, Progress } from './runtime/progress.js';
 import { requireReadable } from './sending/readable-files.js';
 import { withLog } from './runtime/session.js';
+import { requireSlug } from './runtime/slug.js';
 
-const exportTo = (organization: string, { toFile }: { readonly toFile: string }): Promise<Result> => {
-  if (!isSlug(organization))
-    throw new Invalid('The organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
+interface ExportOptions {
+  readonly toFile: string;
+  readonly dryRun?: boolean;
+}
+
+const exportTo = (organization: string, { toFile, dryRun = false }: ExportOptions): Promise<Result> => {
+  requireSlug(organization, 'The organization');
   return withLog(
     async ({ log }) => {
       const interruption = new AbortController();
@@ -28,7 +31,8 @@ const exportTo = (organization: string, { toFile }: { readonly toFile: string })
         (trailer) => (exported = trailer),
       );
       try {
-        await writeAtomically(toFile, text, interruption.signal);
+        if (dryRun) for await (const _ of text) interruption.signal.throwIfAborted();
+        else await writeAtomically(toFile, text, interruption.signal);
       } catch (error) {
         if (!interruption.signal.aborted) throw error;
         throw new Interrupted(`${interruption.signal.reason}: the call was interrupted, and no file was written`);
@@ -38,10 +42,10 @@ const exportTo = (organization: string, { toFile }: { readonly toFile: string })
       }
       return {
         lines: [
-          `${count(exported.events)} events of ${organization} are in ${toFile}`,
+          `${count(exported.events)} events of ${organization} ${dryRun ? 'would be' : 'are'} in ${toFile}`,
           ...Object.entries(exported.types).map(([type, events]) => `${type} ${events}`),
         ],
-        json: { organization, file: toFile, logId: await log.id(), ...exported },
+        json: { organization, file: toFile, logId: await log.id(), ...exported, dryRun },
       };
     },
     { handlesSignals: true },
@@ -77,7 +81,8 @@ export const addTransferCommands = (organizations: Command): void => {
       .command('export')
       .argument('<slug>', 'the organization')
       .description('write all events of an organization to a compressed file; the file has no API keys and no secrets')
-      .requiredOption('--to-file <file>', 'the file, which only its owner can read'),
+      .requiredOption('--to-file <file>', 'the file, which only its owner can read')
+      .option('--dry-run', 'count the events; no file is written'),
     exportTo,
   );
   prints(

@@ -5,6 +5,7 @@ import { listAllWebhooks } from '../webhooks/list-all-webhooks.js';
 import { operatorName } from './runtime/operator-name.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase, withLog } from './runtime/session.js';
+import { requireSlug } from './runtime/slug.js';
 
 interface ListOptions {
   readonly organization?: string;
@@ -19,8 +20,9 @@ const instant = (ms: number | null): string | null => (ms === null ? null : form
 
 const HEADINGS = 'organization id url state disabledReason lastSuccessAt nextAttemptAt masterKeys'.split(' ');
 
-const list = ({ organization }: ListOptions): Promise<Result> =>
-  withDatabase(async (pool) => {
+const list = ({ organization }: ListOptions): Promise<Result> => {
+  if (organization !== undefined) requireSlug(organization, '--organization');
+  return withDatabase(async (pool) => {
     const webhooks = (await listAllWebhooks(pool, organization)).map((webhook) => ({
       ...webhook,
       lastSuccessAt: instant(webhook.lastSuccessAt),
@@ -28,6 +30,7 @@ const list = ({ organization }: ListOptions): Promise<Result> =>
     }));
     return { lines: table(HEADINGS, webhooks.map(Object.values)), json: webhooks };
   });
+};
 
 const change =
   (type: 'Disable' | 'Enable') =>

@@ -50,7 +50,14 @@ export const loadDisputes = async (
   for (const hash of assets) {
     const { disputeId } = disputes.open.get(hash) ?? {};
     if (disputeId === undefined) continue;
-    if ((await log.readStream(disputeStream(organization, disputeId), 0n, 1)).length > 0) disputes.open.delete(hash);
+    const resolutions = {
+      stream: disputeStream(organization, disputeId),
+      types: ['DisputeResolved'] as const,
+      after: -1n,
+      maxEvents: MAX_TAIL,
+      name: 'disputes',
+    };
+    await readTail(log, resolutions, () => disputes.open.delete(hash));
   }
   return { ...disputes, revision, now };
 };

@@ -44,7 +44,7 @@ const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
 
 /**
  * Limits what an organization may store per UTC day: the events sent with its own ingest keys, and the changes of its
- * groups, group members and webhooks. Each instance counts in memory and adds its counts to a shared table once a second.
+ * groups, group members, webhooks and disputes. Each instance counts in memory and adds its counts to a shared table once a second.
  * An organization can therefore exceed its quota by what other instances accept within a second, and a crash loses the
  * counts of up to a second. If the table is unavailable, requests are still accepted, and this instance counts them in
  * memory. Memory holds one entry for each organization that stored something today.

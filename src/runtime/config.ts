@@ -177,9 +177,9 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       : undefined,
     /** Requests per key and minute; 0 means no limit. */
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
-    /** Events per organization and UTC day, from its own ingest keys and from changes of groups, members and webhooks; 0 means no limit. */
+    /** Events per organization and UTC day, from its own ingest keys and from changes of groups, members, webhooks and disputes; 0 means no limit. */
     ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_PER_DAY),
-    /** Bytes per organization and UTC day: request bodies of its own ingest keys, and stored events of changes of groups, members and webhooks; 0 means no limit. */
+    /** Bytes per organization and UTC day: request bodies of its own ingest keys, and stored events of changes of groups, members, webhooks and disputes; 0 means no limit. */
     ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_PER_DAY),
     /** Requests without a valid key per client address and minute; 0 means no limit. */
     unauthenticatedPerMinute: number('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE', '600', MAX_LIMIT),

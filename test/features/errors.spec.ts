@@ -293,6 +293,21 @@ describe('The rate limit of a key', () => {
   });
 });
 
+describe('The scope of a key', () => {
+  it('is checked before its rate limit', async () => {
+    const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '1' } });
+    try {
+      const reader = await limited.issueKey({ organization: 'acme', scopes: ['read'] });
+      const statuses = [];
+      for (const method of ['POST', 'POST', 'GET'])
+        statuses.push((await fetch(limited.url + GROUPS, { method, headers: { 'x-api-key': reader } })).status);
+      expect(statuses).toEqual([403, 403, 429]);
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
 describe('The service, while the database is unavailable,', () => {
   const folder = mkdtempSync(join(tmpdir(), 'errors-'));
   const keyFile = join(folder, 'keys');

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -150,9 +150,13 @@ it('an organization that is imported into an empty installation answers every qu
       '--json',
     );
   const file = join(folder, 'acme.jsonl.gz');
+  const counted = await call(before, 'export', 'acme', '--to-file', file, '--dry-run');
+  expect(counted).toMatchObject({ code: 0 });
+  expect(existsSync(file)).toBe(false);
   const exported = await call(before, 'export', 'acme', '--to-file', file);
   expect(exported).toMatchObject({ code: 0 });
   const { events: count } = JSON.parse(exported.out) as { events: number };
+  expect(JSON.parse(counted.out)).toMatchObject({ organization: 'acme', events: count, dryRun: true });
   const text = gunzipSync(readFileSync(file)).toString();
   expect(text.match(/.{0,40}(?:beta|acme-2|whsec_|ApiKey)/g)).toBeNull();
 

@@ -160,7 +160,7 @@ describe('The Prometheus metrics', () => {
   it('include the state of pools, event loop and lists', async () => {
     const pool = await samples('threat_protection_database_pool_connections');
     expect(Object.keys(pool).sort()).toEqual(
-      ['metrics', 'requests', 'watch'].flatMap((name) =>
+      ['checkpoints', 'exports', 'metrics', 'records', 'requests', 'watch'].flatMap((name) =>
         ['busy', 'idle', 'waiting'].map((state) => `pool="${name}",state="${state}"`),
       ),
     );

@@ -284,6 +284,18 @@ describe('assets redact', () => {
     expect(await leaks()).toEqual([]);
   });
 
+  it('leaves an open dispute open, so that the organization cannot file another one', async () => {
+    const file = (): Promise<ApiResponse> =>
+      app.call('/v2/asset/disputes', { method: 'POST', key: keys['beta']!, json: { content: SECRET } });
+    expect((await file()).status).toBe(201);
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    await send([
+      sentStatus('c-again', { asset: ASSET, brandReviews: reviews('beta'), createdAt: '2026-03-03T00:00:00Z' }),
+    ]);
+    await eventually('the asset is blocked again', async () => (await check(SECRET)) === 'BLOCKED');
+    expect((await file()).status).toBe(409);
+  });
+
   it('refuses an unknown asset, an EventStoreDB, and an asset with a parked event, and changes nothing', async () => {
     const before = await tableLines(database.pool);
     expect(await redact('nobody.example')).toMatchObject({ code: 1, out: '' });

@@ -1,3 +1,4 @@
+import { reviewersOf, reviewsOf } from '../../events/reviews.js';
 import { ERASED_CATEGORY, ERASED_TYPE, organizationOf } from '../../events/streams.js';
 import type { ErasedOrganizations } from '../erased-organizations.js';
 import type { NewEvent, RecordedEvent } from '../event-log.js';
@@ -7,26 +8,21 @@ interface StoredCopy {
   readonly copyOf?: { readonly position: string; readonly recordedAt: number };
 }
 
-interface Review {
-  readonly organization?: unknown;
-}
-
-export const reviewsOf = ({ type, data }: Pick<NewEvent | RecordedEvent, 'type' | 'data'>): readonly Review[] => {
-  const reviews = type === 'AssetStatusChanged' ? (data as { brandReviews?: unknown } | null)?.brandReviews : undefined;
-  return Array.isArray(reviews) ? (reviews as Review[]) : [];
-};
+/** Returns the organizations that the reviews of an event name. */
+export const reviewersIn = ({ type, data }: Pick<NewEvent | RecordedEvent, 'type' | 'data'>): readonly string[] =>
+  type === 'AssetStatusChanged' ? reviewersOf(data) : [];
 
 /** Returns the organizations that an event names: the owner of its stream, of its key, or those of its reviews. */
 export const organizationsOf = (stream: string, event: Pick<NewEvent | RecordedEvent, 'type' | 'data'>): unknown[] => [
   organizationOf(stream),
   ...(event.type === 'ApiKeyIssued' ? [(event.data as { organization?: unknown } | null)?.organization] : []),
-  ...reviewsOf(event).map(({ organization }) => organization),
+  ...reviewersIn(event),
 ];
 
 /** Returns the data of a verdict without the reviews of some organizations. Everything else keeps its order. */
 export const withoutReviews = (data: unknown, isErased: (organization: unknown) => boolean): object => {
-  const { brandReviews } = data as { brandReviews: Review[] };
-  return { ...(data as object), brandReviews: brandReviews.filter(({ organization }) => !isErased(organization)) };
+  const brandReviews = reviewsOf(data).filter((review) => !isErased(review?.organization));
+  return { ...(data as object), brandReviews };
 };
 
 /** Makes a copy of an event, with the same id, that names the place of the original. */

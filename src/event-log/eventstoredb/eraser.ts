@@ -11,7 +11,7 @@ import type { ErasedPage, LogEraser, OrganizationToErase } from '../log-eraser.j
 import { bytesOf } from '../new-event.js';
 import { readWithRetries } from '../read-with-retries.js';
 import type { EventStoreConnection } from './connection.js';
-import { copyOf, readCopy, reviewsOf, withoutReviews } from './erased-events.js';
+import { copyOf, readCopy, reviewersIn, withoutReviews } from './erased-events.js';
 import { appendFailure } from './failures.js';
 import type { OurStreams } from './streams.js';
 import type { Writer } from './writer.js';
@@ -32,7 +32,7 @@ const isPartly = (event: RecordedEvent, { organization, isKey }: OrganizationToE
     return type === 'ApiKeyIssued'
       ? owner === organization
       : type === 'ApiKeyRevoked' && typeof keyId === 'string' && isKey(keyId);
-  return reviewsOf(event).some((review) => review.organization === organization);
+  return reviewersIn(event).includes(organization);
 };
 
 /**

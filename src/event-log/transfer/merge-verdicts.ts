@@ -1,7 +1,7 @@
 import { Conflict } from '../../errors.js';
 import { eventIdOf } from '../../events/event-id.js';
+import { reviewsOf } from '../../events/reviews.js';
 import type { NewEvent, RecordedEvent } from '../event-log.js';
-import { reviewsOf } from './organization-part.js';
 import type { FileEvent } from './transfer-file.js';
 
 /** The `source` of states that an import adds. */

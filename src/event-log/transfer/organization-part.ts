@@ -1,13 +1,12 @@
 import { ENTRY_TYPES } from '../../events/record.js';
+import { reviewsOf, type StoredReview } from '../../events/reviews.js';
 import { assetStatusStream, organizationOf } from '../../events/streams.js';
 import type { RecordedEvent } from '../event-log.js';
 
-type Review = { readonly organization?: unknown } | null;
 /** The data of an event before validation. */
 interface Unvalidated {
   readonly organization?: unknown;
   readonly changeId?: unknown;
-  readonly brandReviews?: unknown;
 }
 
 const VERDICT_TYPES: ReadonlySet<string> = new Set(ENTRY_TYPES);
@@ -15,12 +14,6 @@ const VERDICT_TYPES: ReadonlySet<string> = new Set(ENTRY_TYPES);
 /** Whether an event is an entry, or the deletion of an entry, in the status history of an asset. */
 export const isVerdict = ({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): boolean =>
   VERDICT_TYPES.has(type) && stream.startsWith(assetStatusStream(''));
-
-/** Returns the `brandReviews` of an event that may be invalid. */
-export const reviewsOf = (data: unknown): readonly Review[] => {
-  const { brandReviews } = (data ?? {}) as Unvalidated;
-  return Array.isArray(brandReviews) ? (brandReviews as Review[]) : [];
-};
 
 /**
  * Selects the part of each event that concerns one organization: the events in its streams, and all states of the
@@ -50,7 +43,7 @@ export class OrganizationPart {
     return data.organization === this.organization ? event : { ...event, data: {} };
   }
 
-  private reviews({ data }: RecordedEvent): readonly Review[] {
+  private reviews({ data }: RecordedEvent): readonly StoredReview[] {
     return reviewsOf(data).filter((review) => review?.organization === this.organization);
   }
 }

@@ -29,9 +29,9 @@ export const checkAccess = (
       void reply.header('ratelimit-limit', allowance.limit);
       void reply.header('ratelimit-remaining', allowance.remaining);
       void reply.header('ratelimit-reset', allowance.resetSeconds);
-      if (allowance.exceeded) throw new TooManyRequests(allowance.resetSeconds);
     }
     if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
+    if (allowance?.exceeded) throw new TooManyRequests(allowance.resetSeconds);
     request.access = access;
     request.rawResponse = reply.raw;
     revocations.add(reply);

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { EventLog } from '../../event-log/event-log.js';
 import { timeAppends } from '../../event-log/timed-appends.js';
-import { MetricsPool, WatchPool } from '../../read-models/pools.js';
+import { CheckpointPool, ExportPool, MetricsPool, RecordsPool, WatchPool } from '../../read-models/pools.js';
 import { Config } from '../../runtime/config.js';
 import { watchDisk } from './disk.js';
 import { ProjectionLags } from '../../ops/projection-lag.js';
@@ -29,7 +29,10 @@ export class Prometheus {
     lags: ProjectionLags,
     requests: Pool,
     metrics: MetricsPool,
+    records: RecordsPool,
+    exports: ExportPool,
     watch: WatchPool,
+    checkpoints: CheckpointPool,
     log: EventLog,
     config: Config,
   ) {
@@ -51,7 +54,7 @@ export class Prometheus {
       labelNames: ['pool', 'state'],
       registers,
       collect() {
-        for (const [name, pool] of Object.entries({ requests, metrics, watch })) {
+        for (const [name, pool] of Object.entries({ requests, metrics, records, exports, watch, checkpoints })) {
           this.set({ pool: name, state: 'idle' }, pool.idleCount);
           this.set({ pool: name, state: 'busy' }, pool.totalCount - pool.idleCount);
           this.set({ pool: name, state: 'waiting' }, pool.waitingCount);

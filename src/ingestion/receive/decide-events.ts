@@ -1,8 +1,10 @@
 import { Invalid, type Rejection } from '../../errors.js';
 import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
+import { isSlug } from '../../events/declaring/fields.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';
+import { reviewersOf } from '../../events/reviews.js';
 import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
@@ -11,6 +13,7 @@ import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { truncate } from '../../runtime/truncate.js';
 import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
+import type { CloudEvent } from './cloud-event.js';
 import type { LazyEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
 import { guardOf, warningsOf } from './warnings.js';
@@ -71,6 +74,18 @@ const withoutErasedReviews = (event: UpstreamEvent, erased: ErasedOrganizations)
     : { ...event, data: { ...event.data, brandReviews } };
 };
 
+/**
+ * Returns a rejected event as its sample may show it: only its type, if the event names an erased organization. Nothing
+ * that only this organization had may be stored again.
+ */
+const withoutErasedNames = (event: CloudEvent, erased: ErasedOrganizations): CloudEvent => {
+  if (erased.isEmpty) return event;
+  const { organization } = (event.data ?? {}) as { readonly organization?: unknown };
+  const names = [...(isSlug(organization) ? [organization] : []), ...reviewersOf(event.data)];
+  const isNamed = names.some((name) => erased.has(name));
+  return isNamed ? { ...event, id: undefined, source: '', data: undefined } : event;
+};
+
 /** Decides which events of a request to store, and which to reject and why. Yields after each event. */
 export function* decide(
   { events, latest, organization, origin }: SentEvents,
@@ -97,7 +112,7 @@ export function* decide(
     });
     const reject = (reason: RejectReason, messages: readonly string[]): void => {
       rejected.push(describe(messages));
-      groups.add(reason, isUpstreamType(type) ? type : 'other', sentEvent, messages);
+      groups.add(reason, isUpstreamType(type) ? type : 'other', withoutErasedNames(sentEvent, erased), messages);
     };
     if (!isUpstreamType(type)) {
       if (type === '') reject('attributes', issues);

@@ -1,5 +1,4 @@
 import { truncate } from '../../runtime/truncate.js';
-import type { CloudEvent } from '../receive/cloud-event.js';
 import type { RejectionGroup } from './rejection-groups.js';
 import type { RejectedSample } from './statements.js';
 
@@ -22,20 +21,11 @@ const truncatedJson = (data: unknown): string | null => {
   return json === undefined ? null : Buffer.from(json.slice(0, MAX_DATA)).subarray(0, MAX_DATA).toString();
 };
 
-type Sampled = Pick<RejectionGroup, 'event' | 'issues'> & Partial<Pick<RejectionGroup, 'reason'>>;
-
-/** Nothing that only an erased organization had may be stored again. */
-const NOTHING_KEPT = { id: null, source: '', data: null };
-
-const contentOf = ({ id, source, data }: CloudEvent): Pick<RejectedSample, 'id' | 'source' | 'data'> => ({
-  id: id === undefined ? null : truncate(id, MAX_ATTRIBUTE),
-  source: truncate(source, MAX_ATTRIBUTE),
-  data: truncatedJson(data),
-});
-
 /** The stored sample of a rejected event. */
-export const sampleOf = ({ event, issues, reason }: Sampled): RejectedSample => ({
-  ...(reason === 'erased' ? NOTHING_KEPT : contentOf(event)),
+export const sampleOf = ({ event, issues }: Pick<RejectionGroup, 'event' | 'issues'>): RejectedSample => ({
+  id: event.id === undefined ? null : truncate(event.id, MAX_ATTRIBUTE),
+  source: truncate(event.source, MAX_ATTRIBUTE),
   type: truncate(event.type, MAX_ATTRIBUTE),
   issues: issues.slice(0, MAX_ISSUES).map((issue) => truncate(issue, MAX_STRING)),
+  data: truncatedJson(event.data),
 });

@@ -46,7 +46,7 @@ export class QuotaAmountDto {
   left!: number;
 }
 
-/** The organization's quota for one UTC day. Changes of groups, group members and webhooks also count against it. */
+/** The organization's quota for one UTC day. Changes of groups, group members, webhooks and disputes also count against it. */
 export class EventQuotaDto {
   /** The number of events that may be stored. Absent if there is no limit. */
   events?: QuotaAmountDto;

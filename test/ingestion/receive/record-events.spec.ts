@@ -11,6 +11,7 @@ import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.j
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { ASSET_TYPES } from '../../../src/events/asset-types.js';
 import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
+import { erasureDigest } from '../../../src/events/erasure.js';
 import { OWN_TYPES, parseEvent, UPSTREAM } from '../../../src/events/event.js';
 import { dayOf } from '../../../src/events/instant.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
@@ -245,6 +246,32 @@ describe('A repeated event (equal source, id, type and record)', () => {
 });
 
 describe('RecordEvents rejects', () => {
+  it('an event that names an erased organization without keeping anything but its type, whatever the reason', () => {
+    const erased = new ErasedOrganizations();
+    const data = { digest: erasureDigest('log', 'gone'), logId: 'log', startedAt: AT };
+    erased.observe({ type: 'OrganizationErasureStarted', data, position: 0n });
+    const gone = { organization: 'gone' };
+    const events = [
+      threat('erased', gone),
+      threat('invalid', { ...gone, status: 1 }),
+      cloudEvent('unknown', 'Unknown', gone),
+      cloudEvent('reviewed', 'AssetStatusChanged', {
+        status: 'ODD',
+        brandReviews: [null, { ...gone, brand: 'wallet' }],
+      }),
+      cloudEvent('other', 'ReportFiled', { createdAt: 'never' }),
+    ];
+    const { groups } = finish(decide(new RecordEvents(events, LATEST, undefined), new GuardedHosts(), erased));
+    const nothing = { id: undefined, source: '', data: undefined };
+    expect(groups.map(({ reason, event: { id, source, data } }) => [reason, { id, source, data }])).toEqual([
+      ['erased', nothing],
+      ['data', nothing],
+      ['unknown-type', nothing],
+      ['data', nothing],
+      ['data', { id: 'other', source: SOURCE, data: expect.objectContaining({ createdAt: 'never' }) }],
+    ]);
+  });
+
   it('an event with the issues of its attributes and of its data together', async () => {
     const { rejected } = await record([
       threat('good-one'),

@@ -170,6 +170,7 @@ describe('The operator’s command, while the service runs', () => {
     expect((await call('parked', 'retry')).code).toBe(1);
     expect((await call('parked', 'drop', id)).code).toBe(2);
     expect((await call('parked', 'drop', id, '--reason', '-- sent by mistake')).code).toBe(0);
+    expect(await call('parked', 'retry')).toMatchObject({ code: 0, out: 'Nothing is parked\n' });
     await healthSays('ready');
     const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
     expect(statuses.map(({ projection }) => projection)).toEqual(expect.arrayContaining(['metrics', 'records']));
@@ -205,8 +206,11 @@ describe('The operator’s command', () => {
       ['keys', 'list', '--odd'],
       ['log', 'copy', '--to', ''],
       ['log', 'copy'],
+      ['log', 'copy', '--to', 'esdb://127.0.0.1:1', '--url-file', '/none/such'],
       ['log', 'copy', '--to', 'esdb://admin:changeit@127.0.0.1:2113'],
       ['brands', 'add', '--organization', 'acme'],
+      ['disputes', 'list', '--organization', 'Acme'],
+      ['webhooks', 'list', '--organization', 'Acme'],
       ['flags', 'enable', '--organization', 'acme', '--organization=other', '--flag', 'brands-metrics'],
       ['parked', 'drop', 'some-id', '--reason', 'one', '--reason', 'another'],
       ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],

@@ -164,7 +164,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: 'the event is rejected',
     },
     {
-      what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members and webhooks',
+      what: 'Daily quota (UTC) of an organization: events of its own keys, and changes to groups, members, webhooks and disputes',
       limit: (sources) =>
         `${sources.countSet('INGEST_EVENTS_PER_DAY')} events; ${sources.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
       beyond: '429',
@@ -400,7 +400,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Time and size of one delivery request',
       limit: (sources) =>
-        `${sources.duration('src/egress/destinations.ts', 'LOOKUP_TIMEOUT_MS')} to resolve the host name; ${sources.duration(SEND, 'CONNECT_TIMEOUT_MS')} to connect; ${sources.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${sources.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
+        `${sources.duration(SEND, 'CONNECT_TIMEOUT_MS')} to resolve the host name and connect; ${sources.duration(SEND, 'RESPONSE_TIMEOUT_MS')} for the response, of which ${sources.bytes(SEND, 'MAX_RESPONSE_BYTES')} are read`,
       beyond: 'the attempt fails',
     },
     {

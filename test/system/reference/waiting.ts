@@ -56,14 +56,15 @@ const PRESSURE = 'src/ingestion/backpressure.ts';
 const GROUPS = 'src/asset-groups/groups/list-asset-groups.ts';
 const MEMBERS = 'src/asset-groups/members/membership-queue.ts';
 const WEBHOOKS = 'src/webhooks/endpoints/webhook-commands.ts';
+const DISPUTES = 'src/disputes/file-dispute.ts';
 const TEST = 'src/webhooks/endpoints/test-webhook.ts';
 const DATABASE = 'src/postgres/transient-errors.ts';
 
 const ALL = 'all';
 const WITH_KEY = '`/v2/…`';
 const GROUP_ROUTES = '`/v2/organization/asset-groups…`';
-const CHANGES = 'changes of groups and webhooks';
-const APPENDING = '`POST /v2/events`; changes of groups, members and webhooks';
+const CHANGES = 'changes of groups, webhooks and disputes';
+const APPENDING = '`POST /v2/events`; changes of groups, members, webhooks and disputes';
 
 /** The response of `ConcurrencyLimit`. */
 const queue = (): string => '`queue`';
@@ -297,9 +298,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       metric: ['src/event-log/timed-appends.ts', 'log_append_duration_seconds'],
     },
     {
-      what: 'changes of groups; of webhooks',
+      what: 'changes of groups; of webhooks; of disputes',
       limit: (sources) =>
-        `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')}; ${sources.count(WEBHOOKS, 'MAX_WAITING')} waiting per organization`,
+        `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')}; ${sources.count(WEBHOOKS, 'MAX_WAITING')}; ${sources.count(DISPUTES, 'MAX_WAITING')} waiting per organization`,
       routes: CHANGES,
       answer: () => refused(429, 1, COMMANDS, 'Too many changes of the ${name} of this organization are waiting'),
     },
@@ -310,10 +311,10 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       answer: () => refused(503, 1, COMMANDS, 'Too many concurrent changes to the ${rules.name} of this organization'),
     },
     {
-      what: 'events of groups, of webhooks, that the read model lacks',
+      what: 'events of groups, of webhooks, of disputes, that the read model lacks',
       limit: (sources) =>
-        `${sources.count('src/asset-groups/groups/group-tail.ts', 'MAX_TAIL')}; ${sources.count('src/webhooks/endpoints/load-webhooks.ts', 'MAX_TAIL')} per organization`,
-      routes: `${GROUP_ROUTES}, \`…/webhooks…\``,
+        `${sources.count('src/asset-groups/groups/group-tail.ts', 'MAX_TAIL')}; ${sources.count('src/webhooks/endpoints/load-webhooks.ts', 'MAX_TAIL')}; ${sources.count('src/disputes/load-disputes.ts', 'MAX_TAIL')} per organization`,
+      routes: `${GROUP_ROUTES}, \`…/webhooks…\`, \`POST …/disputes\``,
       answer: () =>
         refused(503, numberOf(TAIL, 'RETRY_AFTER_SECONDS'), TAIL, 'The read model of these ${name} is too far behind'),
     },
@@ -337,6 +338,18 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       routes: 'changes of members and webhooks',
       answer: () =>
         `${refused(503, 1, MEMBERS, 'The change may be stored, but has not taken effect yet')}; ${message(WEBHOOKS, 'The change is stored, but has not taken effect yet')}`,
+    },
+    {
+      what: 'verdicts of disputes, when a dispute is filed or listed',
+      limit: (sources) => concurrency(sources, 'src/asset-check/get-verdicts.ts', 'VERDICTS'),
+      routes: '`…/disputes…`',
+      answer: queue,
+    },
+    {
+      what: 'the read model, after a dispute is filed',
+      limit: (sources) => `${sources.duration(DISPUTES, 'PROJECTION_TIMEOUT_MS')} per request`,
+      routes: '`POST …/disputes`',
+      answer: () => '201; the list may not have the dispute yet',
     },
     {
       what: 'lists of groups above 1 MiB, from the first slice to the last; a slice of such a list',
