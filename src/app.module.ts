@@ -6,7 +6,6 @@ import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { AssetCheckModule } from './asset-check/asset-check.module.js';
 import { readSourcesFile, type SourcesSettings } from './asset-check/sources/sources-file.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
-import { GuardedHosts } from './verdicts/guarded-hosts.js';
 import { Config } from './runtime/config.js';
 import { serveDashboard } from './dashboard/serve-dashboard.js';
 import { AccessLogOutput } from './http/ops/access-log.js';
@@ -25,8 +24,7 @@ import { tryWriteLines } from './runtime/terminal.js';
 
 /**
  * The composition root. The validation pipe and the error filter are providers, so that tests run with the same pipe
- * and filter as production. `AppModule` is the only global module: it exports the settings, the output of the access
- * log, and the guarded hosts.
+ * and filter as production. `AppModule` is global, because it exports the settings and the output of the access log.
  */
 @Module({})
 export class AppModule {
@@ -50,11 +48,10 @@ export class AppModule {
       providers: [
         { provide: Config, useValue: config },
         { provide: AccessLogOutput, useValue: { write: tryWriteLines } },
-        GuardedHosts,
         { provide: APP_PIPE, useClass: DtoValidation },
         { provide: APP_FILTER, useClass: ErrorFilter },
       ],
-      exports: [Config, AccessLogOutput, GuardedHosts],
+      exports: [Config, AccessLogOutput],
     };
   }
 }

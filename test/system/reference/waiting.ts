@@ -242,13 +242,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       limit: () => 'per process',
       file: 'src/asset-check/own/own-statuses.ts',
       routes: '`/v2/asset/…`',
-      answer: () =>
-        refused(
-          503,
-          1,
-          'src/asset-check/own/own-statuses.ts',
-          'The service has not reached the state of this Consistency-Token',
-        ),
+      answer: () => refused(503, 1, TOKEN, 'The service has not reached the state of this Consistency-Token'),
     },
     {
       what: 'bulk checks',
