@@ -40,9 +40,8 @@ export const MODULES: Readonly<Record<string, readonly string[] | 'all of src'>>
   webhooks: [...FEATURE, 'egress', 'records'],
   'api-keys': FEATURE,
   dashboard: ['http'],
-  'app.module': 'all of src',
-  main: ['runtime', 'serve'],
-  serve: 'all of src',
+  api: 'all of src',
+  main: ['runtime', 'api'],
   deliver: ['runtime', 'webhooks'],
   cli: 'all of src',
 };
