@@ -277,7 +277,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'an append to the log in PostgreSQL: one statement at a time per process',
       limit: (sources) =>
-        `${sources.count('src/event-log/postgres/writer.ts', 'MAX_EVENTS')} events per statement; ${sources.duration('src/event-log/postgres/writer.ts', 'timeoutMs')}`,
+        `${sources.count('src/event-log/postgres/writer.ts', 'MAX_EVENTS')} events per statement; ${sources.duration('src/event-log/postgres/writer.ts', 'TIMEOUT_MS')}`,
       routes: APPENDING,
       answer: database,
       metric: ['src/event-log/timed-appends.ts', 'log_append_duration_seconds'],
