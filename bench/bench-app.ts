@@ -7,7 +7,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { IsNotEmpty, IsString, Length } from 'class-validator';
 import { Pool } from 'pg';
-import { AppModule } from '../src/app.module.js';
+import { AppModule } from '../src/api/app.module.js';
 import { ReadModelsModule } from '../src/read-models/read-models.module.js';
 import { readConfig } from '../src/runtime/config.js';
 import { Access } from '../src/http/access/access.js';

@@ -4,4 +4,4 @@ requireNode();
 const { requireFileDescriptors } = await import('./runtime/file-descriptors.js');
 requireFileDescriptors();
 // This module is imported only now, because loading the modules already needs many file descriptors.
-await import('./serve.js');
+await import('./api/serve.js');

@@ -27,7 +27,7 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   erasures: 'read-models',
 };
 /** The files that may start or join the embedded PostgreSQL server. */
-const STARTS_EMBEDDED = /^src\/(?:serve\.ts|ops\/worker\.ts|cli[/.])/;
+const STARTS_EMBEDDED = /^src\/(?:api\/serve\.ts|ops\/worker\.ts|cli[/.])/;
 /**
  * The names that every module may import from pg: the injection token and types. Only `postgres` opens connections.
  */
@@ -243,8 +243,8 @@ describe('The rules of the architecture', () => {
       /src\/asset-check\/verdict\.ts/,
     ],
     ['src/metrics/range.ts', "import {\n  a,\n  b,\n} from '../ingestion/cloud-event.js';", /src\/ingestion/],
-    ['src/metrics/range.ts', "const later = await import('../brands/list-brands.js');", /src\/brands/],
-    ['src/metrics/range.ts', "export { x } from '../demo/chart.js';", /src\/demo/],
+    ['src/metrics/range.ts', "const later = await import('../records/list-records.js');", /src\/records/],
+    ['src/metrics/range.ts', "export { x } from '../cli/demo/chart.js';", /src\/cli/],
     ['src/metrics/range.ts', "import '../cli/output.js';", /src\/cli/],
     ['src/http/access.ts', "import { KeyRing } from '../api-keys/key-ring.js';", /src\/api-keys/],
     ['src/read-models/pool.ts', "import { EventLog } from '../event-log/event-log.js';", /src\/event-log/],
@@ -253,7 +253,7 @@ describe('The rules of the architecture', () => {
       "import { metrics } from '../../../projections/metrics.js';",
       /may import projections/,
     ],
-    ['src/serve.ts', "import { PROJECTIONS } from '../projections/registry.js';", /may import projections/],
+    ['src/api/serve.ts', "import { PROJECTIONS } from '../../projections/registry.js';", /may import projections/],
     ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/totals/get-metrics.js';", /src\/metrics/],
     ['projections/metrics.ts', "import { requestIdOf } from '../src/http/request-id.js';", /src\/http/],
     [

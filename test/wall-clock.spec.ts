@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/event-log/new-event.ts': [1, 'when a log was opened, for people'],
   'src/api-keys/issue-api-key.ts': [1, 'when an operator issued a key; its expiry is a time that the operator typed'],
   'src/api-keys/revoke-api-key.ts': [1, 'when an operator revoked a key, for people'],
-  'src/brands/append-operator-change.ts': [
+  'src/cli/brands/append-operator-change.ts': [
     1,
     'the time of a change that an operator makes, which is after the time of the newest change',
   ],

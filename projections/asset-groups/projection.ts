@@ -20,7 +20,7 @@ import {
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',
-  version: KEY_VERSION,
+  versions: [KEY_VERSION],
   tables: ['asset_group_streams', 'asset_groups', 'asset_group_requests', 'grouped_assets', 'asset_group_counts'],
   types: TYPES,
   prepare: async (events) => {

@@ -62,7 +62,7 @@ const entryOf = ({ id, event }: ProjectedEvent<EntryEvent>, asset: string): Entr
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
-  version: KEY_VERSION,
+  versions: [KEY_VERSION],
   tables: ['asset_status_entries', 'asset_statuses'],
   types: [...ENTRY_TYPES, 'ContentRedacted'],
   prepare: async (events) => {

@@ -28,10 +28,10 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
   /** The tables that the projection writes and a rebuild replaces. */
   readonly tables: readonly (keyof Tables)[];
   /**
-   * The version must be incremented when the same events result in different rows. Rows of an earlier version are
-   * rebuilt at the next start. Default: 1.
+   * The versions of what determines the rows, the most significant first. A version must be incremented when the same
+   * events result in different rows. Rows of an earlier version are rebuilt at the next start. Default: 1.
    */
-  readonly version?: number;
+  readonly versions?: readonly number[];
   /** The event types that the projection receives. */
   readonly types: readonly Event['type'][];
   /**
@@ -41,7 +41,12 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
   prepare(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
 }
 
-export const versionOf = ({ version = 1 }: Projection): number => version;
+/** More than each version of a projection will ever be. */
+const VERSIONS = 1_000;
+
+/** The versions of a projection as one number, which the checkpoint stores. */
+export const versionOf = ({ versions = [1] }: Pick<Projection, 'versions'>): number =>
+  versions.reduce((stored, version) => stored * VERSIONS + version, 0);
 
 /**
  * Stores a state under a key, unless the map has a newer state. The order of calls does not matter.

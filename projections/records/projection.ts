@@ -106,13 +106,10 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
   await INSERT_BRAND_RECORDS.runEach(connection, brandRecords);
 };
 
-/** More than `ITEM_VERSION` will ever be, so that no two pairs of versions have the same number. */
-const ITEM_VERSIONS = 1_000;
-
 /** The records that lists and the feed return. */
 export const records = {
   name: 'records',
-  version: KEY_VERSION * ITEM_VERSIONS + ITEM_VERSION,
+  versions: [KEY_VERSION, ITEM_VERSION],
   tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'counted_threats'],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,

@@ -39,7 +39,7 @@ describe('The build', () => {
       const dist = join(folder, 'dist');
       const env = { DATABASE_URL: database.url, PORT: '0', DATA_DIR: join(folder, 'data') };
       // Everything is imported from the bundles, except `reflect-metadata`, which all modules must share.
-      const list = `import './src/app.module.js'; import { createRequire } from 'node:module';
+      const list = `import './src/api/app.module.js'; import { createRequire } from 'node:module';
         console.log(JSON.stringify(Object.keys(createRequire(import.meta.url).cache)));`;
       const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', list], {
         cwd: dist,

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { KeyRing } from './key-ring.js';
 import { KeyUses } from './key-uses.js';
 
 @Module({
-  imports: [EventLogModule, ReadModelsModule, OpsModule],
+  imports: [EventLogModule, ReadModelsModule],
   providers: [KeyRing, KeyUses, { provide: ApiKeyVerifier, useExisting: KeyRing }],
   exports: [ApiKeyVerifier],
 })

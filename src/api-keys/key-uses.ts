@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
-import { UpsertBuffer } from '../flow/background/upsert-buffer.js';
+import { UpsertBuffer } from '../read-models/upsert-buffer.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { createReadModels } from '../read-models/kysely.js';
 import { WatchPool } from '../read-models/pools.js';

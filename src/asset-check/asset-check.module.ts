@@ -1,7 +1,6 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';
@@ -12,11 +11,15 @@ import { GetVerdictsHandler } from './get-verdicts.js';
 import { StatusEntries } from './own/status-entries.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
 import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
+import { GuardedHosts } from '../verdicts/guarded-hosts.js';
 
+/** The module is global, because features that must not import this feature use the guarded hosts. */
+@Global()
 @Module({
-  imports: [EventLogModule, ReadModelsModule, OpsModule],
+  imports: [EventLogModule, ReadModelsModule],
   controllers: [AssetCheckController],
   providers: [
+    GuardedHosts,
     ConfiguredSources,
     {
       provide: AssetChecker,
@@ -30,6 +33,7 @@ import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
     GetAssetHistoryHandler,
     GetVerdictsHandler,
   ],
+  exports: [GuardedHosts],
 })
 export class AssetCheckModule {
   static with(sources: SourcesSettings): DynamicModule {

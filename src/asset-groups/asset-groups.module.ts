@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetGroupsController } from './groups/asset-groups.controller.js';
 import { ChangeMembershipHandler } from './members/change-membership.js';
@@ -17,7 +16,7 @@ import { MembershipQueue } from './members/membership-queue.js';
 import { RenameAssetGroupHandler } from './groups/rename-asset-group.js';
 
 @Module({
-  imports: [EventLogModule, ReadModelsModule, OpsModule, QuotasModule],
+  imports: [EventLogModule, ReadModelsModule, QuotasModule],
   controllers: [AssetGroupsController, GroupAssetsController],
   providers: [
     GroupCommands,

@@ -1,6 +1,8 @@
 import { type Command, Option } from 'commander';
-import { listAllDisputes } from '../disputes/list-all-disputes.js';
-import { DISPUTE_OUTCOMES } from '../events/types/disputes.js';
+import type { Pool } from 'pg';
+import { parseEvent } from '../events/event.js';
+import { DISPUTE_OUTCOMES, disputeItem } from '../events/types/disputes.js';
+import { createReadModels } from '../read-models/kysely.js';
 import { prints, type Result, table } from './runtime/output.js';
 import { withDatabase } from './runtime/session.js';
 import { requireSlug } from './runtime/slug.js';
@@ -12,10 +14,32 @@ interface ListOptions {
 
 const HEADINGS = 'organization id status createdAt asset source contact'.split(' ');
 
-const list = ({ organization, status }: ListOptions): Promise<Result> => {
-  if (organization !== undefined) requireSlug(organization, '--organization');
+const dataOf = (text: string | null): unknown => (JSON.parse(text ?? '{}') as { readonly data?: unknown }).data;
+
+/** Reads disputes, oldest first. The contact is null if none was given, or if it has been erased. */
+const readDisputes = async (pool: Pool, { organization, status }: ListOptions) => {
+  let query = createReadModels(pool)
+    .selectFrom('disputes as d')
+    .leftJoin('service.dispute_contacts as c', (join) =>
+      join.onRef('c.organization', '=', 'd.organization').onRef('c.dispute', '=', 'd.id'),
+    )
+    .select(['d.organization', 'd.filed', 'd.resolution', 'c.contact'])
+    .where('d.created_at', 'is not', null);
+  if (organization !== undefined) query = query.where('d.organization', '=', organization);
+  if (status === 'OPEN') query = query.where('d.resolved_at', 'is', null);
+  else if (status !== undefined) query = query.where('d.outcome', '=', status);
+  const rows = await query.orderBy('d.created_at').orderBy('d.organization').orderBy('d.id').execute();
+  return rows.map((row) => {
+    const filed = parseEvent('DisputeFiled', dataOf(row.filed)).event!;
+    const resolution = parseEvent('DisputeResolved', dataOf(row.resolution)).event;
+    return { organization: row.organization, contact: row.contact, item: disputeItem(filed.data, resolution?.data) };
+  });
+};
+
+const list = (options: ListOptions): Promise<Result> => {
+  if (options.organization !== undefined) requireSlug(options.organization, '--organization');
   return withDatabase(async (pool) => {
-    const disputes = await listAllDisputes(pool, organization, status);
+    const disputes = await readDisputes(pool, options);
     const rows = disputes.map(({ organization: owner, contact, item }) => {
       const {
         id,

@@ -3,8 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { NotFound } from '../errors.js';
-import { ROUTE_NOT_FOUND, sendError } from '../http/errors/error-response.js';
+import { routeNotFound, sendError } from '../http/errors/error-response.js';
 import {
   type StaticResponse,
   createStaticResponse,
@@ -84,7 +83,7 @@ export const serveDashboard = (instance: FastifyInstance): void => {
     const { version, files } = await dashboard();
     const file = files.get(request.params['*']);
     if (file === undefined) {
-      sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
+      sendError(routeNotFound(), request, reply);
       return reply;
     }
     // During a rolling upgrade, a page may request its files from an instance of another version.

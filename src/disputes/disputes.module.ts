@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../ops/ops.module.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ContactErasure } from './contact-erasure.js';
@@ -9,7 +8,7 @@ import { FileDisputeHandler } from './file-dispute.js';
 
 /** Filing disputes. The module `records` lists them. */
 @Module({
-  imports: [EventLogModule, ReadModelsModule, QuotasModule, OpsModule],
+  imports: [EventLogModule, ReadModelsModule, QuotasModule],
   controllers: [DisputesController],
   providers: [FileDisputeHandler, ContactErasure],
 })

@@ -1,7 +1,7 @@
 import { TooManyRequests, Unavailable } from '../errors.js';
 import type { DomainEvent } from '../events/event.js';
 import { OrganizationQueues } from '../flow/organization-queues.js';
-import { Backoff, pause } from '../flow/retry.js';
+import { Backoff, retry } from '../flow/retry.js';
 import { withSpansOf, type Span, tracing } from '../runtime/tracing/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { bytesOf, newEvent } from './new-event.js';
@@ -183,23 +183,18 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
     const retryUntil = performance.now() + MAX_APPEND_RETRY_MS;
     const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
-    for (;;) {
-      try {
-        return (await this.log.append(this.rules.stream(organization), expected, events)).position;
-      } catch (error) {
-        if (error instanceof WrongExpectedRevision) {
-          this.quota?.refund(organization, cost);
-          return undefined;
-        }
-        const wait = backoff.next();
-        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) {
-          // An append with an unknown outcome is not charged: an outage must not use up the quota of clients that
-          // retry.
-          this.quota?.refund(organization, cost);
-          throw error;
-        }
-        await pause(wait);
-      }
+    const append = () => this.log.append(this.rules.stream(organization), expected, events);
+    const pauseAfter = (error: unknown): number | undefined => {
+      const wait = backoff.next();
+      return error instanceof Unavailable && performance.now() + wait <= retryUntil ? wait : undefined;
+    };
+    try {
+      return (await retry(append, pauseAfter)).position;
+    } catch (error) {
+      // An append with an unknown outcome is not charged: an outage must not use up the quota of clients that retry.
+      this.quota?.refund(organization, cost);
+      if (error instanceof WrongExpectedRevision) return undefined;
+      throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
 import { Unavailable } from '../errors.js';
-import { Backoff, pause } from '../flow/retry.js';
+import { Backoff, retry } from '../flow/retry.js';
 
 /** How long a log may be unavailable before a long task fails. */
 const TIMEOUT_MS = 60_000;
@@ -23,22 +23,16 @@ export const readWithRetries = async <Result>(
   { onWait, stop, timeoutMs = TIMEOUT_MS }: RetryOptions = {},
 ): Promise<Result> => {
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
-  let unavailableSince: number | undefined;
-  for (;;) {
-    const startedAt = performance.now();
-    try {
-      const result = await read();
-      if (unavailableSince !== undefined) onWait?.('The log is available again; the work continues');
-      return result;
-    } catch (error) {
-      if (!(error instanceof Unavailable)) throw error;
-      stop?.throwIfAborted();
-      if (unavailableSince === undefined)
-        onWait?.(`The log is unavailable (${error.message}); waiting for at most ${timeoutMs / 1_000} s`);
-      unavailableSince ??= startedAt;
-      if (performance.now() - unavailableSince > timeoutMs) throw error;
-    }
-    await pause(backoff.next(), stop);
+  const retryUntil = performance.now() + timeoutMs;
+  let hasWaited = false;
+  const pauseAfter = (error: unknown): number | undefined => {
+    if (!(error instanceof Unavailable)) return undefined;
     stop?.throwIfAborted();
-  }
+    if (!hasWaited) onWait?.(`The log is unavailable (${error.message}); waiting for at most ${timeoutMs / 1_000} s`);
+    hasWaited = true;
+    return performance.now() > retryUntil ? undefined : backoff.next();
+  };
+  const result = await retry(read, pauseAfter, stop);
+  if (hasWaited) onWait?.('The log is available again; the work continues');
+  return result;
 };

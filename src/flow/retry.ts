@@ -28,3 +28,27 @@ export class Backoff {
 /** Resolves after `ms` milliseconds, or as soon as `signal` aborts. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   sleep(ms, undefined, { signal }).catch(() => undefined);
+
+/**
+ * Repeats `work` until it succeeds.
+ * @param pauseAfter called with the error of each failed attempt; returns the pause before the next attempt in ms, or undefined
+ *   if there is none
+ * @param stop ends the pause
+ * @throws the error of the last attempt; the error that `pauseAfter` throws; the reason of `stop`, once it aborts during
+ *   a pause
+ */
+export const retry = async <Result>(
+  work: () => Promise<Result>,
+  pauseAfter: (error: unknown) => number | undefined,
+  stop?: AbortSignal,
+): Promise<Result> => {
+  for (;;)
+    try {
+      return await work();
+    } catch (error) {
+      const ms = pauseAfter(error);
+      if (ms === undefined) throw error;
+      await pause(ms, stop);
+      stop?.throwIfAborted();
+    }
+};

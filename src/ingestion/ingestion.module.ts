@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { OutcomesController } from './outcomes.controller.js';
 import { ListParkedHandler } from './parked/list-parked.js';
@@ -18,7 +17,7 @@ import { ReferenceController } from './reference/reference.controller.js';
 import { RejectionLog } from './rejections/rejection-log.js';
 
 @Module({
-  imports: [EventLogModule, ReadModelsModule, OpsModule, QuotasModule],
+  imports: [EventLogModule, ReadModelsModule, QuotasModule],
   controllers: [EventsController, OutcomesController, ReferenceController],
   providers: [
     RecordEventsHandler,

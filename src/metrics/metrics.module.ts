@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { CompareMetricsHandler } from './comparison/compare-metrics.js';
 import { GetFalsePositivesHandler } from './false-positives/get-false-positives.js';
@@ -10,7 +9,7 @@ import { MetricsQueries } from './metrics-queries.js';
 import { MetricsController } from './metrics.controller.js';
 
 @Module({
-  imports: [ReadModelsModule, OpsModule],
+  imports: [ReadModelsModule],
   controllers: [MetricsController],
   providers: [
     MetricsQueries,

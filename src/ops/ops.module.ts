@@ -1,9 +1,10 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { TimeSlices } from '../flow/time-slices.js';
 import { Readiness } from './readiness.js';
 
-/** Readiness, metrics and time slices of the event loop, which all features share. */
+/** Readiness, metrics and time slices of the event loop. The module is global, because every feature shares them. */
+@Global()
 @Module({
   providers: [Readiness, TimeSlices, { provide: Registry, useFactory: () => new Registry() }],
   exports: [Readiness, TimeSlices, Registry],

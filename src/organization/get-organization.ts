@@ -1,11 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { AtPosition } from '../event-log/command-queue.js';
-import { Config } from '../runtime/config.js';
-import { dayOf } from '../events/instant.js';
-import { DatabaseClock } from '../postgres/clock.js';
 import { RequestConcurrency } from '../read-models/request-concurrency.js';
-import { readQuotaLeft } from '../quotas/usage.js';
+import { DailyQuota } from '../quotas/daily-quota.js';
 import type { DailyQuotaDto, IngestLimits, OrganizationResponse } from './organization.dto.js';
 import { READ_FLAGS } from './statements.js';
 
@@ -30,9 +27,8 @@ const dtoOf = (quota: { readonly limit: number; readonly left: number } | undefi
 export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   constructor(
     private readonly pool: Pool,
-    private readonly config: Config,
     private readonly concurrency: RequestConcurrency,
-    private readonly clock: DatabaseClock,
+    private readonly dailyQuota: DailyQuota,
   ) {}
 
   /**
@@ -42,7 +38,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   execute({ organization }: GetOrganization): Promise<AtPosition<OrganizationState>> {
     return this.concurrency.run(organization, 'organization', async () => {
       const [row] = await READ_FLAGS.run(this.pool, { organization, limit: MAX_FLAGS });
-      const quota = await readQuotaLeft(this.pool, this.config, organization, dayOf(this.clock.now()));
+      const quota = await this.dailyQuota.left(organization);
       const ingest = quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt };
       return { result: { flags: row!.flags, ingest }, position: BigInt(row!.position) };
     });

@@ -8,8 +8,9 @@ import { finishesWithin } from '../flow/deadline.js';
 import { DelayedFlush } from '../flow/background/delayed-flush.js';
 import { type FailureReport, reportFailures } from '../flow/background/failure-report.js';
 import { TooManyRequests } from '../errors.js';
-import { dayOf, MS_PER_DAY } from '../events/instant.js';
+import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from './statements.js';
+import { readIngestUsage } from './usage.js';
 
 /** A number of stored events, and a number of bytes: of request bodies with events, or of the events of other changes. */
 export interface Amount {
@@ -127,6 +128,25 @@ export class DailyQuota implements BeforeApplicationShutdown {
   refund(organization: string, amount: Amount): void {
     const usage = this.usages.get(organization);
     if (usage !== undefined) this.add(usage, amount, -1);
+  }
+
+  /**
+   * Reads what is left of an organization's quotas today; undefined if there are no limits. The usage of the last second
+   * may not be counted yet.
+   * @throws the database's error
+   */
+  async left(organization: string) {
+    const { limits } = this;
+    if (limits.events === 0 && limits.bytes === 0) return undefined;
+    const today = dayOf(this.clock.now());
+    const [used = NOTHING] = await readIngestUsage(this.pool, today, organization);
+    const leftOf = (quota: keyof Amount) =>
+      limits[quota] === 0 ? undefined : { limit: limits[quota], left: Math.max(0, limits[quota] - used[quota]) };
+    return {
+      events: leftOf('events'),
+      bytes: leftOf('bytes'),
+      resetsAt: formatInstant((today + 1) * MS_PER_DAY),
+    };
   }
 
   private refusal(organization: string, quota: keyof Amount): TooManyRequests {

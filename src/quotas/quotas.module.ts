@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { DailyQuota } from './daily-quota.js';
 
 /** The daily quota, which all modules that store events of an organization share. */
 @Module({
-  imports: [ReadModelsModule, OpsModule],
+  imports: [ReadModelsModule],
   providers: [DailyQuota],
   exports: [DailyQuota],
 })

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { OpsModule } from '../ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ExportRecordsHandler } from './export-records.js';
 import { FeedWatch } from './feed/feed-watch.js';
@@ -13,7 +12,7 @@ import { RecordQueries } from './record-queries.js';
 import { RECORDS_CONTROLLERS } from './records.controller.js';
 
 @Module({
-  imports: [ReadModelsModule, EventLogModule, OpsModule],
+  imports: [ReadModelsModule, EventLogModule],
   controllers: [...RECORDS_CONTROLLERS, FeedController],
   providers: [
     InitialBackfill,

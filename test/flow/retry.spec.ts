@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { Backoff, pause } from '../../src/flow/retry.js';
+import { Backoff, pause, retry } from '../../src/flow/retry.js';
 
 const pauses = (backoff: Backoff, times: number): number[] => Array.from({ length: times }, () => backoff.next());
 
@@ -35,5 +35,44 @@ describe('The back-off before a retry', () => {
     stop.abort();
     await expect(waiting).resolves.toBeUndefined();
     await expect(pause(60_000, AbortSignal.abort())).resolves.toBeUndefined();
+  });
+});
+
+describe('A retry', () => {
+  const failing = (failures: number) => {
+    let calls = 0;
+    const work = async (): Promise<number> => {
+      calls += 1;
+      if (calls <= failures) throw new Error(`failure ${calls}`);
+      return calls;
+    };
+    return { work, calls: () => calls };
+  };
+
+  it('repeats the work until it succeeds, and asks for each pause with the error', async () => {
+    const messages: string[] = [];
+    const pauseAfter = (error: unknown): number => {
+      messages.push((error as Error).message);
+      return 0;
+    };
+    expect(await retry(failing(2).work, pauseAfter)).toBe(3);
+    expect(messages).toEqual(['failure 1', 'failure 2']);
+  });
+
+  it('throws the last error once no pause is returned', async () => {
+    const { work, calls } = failing(5);
+    await expect(retry(work, () => (calls() < 3 ? 0 : undefined))).rejects.toThrow('failure 3');
+  });
+
+  it('throws the reason of the signal and does not repeat the work if the signal aborts during a pause', async () => {
+    const { work, calls } = failing(5);
+    const stop = new AbortController();
+    const stopping = new Error('stopping');
+    const pauseAfter = (): number => {
+      stop.abort(stopping);
+      return 60_000;
+    };
+    await expect(retry(work, pauseAfter, stop.signal)).rejects.toBe(stopping);
+    expect(calls()).toBe(1);
   });
 });

@@ -1,7 +1,7 @@
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { AppModule } from '../../src/app.module.js';
+import { AppModule } from '../../src/api/app.module.js';
 import { ConfigError, readConfig } from '../../src/runtime/config.js';
 import { createServer } from '../../src/http/server.js';
 import { startApp, type TestApp } from '../support/app.js';

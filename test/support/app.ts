@@ -2,7 +2,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Pool } from 'pg';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
-import { createApp } from '../../src/app.module.js';
+import { createApp } from '../../src/api/app.module.js';
 import { type Config, readConfig } from '../../src/runtime/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/types/api-keys.js';

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { NestFactory } from '@nestjs/core';
-import { AppModule } from '../../src/app.module.js';
+import { AppModule } from '../../src/api/app.module.js';
 import { readConfig } from '../../src/runtime/config.js';
 import { createDocument } from '../../src/http/reference/document.js';
 import { createServer } from '../../src/http/server.js';

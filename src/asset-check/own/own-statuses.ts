@@ -9,7 +9,7 @@ import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import { parentHashes } from '../lists/suffix-hashes.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
 import type { EventLog, Place } from '../../event-log/event-log.js';
-import { Unavailable } from '../../errors.js';
+import { notReached } from '../../http/consistency/consistency.js';
 import { coalesce } from '../../flow/coalesce.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
@@ -154,8 +154,7 @@ export class OwnStatuses {
   async catchUpTo(position: number): Promise<void> {
     if (this.position >= position) return;
     await this.refresh();
-    if (this.position < position)
-      throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
+    if (this.position < position) throw notReached();
   }
 
   /**

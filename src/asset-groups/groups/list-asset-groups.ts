@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
-import { Backoff, pause } from '../../flow/retry.js';
+import { Backoff, retry } from '../../flow/retry.js';
 import { Semaphore } from '../../flow/semaphore.js';
 import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { type GroupSlice, GroupSlices } from './group-slice.js';
@@ -114,16 +114,14 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   private async readSlice(organization: string, after: number): Promise<GroupSlice> {
     const retryUntil = performance.now() + RETRY_FOR_MS;
     const backoff = new Backoff(FIRST_BACKOFF_MS, MAX_BACKOFF_MS);
-    for (;;) {
+    const read = async (): Promise<GroupSlice> => {
       await this.reads.acquire();
       try {
         return await this.slices.read({ organization, after, maxBytes: MAX_SLICE, maxRows: SLICE_ROWS });
-      } catch (error) {
-        if (performance.now() > retryUntil) throw error;
       } finally {
         this.reads.release();
       }
-      await pause(backoff.next());
-    }
+    };
+    return retry(read, () => (performance.now() > retryUntil ? undefined : backoff.next()));
   }
 }

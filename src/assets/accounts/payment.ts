@@ -13,10 +13,10 @@ export interface Payment {
   readonly isUnderstood: boolean;
 }
 
-const payment = (payee: Address | string, isUnderstood = true): Payment =>
+const payment = (payee: Address | string): Payment =>
   typeof payee === 'string'
-    ? { recipients: [], names: [payee], contracts: [], isUnderstood }
-    : { recipients: [payee], names: [], contracts: [], isUnderstood };
+    ? { recipients: [], names: [payee], contracts: [], isUnderstood: true }
+    : { recipients: [payee], names: [], contracts: [], isUnderstood: true };
 
 /** A CAIP-10 account (namespace, chain, account), alone or in a `did:pkh`. */
 const CAIP_10 = /^(?:did:pkh:)?[-a-z0-9]{3,8}:[-\w]{1,64}:([-.%\w]{1,128})/i;

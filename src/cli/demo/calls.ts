@@ -1,4 +1,4 @@
-import { ORGANIZATION } from '../../demo/row-events.js';
+import { ORGANIZATION } from './row-events.js';
 import type { KeyHeaders } from './header-files.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

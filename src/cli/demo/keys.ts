@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { issueApiKey } from '../../api-keys/issue-api-key.js';
 import { type ApiKey, listApiKeys } from '../../api-keys/list-api-keys.js';
 import { revokeApiKey } from '../../api-keys/revoke-api-key.js';
-import { ORGANIZATION } from '../../demo/row-events.js';
+import { ORGANIZATION } from './row-events.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
 import { MS_PER_DAY } from '../../events/instant.js';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { pause } from '../../flow/retry.js';
+import { pause, retry } from '../../flow/retry.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import { LOCK_CHECKPOINTS, ROW_STEPS, SHADOW_SCHEMAS } from '../../read-models/erasures/statements.js';
@@ -9,6 +9,7 @@ import { recordBatch } from './record-batch.js';
 /** Rows per transaction. */
 const ROWS_PER_BATCH = 2_000;
 const RETRY_MS = 100;
+const MAX_ATTEMPTS = 10;
 
 /** Drops the tables of rebuilds and verifications in progress, which may have read events before they were rewritten. */
 export const dropShadowTables = async (pool: Pool): Promise<void> => {
@@ -17,14 +18,9 @@ export const dropShadowTables = async (pool: Pool): Promise<void> => {
 };
 
 /** Retries a statement that a lock of another process made fail. */
-const retrying = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-  for (let attempt = 1; ; attempt += 1)
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === 10 || !isTransient(error)) throw error;
-      await pause(RETRY_MS);
-    }
+const retrying = <Result>(work: () => Promise<Result>): Promise<Result> => {
+  let failures = 0;
+  return retry(work, (error) => ((failures += 1) < MAX_ATTEMPTS && isTransient(error) ? RETRY_MS : undefined));
 };
 
 export const eraseRows = async (

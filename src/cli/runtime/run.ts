@@ -20,8 +20,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
         .action(async () => process.exit(await start(readConfig())));
   },
   keys: async () => (await import('../keys.js')).addKeyCommands,
-  brands: async () => (await import('../brands.js')).addBrandCommands,
-  flags: async () => (await import('../flags.js')).addFlagCommands,
+  brands: async () => (await import('../brands/brands.js')).addBrandCommands,
+  flags: async () => (await import('../brands/flags.js')).addFlagCommands,
   webhooks: async () => (await import('../webhooks.js')).addWebhookCommands,
   disputes: async () => (await import('../disputes.js')).addDisputeCommands,
   projections: async () => (await import('../projections.js')).addProjectionCommands,

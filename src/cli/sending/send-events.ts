@@ -1,4 +1,4 @@
-import { Backoff, pause } from '../../flow/retry.js';
+import { Backoff, retry } from '../../flow/retry.js';
 import {
   type IngestionEndpoint,
   withPlaces,
@@ -82,34 +82,31 @@ const sendBatch = async (
   const { signal, retryForMs = RETRY_FOR_MS, onRetry, onToken } = options;
   const end = performance.now() + retryForMs;
   const backoff = new Backoff(FIRST_BACKOFF_MS, MAX_BACKOFF_MS);
-  for (;;) {
-    try {
-      const { status, result, token } = await post(batch, endpoint, signal);
-      if (status === 413 && batch.length > 1) {
-        const half = batch.length >> 1;
-        const total = new Total();
-        total.add(await sendBatch(batch.slice(0, half), endpoint, options));
-        total.add(await sendBatch(batch.slice(half), endpoint, options));
-        return total;
-      }
-      if (status !== 200) return { accepted: 0, duplicates: 0, rejected: rejectAll(batch, result), warnings: [] };
-      if (token !== null) onToken?.(token);
-      const { accepted = 0, duplicates = 0 } = result;
-      return {
-        accepted,
-        duplicates,
-        rejected: withPlaces(batch, result.rejected),
-        warnings: withPlaces(batch, result.warnings),
-      };
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (!(error instanceof TemporaryFailure)) throw error;
-      if (performance.now() > end)
-        throw new Error(`gave up after ${Math.round(retryForMs / 1_000)} s: ${error.message}`, { cause: error });
-      onRetry?.(error.message);
-      await pause(Math.max(error.retryAfterMs, backoff.next()), signal);
-    }
+  const pauseAfter = (error: unknown): number | undefined => {
+    signal?.throwIfAborted();
+    if (!(error instanceof TemporaryFailure)) return undefined;
+    if (performance.now() > end)
+      throw new Error(`gave up after ${Math.round(retryForMs / 1_000)} s: ${error.message}`, { cause: error });
+    onRetry?.(error.message);
+    return Math.max(error.retryAfterMs, backoff.next());
+  };
+  const { status, result, token } = await retry(() => post(batch, endpoint, signal), pauseAfter, signal);
+  if (status === 413 && batch.length > 1) {
+    const half = batch.length >> 1;
+    const total = new Total();
+    total.add(await sendBatch(batch.slice(0, half), endpoint, options));
+    total.add(await sendBatch(batch.slice(half), endpoint, options));
+    return total;
   }
+  if (status !== 200) return { accepted: 0, duplicates: 0, rejected: rejectAll(batch, result), warnings: [] };
+  if (token !== null) onToken?.(token);
+  const { accepted = 0, duplicates = 0 } = result;
+  return {
+    accepted,
+    duplicates,
+    rejected: withPlaces(batch, result.rejected),
+    warnings: withPlaces(batch, result.warnings),
+  };
 };
 
 /** Counts that are updated in place, because copying the rejected events for each batch would take quadratic time. */

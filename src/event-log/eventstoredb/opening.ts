@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../../runtime/config.js';
 import { Unavailable } from '../../errors.js';
+import { Backoff, retry } from '../../flow/retry.js';
 import { DeniedByStore } from './failures.js';
 
 const TIMEOUT_MS = 20_000;
-const MIN_PAUSE_MS = 200;
+const MAX_PAUSE_MS = 400;
 
 const TLS_ERROR = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i;
 
@@ -13,28 +13,25 @@ const TLS_ERROR = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|
  * @throws ConfigError if the store denies access, or no trusted connection is possible
  * @throws Unavailable if no store responds within 20 s
  */
-export const openWithRetries = async (open: () => Promise<void>): Promise<void> => {
+export const openWithRetries = (open: () => Promise<void>): Promise<void> => {
   const giveUpAt = performance.now() + TIMEOUT_MS;
-  for (;;) {
-    try {
-      return await open();
-    } catch (error) {
-      const denial = error instanceof DeniedByStore ? error : (error as Error).cause;
-      const reason = (denial instanceof Error ? denial : (error as Error)).message.replace(/\s+/g, ' ').trim();
-      if (denial instanceof DeniedByStore)
-        throw new ConfigError(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
-      if (TLS_ERROR.test(reason))
-        throw new ConfigError(
-          `EVENTSTORE_URL: no trusted connection to the event store (${reason}); name its certificate authority with tlsCAFile, or set tls=false if it does not use TLS`,
-        );
-      if (!(error instanceof Unavailable)) throw error;
-      if (performance.now() > giveUpAt)
-        throw new Unavailable(
-          `EVENTSTORE_URL: the event store did not answer for ${TIMEOUT_MS / 1_000} s (${reason})`,
-          1,
-          { cause: error },
-        );
-      await sleep(MIN_PAUSE_MS * (1 + Math.random()));
-    }
-  }
+  const backoff = new Backoff(MAX_PAUSE_MS, MAX_PAUSE_MS);
+  return retry(open, (error) => {
+    const denial = error instanceof DeniedByStore ? error : (error as Error).cause;
+    const reason = (denial instanceof Error ? denial : (error as Error)).message.replace(/\s+/g, ' ').trim();
+    if (denial instanceof DeniedByStore)
+      throw new ConfigError(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
+    if (TLS_ERROR.test(reason))
+      throw new ConfigError(
+        `EVENTSTORE_URL: no trusted connection to the event store (${reason}); name its certificate authority with tlsCAFile, or set tls=false if it does not use TLS`,
+      );
+    if (!(error instanceof Unavailable)) return undefined;
+    if (performance.now() > giveUpAt)
+      throw new Unavailable(
+        `EVENTSTORE_URL: the event store did not answer for ${TIMEOUT_MS / 1_000} s (${reason})`,
+        1,
+        { cause: error },
+      );
+    return backoff.next();
+  });
 };

@@ -25,6 +25,8 @@ interface Waiting {
 const ERASED = 'TP001';
 /** Maximum events per statement, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
+/** After this time, the outcome of an append counts as unknown. */
+const TIMEOUT_MS = 4_000;
 
 /**
  * The single writer of a process. A lock in the database serialises appends. While one statement runs, further appends
@@ -35,11 +37,7 @@ export class PostgresWriter {
   private waiting: Waiting[] = [];
   private writing = false;
 
-  constructor(
-    private readonly pool: Pool,
-    /** After this time, in ms, the outcome of an append counts as unknown. */
-    private readonly timeoutMs = 4_000,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   /** @throws Unavailable if the outcome is unknown; Conflict if an organization of the events was erased */
   append(request: AppendRequest): Promise<AppendedEntry[]> {
@@ -119,6 +117,6 @@ export class PostgresWriter {
       data: events.map(({ data }) => JSON.stringify(data)),
       metadata: events.map(({ metadata }) => JSON.stringify(metadata)),
     };
-    return APPEND.run(this.pool, values, this.timeoutMs);
+    return APPEND.run(this.pool, values, TIMEOUT_MS);
   }
 }

@@ -20,6 +20,10 @@ const preferredWaitSeconds = (prefer: string | string[] | undefined): number | u
   return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
 };
 
+/** The error for a state that does not include the position of the request's token yet. */
+export const notReached = (): Unavailable =>
+  new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
+
 /** Holds a request with a `Consistency-Token` until the read models include the token's position. */
 @Injectable()
 export class Consistency {
@@ -53,8 +57,7 @@ export class Consistency {
     const isReached = await this.waiting
       .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, closed.signal))
       .finally(() => reply.raw.off('close', onClose));
-    if (!isReached)
-      throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
+    if (!isReached) throw notReached();
   }
 }
 

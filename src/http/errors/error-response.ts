@@ -20,7 +20,9 @@ import { letResponseArrive } from './early-response.js';
 import type { ErrorBody } from './error-body.dto.js';
 import { ERROR_CODES } from './error-codes.js';
 
-export const ROUTE_NOT_FOUND = 'Route not found';
+const ROUTE_NOT_FOUND = 'Route not found';
+
+export const routeNotFound = (): NotFound => new NotFound(ROUTE_NOT_FOUND);
 
 /** Messages for errors of Fastify and Node, whose own messages would expose the implementation. */
 const MESSAGES: Readonly<Record<number, string>> = {

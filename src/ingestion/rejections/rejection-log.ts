@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/comm
 import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
-import { UpsertBuffer } from '../../flow/background/upsert-buffer.js';
+import { UpsertBuffer } from '../../read-models/upsert-buffer.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { throttle } from '../../flow/background/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';

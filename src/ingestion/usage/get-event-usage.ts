@@ -5,9 +5,8 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import { dayOf, formatDay } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import { DatabaseClock } from '../../postgres/clock.js';
-import { readQuotaLeft } from '../../quotas/usage.js';
+import { DailyQuota } from '../../quotas/daily-quota.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
-import { Config } from '../../runtime/config.js';
 import { readDay } from '../utc-day.js';
 import { KEPT_DAYS, READ_EVENT_USAGE } from './statements.js';
 import type { EventUsageDto } from './usage.dto.js';
@@ -32,8 +31,8 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
   constructor(
     private readonly pool: Pool,
     private readonly concurrency: RequestConcurrency,
-    private readonly config: Config,
     private readonly clock: DatabaseClock,
+    private readonly quota: DailyQuota,
   ) {}
 
   /**
@@ -51,8 +50,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     return this.concurrency.run(owner, JSON.stringify(['usage', from, to]), async () => {
       const [read] = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
       const { organization } = caller;
-      const quota =
-        organization === undefined ? undefined : await readQuotaLeft(this.pool, this.config, organization, today);
+      const quota = organization === undefined ? undefined : await this.quota.left(organization);
       const usage = read!.rows.map(({ day, ...row }) => ({ day: formatDay(day), ...row }));
       return { result: { usage, ...(quota && { quota }) }, position: BigInt(read!.position) };
     });

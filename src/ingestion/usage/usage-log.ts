@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
-import { UpsertBuffer } from '../../flow/background/upsert-buffer.js';
+import { UpsertBuffer } from '../../read-models/upsert-buffer.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { ADD_EVENT_USAGE, DELETE_OLD_EVENT_USAGE, type EventUsage, KEPT_DAYS, type Outcome } from './statements.js';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Guards } from '../../../src/asset-check/lists/guards.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import type { AssetCheckResponse } from '../../../src/asset-check/asset-check.dto.js';
-import { readSiteRows } from '../../../src/demo/shipped-rows.js';
+import { readSiteRows } from '../../../src/cli/demo/shipped-rows.js';
 import { Random } from '../../support/random.js';
 import { checkerOf, guardOf, type TestList } from '../checker-of.js';
 import { listOf } from '../list-of.js';

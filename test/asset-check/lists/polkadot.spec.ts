@@ -4,8 +4,8 @@ import type { SourceResult } from '../../../src/asset-check/source-result.js';
 import type { RejectedEntries } from '../../../src/asset-check/lists/list-entry.js';
 import { brief, listOf } from '../list-of.js';
 
-const SITES = new URL('../../../src/demo/data/phishing-sites.csv', import.meta.url);
-const ADDRESSES = new URL('../../../src/demo/data/phishing-addresses.csv', import.meta.url);
+const SITES = new URL('../../../src/cli/demo/data/phishing-sites.csv', import.meta.url);
+const ADDRESSES = new URL('../../../src/cli/demo/data/phishing-addresses.csv', import.meta.url);
 
 /** Returns the sites that remain listed after all changes of the shipped data. */
 const listedSites = (): string[] => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../../projections/asset-groups/projection.js';
 import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
+import { versionOf } from '../../../projections/engine/projection.js';
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
@@ -95,7 +96,7 @@ describe('Read models of an earlier version', () => {
     const versions = async (): Promise<object[]> =>
       (await database.pool.query('select version from read.checkpoints order by version')).rows;
     const versionBefore = { version: 1 };
-    const current = { version: assetStatuses.version };
+    const current = { version: versionOf(assetStatuses) };
     try {
       await other.query(`select pg_advisory_lock(hashtext('read_next_asset-statuses'))`);
       const running = run();

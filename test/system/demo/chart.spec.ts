@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { drawBrands, drawMetrics } from '../../../src/demo/chart.js';
+import { drawBrands, drawMetrics } from '../../../src/cli/demo/chart.js';
 
 const TOTALS = { reports: 5_655, newThreats: 0, threatsWatchlisted: 251, takedownsFiled: 12, takedownsCompleted: 3 };
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
-import { rowEvents } from '../../../src/demo/row-events.js';
-import { readAddressRows, readSiteRows } from '../../../src/demo/shipped-rows.js';
+import { rowEvents } from '../../../src/cli/demo/row-events.js';
+import { readAddressRows, readSiteRows } from '../../../src/cli/demo/shipped-rows.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
 import { finish } from '../../../src/flow/time-slices.js';
 import { decide } from '../../../src/ingestion/receive/decide-events.js';
@@ -180,7 +180,7 @@ describe('The whole shipped data', () => {
   });
 
   it('ends with a threat for each site whose last row lists it', () => {
-    const lines = readFileSync('src/demo/data/phishing-sites.csv', 'utf8').split('\r\n').slice(1);
+    const lines = readFileSync('src/cli/demo/data/phishing-sites.csv', 'utf8').split('\r\n').slice(1);
     const lastChange: Record<string, string> = {};
     for (const line of lines) lastChange[line.slice(line.lastIndexOf(',') + 1)] = line.split(',')[1]!;
     const listed = Object.values(lastChange).filter((change) => change === 'listed').length;

@@ -35,7 +35,7 @@ const installPart = (): void => {
   for (const part of ['src', 'projections']) cpSync(join('dist', part), join(installed, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(installed, 'node_modules'));
   writeFileSync(join(installed, 'package.json'), '{ "type": "module", "version": "0.0.0" }');
-  const file = join(installed, 'src/demo/data/phishing-sites.csv');
+  const file = join(installed, 'src/cli/demo/data/phishing-sites.csv');
   const [names, ...rows] = readFileSync(file, 'utf8').trimEnd().split('\n');
   writeFileSync(file, [names, ...rows.filter(isKept)].join('\n'));
 };
@@ -86,14 +86,14 @@ const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
  * check.
  */
 const recount = (): Record<string, number> => {
-  const rows = readFileSync(join(installed, 'src/demo/data/phishing-sites.csv'), 'utf8')
+  const rows = readFileSync(join(installed, 'src/cli/demo/data/phishing-sites.csv'), 'utf8')
     .trim()
     .split(/\r?\n/)
     .map((text, index) => ({ line: index + 1, text: text.toLowerCase() }))
     .slice(1);
   const listings = rows.filter(({ text }) => /,listed,/.test(text) && !/,\*?\.top$/.test(text));
   const last = new Map(rows.map(({ text }) => [text.split(',')[2], text.split(',')[1]]));
-  const addresses = readFileSync(join(installed, 'src/demo/data/phishing-addresses.csv'), 'utf8')
+  const addresses = readFileSync(join(installed, 'src/cli/demo/data/phishing-addresses.csv'), 'utf8')
     .trim()
     .split(/\r?\n/)
     .slice(1);

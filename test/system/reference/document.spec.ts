@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { AppModule } from '../../../src/app.module.js';
+import { AppModule } from '../../../src/api/app.module.js';
 import { readConfig } from '../../../src/runtime/config.js';
 import { ERROR_CODES } from '../../../src/http/errors/error-codes.js';
 import { serveOpenApi } from '../../../src/http/reference/open-api.js';

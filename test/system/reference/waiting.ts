@@ -243,13 +243,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       limit: () => 'per process',
       file: 'src/asset-check/own/own-statuses.ts',
       routes: '`/v2/asset/…`',
-      answer: () =>
-        refused(
-          503,
-          1,
-          'src/asset-check/own/own-statuses.ts',
-          'The service has not reached the state of this Consistency-Token',
-        ),
+      answer: () => refused(503, 1, TOKEN, 'The service has not reached the state of this Consistency-Token'),
     },
     {
       what: 'bulk checks',
@@ -284,7 +278,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'an append to the log in PostgreSQL: one statement at a time per process',
       limit: (sources) =>
-        `${sources.count('src/event-log/postgres/writer.ts', 'MAX_EVENTS')} events per statement; ${sources.duration('src/event-log/postgres/writer.ts', 'timeoutMs')}`,
+        `${sources.count('src/event-log/postgres/writer.ts', 'MAX_EVENTS')} events per statement; ${sources.duration('src/event-log/postgres/writer.ts', 'TIMEOUT_MS')}`,
       routes: APPENDING,
       answer: database,
       metric: ['src/event-log/timed-appends.ts', 'log_append_duration_seconds'],

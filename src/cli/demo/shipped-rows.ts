@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { MS_PER_DAY, parseInstant } from '../events/instant.js';
+import { MS_PER_DAY, parseInstant } from '../../events/instant.js';
 
 /** A row of `data/phishing-sites.csv`: on `day`, a site was added to or removed from a phishing list. */
 export interface SiteRow {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DatabaseError } from 'pg';
-import { UpsertBuffer } from '../../../src/flow/background/upsert-buffer.js';
+import { UpsertBuffer } from '../../src/read-models/upsert-buffer.js';
 
 interface Row {
   readonly key: string;

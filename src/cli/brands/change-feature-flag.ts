@@ -1,6 +1,6 @@
-import type { EventLog } from '../event-log/event-log.js';
-import { requireValid } from '../event-log/require-valid.js';
-import type { FeatureFlagChanged } from '../events/types/brands.js';
+import type { EventLog } from '../../event-log/event-log.js';
+import { requireValid } from '../../event-log/require-valid.js';
+import type { FeatureFlagChanged } from '../../events/types/brands.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
 type Flag = Omit<FeatureFlagChanged['data'], 'updatedAt'>;

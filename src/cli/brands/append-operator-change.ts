@@ -1,9 +1,9 @@
-import { EventLog, WrongExpectedRevision } from '../event-log/event-log.js';
-import { type EventOf, parseEvent } from '../events/event.js';
-import { newUpstreamEvent } from '../event-log/new-event.js';
-import { isLater, recordOf } from '../events/record.js';
-import { streamOf } from '../events/streams.js';
-import { Conflict } from '../errors.js';
+import { EventLog, WrongExpectedRevision } from '../../event-log/event-log.js';
+import { type EventOf, parseEvent } from '../../events/event.js';
+import { newUpstreamEvent } from '../../event-log/new-event.js';
+import { isLater, recordOf } from '../../events/record.js';
+import { streamOf } from '../../events/streams.js';
+import { Conflict } from '../../errors.js';
 
 type Change = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>;
 

@@ -1,8 +1,8 @@
-import { parseContent } from '../assets/parse-content.js';
-import type { Asset } from '../assets/asset.js';
-import type { JsonCloudEvent } from '../events/cloud-event-schema.js';
-import type { UpstreamEvent } from '../events/event.js';
-import { formatInstant, MS_PER_DAY } from '../events/instant.js';
+import { parseContent } from '../../assets/parse-content.js';
+import type { Asset } from '../../assets/asset.js';
+import type { JsonCloudEvent } from '../../events/cloud-event-schema.js';
+import type { UpstreamEvent } from '../../events/event.js';
+import { formatInstant, MS_PER_DAY } from '../../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**

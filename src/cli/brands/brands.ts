@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { addBrand, type NamedBrand, removeBrand } from '../brands/change-brand.js';
-import { listBrands } from '../brands/list-brands.js';
-import { prints, type Result, table } from './runtime/output.js';
-import { withDatabase, withLog } from './runtime/session.js';
+import { addBrand, type NamedBrand, removeBrand } from './change-brand.js';
+import { createReadModels } from '../../read-models/kysely.js';
+import { prints, type Result, table } from '../runtime/output.js';
+import { withDatabase, withLog } from '../runtime/session.js';
 
 const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
   withLog(async ({ log }) => {
@@ -21,7 +21,13 @@ const remove = ({ organization, brand }: NamedBrand): Promise<Result> =>
 
 const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
-    const brands = await listBrands(pool);
+    const brands = await createReadModels(pool)
+      .selectFrom('brands')
+      .select(['organization', 'brand', 'name'])
+      .where('registered', 'is', true)
+      .orderBy('organization')
+      .orderBy('brand')
+      .execute();
     return {
       lines: table(
         ['organization', 'brand', 'name'],

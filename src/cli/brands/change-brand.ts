@@ -1,7 +1,7 @@
-import { NotFound } from '../errors.js';
-import type { EventLog } from '../event-log/event-log.js';
-import { requireValid } from '../event-log/require-valid.js';
-import type { BrandRegistered, BrandRemoved } from '../events/types/brands.js';
+import { NotFound } from '../../errors.js';
+import type { EventLog } from '../../event-log/event-log.js';
+import { requireValid } from '../../event-log/require-valid.js';
+import type { BrandRegistered, BrandRemoved } from '../../events/types/brands.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
 /** A brand. The slugs `organization` and `brand` identify the brand; `name` is the display name. */

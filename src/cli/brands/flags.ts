@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { changeFeatureFlag } from '../brands/change-feature-flag.js';
-import { listFeatureFlags } from '../brands/list-feature-flags.js';
-import { prints, type Result, table } from './runtime/output.js';
-import { withDatabase, withLog } from './runtime/session.js';
+import { changeFeatureFlag } from './change-feature-flag.js';
+import { createReadModels } from '../../read-models/kysely.js';
+import { prints, type Result, table } from '../runtime/output.js';
+import { withDatabase, withLog } from '../runtime/session.js';
 
 interface FlagOptions {
   readonly organization: string;
@@ -23,7 +23,12 @@ const change =
 
 const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
-    const flags = await listFeatureFlags(pool);
+    const flags = await createReadModels(pool)
+      .selectFrom('feature_flags')
+      .select(['organization', 'flag', 'enabled'])
+      .orderBy('organization')
+      .orderBy('flag')
+      .execute();
     return {
       lines: table(
         ['organization', 'flag', 'enabled'],
