@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MEASURE } from '../../src/events/measure.js';
 import { delivered, history } from '../projections/histories.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
@@ -21,18 +20,12 @@ const MEASURES: Readonly<Record<string, number>> = {
   takedownsCompleted: MEASURE.takedownCompleted,
 };
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp({ env: { INGEST_EVENTS_PER_DAY: '10000000' } });
+const projecting = sharedProjecting(app);
 const keys: { every: string; own: string } = { every: '', own: '' };
 beforeAll(async () => {
-  app = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10000000' } });
   keys.every = await app.issueKey({ scopes: ['ingest'] });
   keys.own = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 const post = (query: string, key: string, body: unknown): Promise<ApiResponse> =>

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
@@ -10,24 +10,15 @@ import type { RequestedRange } from '../../src/http/range.js';
 import { GetFalsePositives, GetFalsePositivesHandler } from '../../src/metrics/false-positives/get-false-positives.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { seeds } from '../support/full-size.js';
-import { Logs } from '../support/logs.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
 import { delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
 import { naiveFalsePositives, naiveThreats } from './naive-false-positives.js';
 
-let database: TestDatabase;
-const logs = new Logs();
-
-beforeEach(async () => {
-  database = await createDatabase();
-});
-afterEach(async () => {
-  await logs.end();
-  await database.drop();
-});
+const database = newDatabase();
+const logs = newLogs();
 
 const project = async (log: EventLog): Promise<void> =>
   expect(await projectToHead(log, database.pool, [records])).toEqual([]);

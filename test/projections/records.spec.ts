@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
-import { usesEventStore, Logs } from '../support/logs.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { usesEventStore } from '../support/logs.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
@@ -14,16 +14,8 @@ import { delivered, history } from './histories.js';
 import { type Kind, replayed, type Seen } from './naive-records.js';
 import { seeds } from '../support/full-size.js';
 
-let database: TestDatabase;
-const logs = new Logs();
-
-beforeEach(async () => {
-  database = await createDatabase();
-});
-afterEach(async () => {
-  await logs.end();
-  await database.drop();
-});
+const database = newDatabase();
+const logs = newLogs();
 
 const project = async (log: EventLog): Promise<void> =>
   expect(await projectToHead(log, database.pool, [records])).toEqual([]);
@@ -87,8 +79,9 @@ describe('The projection of records', () => {
     'stores the same as a naive replay if events arrive twice, late or out of order (seed %d)',
     async (seed) => {
       const random = new Random(seed);
-      const log = await logs.create(recordedInOrder(delivered(random, history(random, 600))), () =>
-        random.int(random.pick([2, 30, 400])),
+      const log = await logs.create(
+        recordedInOrder(delivered(random, history(random, 600))),
+        () => random.int(random.pick([2, 30, 400])),
       );
       await project(log);
       const expected = replayed(await storedIn(log));

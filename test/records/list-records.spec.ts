@@ -17,9 +17,9 @@ import { RecordQueries, type Send } from '../../src/records/record-queries.js';
 import { type RequestedSelection, readSelection } from '../../src/records/selection.js';
 import type { PageRequest } from '../../src/records/page/filter-sql.js';
 import { listPage } from '../../src/records/page/statements.js';
-import { usesEventStore, Logs } from '../support/logs.js';
+import { usesEventStore } from '../support/logs.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { eventuallyPasses } from '../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent } from '../support/upstream.js';
@@ -27,12 +27,12 @@ import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../proje
 import { type Kind, replayed, type Seen } from '../projections/naive-records.js';
 import { seeds } from '../support/full-size.js';
 
-let database: TestDatabase;
 let pool: RecordsPool;
-const logs = new Logs();
+afterEach(() => pool.end());
+const database = newDatabase();
+const logs = newLogs();
 
 beforeEach(async () => {
-  database = await createDatabase();
   pool = createRecordsPool(database.url);
   await database.pool.query(
     `insert into read.feature_flags select o, 'brands-metrics', true, 0, gen_random_uuid() from unnest($1::text[]) o`,
@@ -42,11 +42,6 @@ beforeEach(async () => {
     `insert into read.brands select o, b, b, true, 0, gen_random_uuid() from unnest($1::text[]) o, unnest($2::text[]) b`,
     [ORGANIZATIONS, BRANDS],
   );
-});
-afterEach(async () => {
-  await logs.end();
-  await pool.end();
-  await database.drop();
 });
 
 const project = async (log: EventLog): Promise<void> =>
