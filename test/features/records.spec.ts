@@ -67,6 +67,9 @@ beforeAll(async () => {
 
 const T1 = { id: 't-1', asset: asset('one.example'), status: 'BLOCKED', createdAt: T, updatedAt: T };
 
+/** Returns as many different names of a status or type. */
+const names = (count: number): string => Array.from({ length: count }, (_, n) => `S${n}`).join();
+
 describe('The lists of records', () => {
   it('show the records of the organization in the newest state that upstream sent', async () => {
     expect((await get('threats')).body.items.map(({ id }: { id: string }) => id)).toEqual(['t-1', 't-2']);
@@ -124,6 +127,8 @@ describe('The lists of records', () => {
     'threats?status=',
     'threats?status=BLOCKED,',
     'threats?status=BLOCKED&status=PENDING',
+    `threats?status=${names(51)}`,
+    `threats?status=${names(21)}&assetType=${names(10)}`,
     'threats?assetType=a b',
     'threats?content=',
     'threats?content=%C2%AF_(%E3%83%84)_/%C2%AF',

@@ -346,6 +346,25 @@ describe('A page of a list', () => {
     expect([second.rows.map(({ id }) => id), second.endKey]).toEqual([['t-1'], undefined]);
   });
 
+  it('ends at 1 MiB of items, but has at least one item', async () => {
+    await database.pool.query(`
+      insert into read.listed_records
+        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
+      select 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', md5('')::uuid,
+        '"' || repeat('x', case n when 25 then 2000000 else 100000 end) || '"'
+      from generate_series(1, 25) n`);
+    const selection = { ...selectionOf(all), range: { from: EARLIEST, to: LATEST } };
+    const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) =>
+      (await pool.query<Row>(statement)).rows;
+    const sizes: number[] = [];
+    for (let after: PageRequest['after'] | undefined = [-LATEST, '']; after !== undefined;) {
+      const page = await readPage(selection, { after, upTo: 25, limit: 100 }, send);
+      sizes.push(page.rows.length);
+      after = page.endKey;
+    }
+    expect(sizes).toEqual([10, 10, 4, 1]);
+  });
+
   it('reads only the rows that it shows, for the first page as for the last', async () => {
     await database.pool.query(`
       set statement_timeout = 0;

@@ -190,6 +190,17 @@ describe('An endpoint', () => {
     expect(receiver.received.length).toBeLessThan(160);
   });
 
+  it('receives at most 1 MiB per request', async () => {
+    await rig.endpoint(url, { batch: 8 });
+    await rig.block(named(8));
+    await rig.projecting.reached();
+    await rig.rows(`update read.listed_records
+      set item = (item::jsonb || jsonb_build_object('more', repeat('x', case id when 't7' then 2000000 else 300000 end)))::text`);
+    await rig.deliver();
+    await waitForRequests(4);
+    expect(receiver.received.map(({ body }) => subjectsIn(body).length)).toEqual([3, 3, 1, 1]);
+  });
+
   it('that rejects one record of a batch misses only this record, which its attempts name', async () => {
     const webhook = await rig.endpoint(url, { batch: 8 });
     receiver.react = (received, response) =>

@@ -127,6 +127,30 @@ describe('A delivery', () => {
     silentServer.close();
   });
 
+  it('fails if no complete response arrives within 15 s, and reads no more than the beginning of a response', async () => {
+    const receiver = new Receiver();
+    const url = await receiver.start();
+    const connection = connectionTo(new Destinations(new NetworkPolicy(['127.0.0.1'])));
+    const answeringWith = (body: string): Promise<void> =>
+      new Promise((resolve) => {
+        receiver.react = (_, response) => void response.writeHead(500).write(body, () => resolve());
+      });
+    // The response does not end, but its beginning suffices.
+    void answeringWith('x'.repeat(4_096));
+    expect(await send(connection, url)).toMatchObject({ status: 500, text: 'x'.repeat(1_024) });
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
+    const answered = answeringWith('x');
+    let answer: unknown;
+    const sent = send(connection, url).then((given) => (answer = given));
+    await answered;
+    await jest.advanceTimersByTimeAsync(14_000);
+    expect(answer).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await sent;
+    expect(answer).toEqual({ error: 'no complete response arrived within 15 s' });
+    await receiver.stop();
+  });
+
   it('leaves nothing behind in the signal that cancels all deliveries', async () => {
     const receiver = new Receiver();
     const url = new URL(await receiver.start());
