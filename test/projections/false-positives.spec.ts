@@ -14,7 +14,7 @@ import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
-import { delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
+import { delivered, disputes, edgeInstant, history, ORGANIZATIONS } from './histories.js';
 import { naiveFalsePositives, naiveThreats } from './naive-false-positives.js';
 
 const database = newDatabase();
@@ -23,37 +23,12 @@ const logs = newLogs();
 const project = async (log: EventLog): Promise<void> =>
   expect(await projectToHead(log, database.pool, [records])).toEqual([]);
 
-const iso = (instant: number): string => new Date(instant).toISOString();
-
 /** Changes of few threats, each of which has many states, and disputes with up to two resolutions each. */
 const threatsAndDisputes = (random: Random): Sent[] => {
   const threats = history(random, 1_500)
     .filter(({ type }) => type.startsWith('Threat'))
     .map((event) => ({ ...event, data: { ...event.data, threatId: `t${random.int(40)}` } }));
-  const asset = { type: 'URL', content: 'shop.example' };
-  const verdict = { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' };
-  const disputes = Array.from({ length: 100 }, (_, n): Sent[] => {
-    const dispute = { organization: random.pick(ORGANIZATIONS), disputeId: `dp_${n}` };
-    const createdAt = edgeInstant(random);
-    const resolution = (): Sent =>
-      sent('DisputeResolved', {
-        ...dispute,
-        outcome: random.pick(['ACCEPTED', 'REJECTED']),
-        resolvedAt: iso(createdAt + random.pick([-1, 0, 1, random.int(1e9)])),
-      });
-    return [
-      // The service itself appends this event; in the log, it has the same form.
-      sent('DisputeFiled' as Sent['type'], {
-        ...dispute,
-        asset,
-        content: asset.content,
-        verdict,
-        createdAt: iso(createdAt),
-      }),
-      ...Array.from({ length: random.int(3) }, resolution),
-    ];
-  });
-  return [...threats, ...disputes.flat()];
+  return [...threats, ...disputes(random, 100)];
 };
 
 const ask = async (organization: string, range: RequestedRange) => {

@@ -10,7 +10,7 @@ import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
-import { delivered, history } from './histories.js';
+import { delivered, disputes, history } from './histories.js';
 import { type Kind, replayed, type Seen } from './naive-records.js';
 import { seeds } from '../support/full-size.js';
 
@@ -80,7 +80,7 @@ describe('The projection of records', () => {
     async (seed) => {
       const random = new Random(seed);
       const log = await logs.create(
-        recordedInOrder(delivered(random, history(random, 600))),
+        recordedInOrder(delivered(random, [...history(random, 600), ...disputes(random, 60)])),
         () => random.int(random.pick([2, 30, 400])),
       );
       await project(log);
@@ -95,7 +95,7 @@ describe('The projection of records', () => {
 
   it('ends with the same rows regardless of batches and repeated events, and after a rebuild', async () => {
     const random = new Random(12);
-    const recorded = recordedInOrder(delivered(random, history(random, 400)));
+    const recorded = recordedInOrder(delivered(random, [...history(random, 400), ...disputes(random, 40)]));
     const rows = async (): Promise<unknown[]> => {
       const all = [];
       for (const table of records.tables)

@@ -8,6 +8,7 @@ import { records } from '../../projections/records/projection.js';
 import { Invalid } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
+import { isFilteredBy, LISTED_KIND } from '../../src/events/listed-items.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 import { createRecordsPool, type RecordsPool } from '../../src/read-models/pools.js';
@@ -23,7 +24,7 @@ import { eventuallyPasses } from '../support/eventually.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent } from '../support/upstream.js';
-import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../projections/histories.js';
+import { BRANDS, delivered, disputes, edgeInstant, history, ORGANIZATIONS } from '../projections/histories.js';
 import { type Kind, replayed, type Seen } from '../projections/naive-records.js';
 import { seeds } from '../support/full-size.js';
 
@@ -68,7 +69,7 @@ interface Asked {
   readonly content?: string | undefined;
 }
 
-const KINDS: readonly Kind[] = ['report', 'threat', 'takedown', 'verdict'];
+const KINDS = Object.keys(LISTED_KIND) as readonly Kind[];
 const STATUSES = [
   'BLOCKED',
   'APPROVED',
@@ -78,6 +79,8 @@ const STATUSES = [
   'COMPLETED',
   'TODO',
   'ALLOWED',
+  'OPEN',
+  'ACCEPTED',
   'NONE',
 ];
 const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'NEW_KIND', 'NONE'];
@@ -85,14 +88,14 @@ const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'NEW_KIND', 'NONE'];
 const randomQuery = (random: Random): Asked => {
   const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
   const kind = random.pick(KINDS);
-  const hasAsset = kind !== 'report';
+  const hasAsset = isFilteredBy(kind, 'asset');
   const some = (values: readonly string[]) =>
     random.chance(0.4) ? values.filter(() => random.chance(0.4)) : undefined;
   const orNone = (names: readonly string[] | undefined) => (names && names.length > 0 && hasAsset ? names : undefined);
   return {
     kind,
     organization: random.pick(ORGANIZATIONS),
-    brand: kind !== 'threat' && random.chance(0.5) ? random.pick(BRANDS) : undefined,
+    brand: isFilteredBy(kind, 'brand') && random.chance(0.5) ? random.pick(BRANDS) : undefined,
     from: random.chance(0.3) ? EARLIEST : from,
     to: random.chance(0.3) ? LATEST : to,
     statuses: orNone(some(STATUSES)),
@@ -147,7 +150,8 @@ const SEEDS = seeds(1, usesEventStore ? 1 : 2);
 describe('A list of records', () => {
   it.each(SEEDS)('equals a naive implementation for all filters and page sizes (seed %d)', async (seed) => {
     const random = new Random(seed);
-    const log = await logs.create(recordedInOrder(delivered(random, history(random, 900))), () => 300);
+    const events = delivered(random, [...history(random, 900), ...disputes(random, 150)]);
+    const log = await logs.create(recordedInOrder(events), () => 300);
     await project(log);
     const seen = replayed(await storedIn(log));
     const handler = lists(log);
