@@ -48,6 +48,7 @@ const FULL_SIZE = [
   'asset-check/generated-texts',
   'assets/parse-content',
   'assets/web-address-spellings',
+  'features/dry-run',
   'features/export-import',
   'features/retention',
   'projections/asset-statuses',
