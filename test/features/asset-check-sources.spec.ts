@@ -125,8 +125,16 @@ describe('The asset check with failing sources', () => {
     const { port } = new URL(await canary.start());
     servers.push(canary);
     const hosts = [
-      ...[...LOOPBACK_HOSTS, '0', '0177.1', '[0:0:0:0:0:ffff:7f00:1]', '%31%32%37.0.0.1', '127.0.0.1.nip.io'],
-      ...['user:secret@127.0.0.1', 'good.example@127.0.0.1', 'good.example%40@127.0.0.1', 'localtest.me'],
+      ...LOOPBACK_HOSTS,
+      '0',
+      '0177.1',
+      '[0:0:0:0:0:ffff:7f00:1]',
+      '%31%32%37.0.0.1',
+      '127.0.0.1.nip.io',
+      'localtest.me',
+      'user:secret@127.0.0.1',
+      'good.example@127.0.0.1',
+      'good.example%40@127.0.0.1',
     ].map((host) => `${host}:${port}`);
     const forms = [
       (at: string) => at,
