@@ -30,11 +30,25 @@ const limits = {
 
 const suite = (displayName, ...testMatch) => ({ ...shared, displayName, testMatch });
 
+/** The specs that `npm run test:release` runs again with their log in EventStoreDB. */
+const ON_EVENTSTORE = [
+  'asset-groups/races',
+  'features/api-keys',
+  'features/asset-check',
+  'features/asset-groups',
+  'features/consistency',
+  'features/events',
+  'features/group-assets',
+  'features/webhooks',
+  'projections/metrics',
+].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
+
 /** The specs whose random or large tests are small in `test`, and of full size before a release (`sized`). */
 const FULL_SIZE = [
   'asset-check/generated-texts',
   'assets/parse-content',
   'assets/web-address-spellings',
+  'features/dry-run',
   'features/export-import',
   'features/retention',
   'projections/asset-statuses',
@@ -56,6 +70,7 @@ export default {
     suite('system', '<rootDir>/test/system/**/*.spec.ts'),
     suite('reliability', '<rootDir>/reliability/every-change/*.spec.ts'),
     suite('release', '<rootDir>/reliability/**/*.spec.ts', '!**/reliability/every-change/**'),
+    { ...suite('eventstore', ...ON_EVENTSTORE), globals: { IS_LOG_IN_EVENTSTORE: true } },
     { ...suite('full-size', ...FULL_SIZE), globals: { IS_FULL_SIZE: true } },
   ],
   // Ends what hangs in the other suites. Jest ignores the `testTimeout` of a project.

@@ -162,6 +162,25 @@ describe('KeyRing', () => {
     expect(ring.verify(good)?.keyId).toBe('c');
   });
 
+  it('lets 1,000 requests with unknown keys wait for the next read, and none with a malformed or revoked key', async () => {
+    const { stream, ring } = open();
+    const revoked = createKey();
+    stream.issue('a', revoked);
+    stream.revoke('a');
+    await ring.refresh();
+    for (const key of ['tp_malformed', revoked]) expect(ring.verifyAfterRead(key)).toBeUndefined();
+    const waiting = Array.from({ length: 1_000 }, () => ring.verifyAfterRead(createKey()));
+    expect(waiting).not.toContain(undefined);
+    expect(ring.verifyAfterRead(createKey())).toBeUndefined();
+    await ring.refresh();
+    for (const each of waiting) expect(await each).toBeUndefined();
+    const issued = createKey();
+    const verified = ring.verifyAfterRead(issued);
+    stream.issue('b', issued);
+    await ring.refresh();
+    expect((await verified)?.keyId).toBe('b');
+  });
+
   it('reads more keys than fit into one page', async () => {
     const { stream, ring } = open();
     const keys = Array.from({ length: 1_200 }, createKey);

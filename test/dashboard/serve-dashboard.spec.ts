@@ -1,17 +1,15 @@
 import { readdirSync } from 'node:fs';
 import { extname, posix } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startApp, type TestApp } from '../support/app.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { sharedApp } from '../support/open-for-tests.js';
 
-let app: TestApp;
+const app = sharedApp();
 let page: Response;
 let html: string;
 beforeAll(async () => {
-  app = await startApp();
   page = await fetch(`${app.url}/dashboard`);
   html = await page.text();
 });
-afterAll(() => app?.close());
 
 /** Returns the folder of the page's files, which the HTML of the page names. */
 const folder = (): string => /src="(dashboard\/[0-9a-f]{16}\/)main\.js"/.exec(html)![1]!;

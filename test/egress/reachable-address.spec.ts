@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import ipaddr from 'ipaddr.js';
+import { NOT_IN_REGISTRIES } from './private-addresses.js';
 import { SPECIAL_PURPOSE } from './special-purpose-addresses.js';
 
 const interfaces = jest.fn(networkInterfaces);
@@ -45,17 +46,7 @@ describe('isReachableAddress', () => {
     },
   );
 
-  it.each([
-    '224.0.0.1',
-    '239.255.255.255',
-    'ff02::1',
-    'ff0e::1',
-    'fec0::1',
-    '4000::1',
-    '1fff::1',
-    'e000::1',
-    '::7f00:1',
-  ])('rejects %s, which is a multicast, deprecated or unallocated address', (address) => {
+  it.each(NOT_IN_REGISTRIES)('rejects %s, which is a multicast, deprecated or unallocated address', (address) => {
     expect(isReachableAddress(address)).toBe(false);
   });
 

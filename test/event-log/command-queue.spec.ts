@@ -32,9 +32,22 @@ const queueWith = (...failures: Error[]) => {
       refund: (_, { events, bytes }) => void ((quota.left += events), (quota.bytesLeft += bytes)),
     },
   );
-  const execute = (events: number) => queue.execute({ organization: 'acme', events });
+  const execute = (events: number, organization = 'acme') => queue.execute({ organization, events });
   return { execute, quota };
 };
+
+describe('The queue of an organization', () => {
+  it('rejects commands while 100 wait for the running one, and does not affect other organizations', async () => {
+    const { execute } = queueWith();
+    const all = Array.from({ length: 150 }, () => execute(0));
+    await execute(0, 'other');
+    const rejected = (await Promise.allSettled(all)).filter(({ status }) => status === 'rejected');
+    expect(rejected).toHaveLength(150 - 1 - 100);
+    const message = 'Too many changes of the things of this organization are waiting; try again';
+    await expect(all.at(-1)).rejects.toThrow(new TooManyRequests(1, message));
+    await execute(0);
+  });
+});
 
 describe('The quota of commands', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -10,11 +10,11 @@ import { Conflict, Invalid, NotFound } from '../../src/errors.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import type { Scope } from '../../src/events/types/api-keys.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { type TestApp } from '../support/app.js';
+import { sharedApp, sharedDatabase } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
 import { startProjecting } from '../support/projecting.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 
@@ -45,19 +45,9 @@ describe('An API key', () => {
 });
 
 describe('API keys of a service with two instances', () => {
-  let database: TestDatabase;
-  let one: TestApp;
-  let other: TestApp;
-  beforeAll(async () => {
-    database = await createDatabase();
-    one = await startApp({ databaseUrl: database.url });
-    other = await startApp({ databaseUrl: database.url });
-  });
-  afterAll(async () => {
-    await one?.close();
-    await other?.close();
-    await database?.drop();
-  });
+  const database = sharedDatabase();
+  const one = sharedApp({ database });
+  const other = sharedApp({ database });
 
   const status = async (app: TestApp, key: string): Promise<number> =>
     (await fetch(app.url + GROUPS, { headers: { 'x-api-key': key } })).status;

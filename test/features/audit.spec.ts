@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { KeyUses } from '../../src/api-keys/key-uses.js';
 import { listApiKeys } from '../../src/api-keys/list-api-keys.js';
@@ -6,21 +6,19 @@ import { revokeApiKey } from '../../src/api-keys/revoke-api-key.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
 import { WatchPool } from '../../src/read-models/pools.js';
 import { readKeyUses } from '../../src/api-keys/key-uses.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 let keyId: string;
 beforeAll(async () => {
-  app = await startApp();
   key = await app.issueKey({ organization: 'acme' });
   const [listed] = await listApiKeys(app.log);
   keyId = listed!.id;
 });
-afterAll(() => app?.close());
 
 const metadataOf = async (type: string): Promise<unknown[]> =>
   (await app.log.readAll(BEGINNING, 1_000)).filter((event) => event.type === type).map(({ metadata }) => metadata);

@@ -7,9 +7,9 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
 import { MAX_OPEN } from '../../src/disputes/dispute.js';
+import type { NewEvent } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputesStream } from '../../src/events/streams.js';
-import type { DisputeFiled } from '../../src/events/types/disputes.js';
 import { ContactErasure } from '../../src/disputes/contact-erasure.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
@@ -99,6 +99,15 @@ const block = async (content: string, status = 'BLOCKED'): Promise<ApiResponse> 
   ]);
   await rig.projecting.reached();
   return after;
+};
+
+/** A dispute as the service stores it. */
+const disputeFiled = (organization: string, disputeId: string, content: string, createdAt: number): NewEvent => {
+  const verdict = { status: 'BLOCKED', source: 'house', reason: undefined, sources: [], message: 'Blocked.' } as const;
+  const request = { reason: undefined, idempotencyKeyHash: undefined, bodyHash: undefined };
+  const asset = { type: 'URL', content };
+  const data = { organization, disputeId, asset, content, createdAt, verdict, ...request };
+  return newEvent({ type: 'DisputeFiled', data });
 };
 
 describe('POST /v2/asset/disputes', () => {
@@ -226,31 +235,10 @@ describe('POST /v2/asset/disputes', () => {
 
   it(`limits the open disputes of an organization to ${MAX_OPEN}`, async () => {
     const { organization, file } = await newCaller();
-    const verdict = {
-      status: 'BLOCKED',
-      source: 'house',
-      reason: undefined,
-      sources: [],
-      message: 'Blocked.',
-    } as const;
-    const filed = Array.from({ length: MAX_OPEN }, (_, n): DisputeFiled => {
-      const asset = { type: 'URL', content: `full-${n}.example` };
-      const request = { idempotencyKeyHash: undefined, bodyHash: undefined };
-      const data = {
-        organization,
-        disputeId: `dp_${n}`,
-        asset,
-        content: asset.content,
-        reason: undefined,
-        createdAt: n,
-      };
-      return { type: 'DisputeFiled', data: { ...data, verdict, ...request } };
-    });
-    await rig.log.append(
-      disputesStream(organization),
-      'no-stream',
-      filed.map((event) => newEvent(event)),
+    const filed = Array.from({ length: MAX_OPEN }, (_, n) =>
+      disputeFiled(organization, `dp_${n}`, `full-${n}.example`, n),
     );
+    await rig.log.append(disputesStream(organization), 'no-stream', filed);
     await rig.projecting.reached();
     expect(await file({ content: 'shop-1.example' })).toMatchObject({
       status: 409,
@@ -285,25 +273,8 @@ describe('A dispute', () => {
     await resolve(organization, 'dp_early');
     await rig.projecting.reached();
     expect((await list()).body.items).toEqual([]);
-    const verdict = {
-      status: 'BLOCKED',
-      source: 'house',
-      reason: undefined,
-      sources: [],
-      message: 'Blocked.',
-    } as const;
-    const asset = { type: 'URL', content: 'early.example' };
-    const request = { idempotencyKeyHash: undefined, bodyHash: undefined };
-    const data = {
-      organization,
-      disputeId: 'dp_early',
-      asset,
-      content: asset.content,
-      reason: undefined,
-      createdAt: 1,
-    };
     await rig.log.append(disputesStream(organization), 'no-stream', [
-      newEvent({ type: 'DisputeFiled', data: { ...data, verdict, ...request } }),
+      disputeFiled(organization, 'dp_early', 'early.example', 1),
     ]);
     await rig.projecting.reached();
     expect((await list()).body.items).toMatchObject([{ id: 'dp_early', status: 'ACCEPTED' }]);

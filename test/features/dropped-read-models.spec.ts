@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { dayOf } from '../../src/events/instant.js';
 import { readIngestUsage } from '../../src/quotas/usage.js';
 import { readKeyUses } from '../../src/api-keys/key-uses.js';
@@ -6,17 +6,13 @@ import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 import { startProjecting } from '../support/projecting.js';
 import { cloudEvent, sentThreat } from '../support/upstream.js';
 
 const LIMIT = 3;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = sharedDatabase();
 
 const start = (): Promise<TestApp> =>
   startApp({ env: { INGEST_EVENTS_PER_DAY: String(LIMIT) }, databaseUrl: database.url });

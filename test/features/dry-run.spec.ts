@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MEASURE } from '../../src/events/measure.js';
 import { delivered, history } from '../projections/histories.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sized } from '../support/full-size.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
-/** The number of fuzzed events. `DRY_RUN_EVENTS=100000` is the full size, which takes a few minutes. */
-const EVENTS = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
+/** The number of fuzzed events. */
+const EVENTS = sized(3_000, 30_000);
 const HISTORY = 500;
 const BATCH = 'application/cloudevents-batch+json';
 const ONE = 'application/cloudevents+json';
@@ -21,18 +21,12 @@ const MEASURES: Readonly<Record<string, number>> = {
   takedownsCompleted: MEASURE.takedownCompleted,
 };
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp({ env: { INGEST_EVENTS_PER_DAY: '10000000' } });
+const projecting = sharedProjecting(app);
 const keys: { every: string; own: string } = { every: '', own: '' };
 beforeAll(async () => {
-  app = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10000000' } });
   keys.every = await app.issueKey({ scopes: ['ingest'] });
   keys.own = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 const post = (query: string, key: string, body: unknown): Promise<ApiResponse> =>
@@ -127,7 +121,7 @@ describe('A dry run', () => {
     // Every case has occurred.
     for (const outcome of ['accepted', 'duplicates', 'rejected', 'superseded', 'counts'])
       expect([outcome, outcomes.get(outcome)! > EVENTS / 100]).toEqual([outcome, true]);
-  }, 1_800_000);
+  });
 
   it('stores nothing, charges no quota, and keeps no rejection', async () => {
     const used = () =>

@@ -1,32 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ADD_EVENT_USAGE, type EventUsage, KEPT_DAYS } from '../../src/ingestion/usage/statements.js';
 import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { dayOf, formatDay } from '../../src/events/instant.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const TODAY = formatDay(dayOf(Date.now()));
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp({ env: { INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' } });
+const projecting = sharedProjecting(app);
 /** Keys: two of acme, one of globex, and two without an organization. */
 const keys: Record<'acme' | 'second' | 'globex' | 'upstream' | 'other', string> = {} as never;
 beforeAll(async () => {
-  app = await startApp({ env: { INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' } });
   const key = (organization?: string) => app.issueKey({ organization, scopes: ['ingest'] });
   for (const name of ['acme', 'second', 'globex', 'upstream', 'other'] as const)
     keys[name] = await key(name === 'second' ? 'acme' : name === 'acme' || name === 'globex' ? name : undefined);
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 const threat = (organization: string, threatId: string, data: object = {}): Record<string, unknown> =>

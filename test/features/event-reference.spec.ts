@@ -1,10 +1,10 @@
 import { FEED_MESSAGES } from '../../src/events/feed-schema.js';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { EXAMPLES } from '../../src/events/cloud-event-schema.js';
 import { UPSTREAM_TYPES } from '../../src/events/event.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 import { readReference } from '../support/contract.js';
 
 type Event = (typeof EXAMPLES)[number];
@@ -14,14 +14,12 @@ const BATCH = 'application/cloudevents-batch+json';
 const BINARY = 'application/json';
 const TYPES = UPSTREAM_TYPES.length;
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 
 beforeAll(async () => {
-  app = await startApp();
   key = await app.issueKey({ scopes: ['ingest'] });
 });
-afterAll(() => app.close());
 
 const get = async (path: string) => (await app.call(path)).body;
 

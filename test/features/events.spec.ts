@@ -1,24 +1,23 @@
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CloudEvent, emitterFor, httpTransport, Mode } from 'cloudevents';
-import { startApp, type TestApp } from '../support/app.js';
+import { startApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 
 const BATCH = 'application/cloudevents-batch+json';
 const STRUCTURED = 'application/cloudevents+json';
 const AT = '2026-03-01T12:00:00.000Z';
 
-let app: TestApp;
+const app = sharedApp();
 let everyKey: string;
 let acmeKey: string;
 let readKey: string;
 
 beforeAll(async () => {
-  app = await startApp();
   everyKey = await app.issueKey({ scopes: ['ingest'] });
   acmeKey = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
   readKey = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
 });
-afterAll(() => app.close());
 
 const threat = (id: string, data: Record<string, unknown> = {}) => ({
   specversion: '1.0',

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Prometheus } from '../../src/http/ops/prometheus.js';
 import { ProjectionLags } from '../../src/ops/projection-lag.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
 interface Health {
@@ -14,8 +13,8 @@ interface Health {
   } & Record<string, { readonly state: string }>;
 }
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+sharedProjecting(app);
 
 const ready = async (): Promise<{ status: number; body: Health }> => {
   const response = await fetch(`${app.url}/health/ready`);
@@ -35,13 +34,7 @@ const caughtUp = async (): Promise<boolean> => {
 };
 
 beforeAll(async () => {
-  app = await startApp();
-  projecting = startProjecting(app.log, app.pool);
   await eventually('all projections have caught up', caughtUp);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app?.close();
 });
 
 const report = (reportId: string) =>

@@ -1,26 +1,19 @@
 import { DESCRIPTION } from '../../src/http/reference/description.js';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputesStream } from '../../src/events/streams.js';
 import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/totals/count-sql.js';
-import { startApp, type TestApp } from '../support/app.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { report as send, type Sent, sent } from '../support/upstream.js';
 
-let app: TestApp;
+const app = sharedApp();
+sharedProjecting(app);
 let ingest: string;
 let nobody: string;
-let projecting: Projecting;
 
 beforeAll(async () => {
-  app = await startApp();
   ingest = await app.issueKey({ scopes: ['ingest'] });
   nobody = await app.issueKey({ organization: 'nobody' });
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 /** Sends events to the endpoint and returns once they are counted by both projections. */

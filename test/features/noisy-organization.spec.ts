@@ -1,27 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/totals/count-sql.js';
 import { MetricsPool } from '../../src/read-models/pools.js';
 import { MEASURE } from '../../src/events/measure.js';
-import { startApp, type TestApp } from '../support/app.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedApp, sharedDatabase, sharedProjecting } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { whileLocked } from '../support/while-locked.js';
 
-let database: TestDatabase;
-let app: TestApp;
-let projecting: Projecting;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  app = await startApp({ databaseUrl: database.url });
-  projecting = startProjecting(app.log, database.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
-  await database.drop();
-});
+const database = sharedDatabase();
+const app = sharedApp({ database });
+sharedProjecting(app);
 
 /** The size of the pool for metrics. An organization uses one of these connections at a time. */
 const METRICS_CONNECTIONS = 8;

@@ -1,21 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { brandsAndFlags } from '../../projections/brands-and-flags/projection.js';
 import type { Scope } from '../../src/events/types/api-keys.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../../src/events/instant.js';
 import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp({
-    env: { RATE_LIMIT_PER_MINUTE: '100', INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' },
-  });
-});
-afterAll(async () => {
-  await app.close();
+const app = sharedApp({
+  env: { RATE_LIMIT_PER_MINUTE: '100', INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' },
 });
 
 const newOrganization = (): string => `org-${randomUUID().slice(0, 8)}`;

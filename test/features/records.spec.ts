@@ -1,15 +1,14 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { FeedIds } from '../../src/records/feed/feed-id.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, sent, type Sent } from '../support/upstream.js';
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+sharedProjecting(app);
 let acme: string;
 let other: string;
 let ingest: string;
@@ -41,11 +40,9 @@ const ids = (body: readonly { subject: string; method?: string }[]): string[] =>
   body.map(({ subject, method }) => (method === undefined ? subject : `-${subject}`));
 
 beforeAll(async () => {
-  app = await startApp();
   acme = await app.issueKey({ organization: 'acme' });
   other = await app.issueKey({ organization: 'other' });
   ingest = await app.issueKey({ scopes: ['ingest'] });
-  projecting = startProjecting(app.log, app.pool);
   await report(
     threat('acme', 't-1', 'BLOCKED', 'one.example'),
     threat('acme', 't-2', 'WATCHLISTED', '=cmd|calc'),
@@ -67,12 +64,11 @@ beforeAll(async () => {
     sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: T }),
   );
 });
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
-});
 
 const T1 = { id: 't-1', asset: asset('one.example'), status: 'BLOCKED', createdAt: T, updatedAt: T };
+
+/** Returns as many different names of a status or type. */
+const names = (count: number): string => Array.from({ length: count }, (_, n) => `S${n}`).join();
 
 describe('The lists of records', () => {
   it('show the records of the organization in the newest state that upstream sent', async () => {
@@ -131,6 +127,8 @@ describe('The lists of records', () => {
     'threats?status=',
     'threats?status=BLOCKED,',
     'threats?status=BLOCKED&status=PENDING',
+    `threats?status=${names(51)}`,
+    `threats?status=${names(21)}&assetType=${names(10)}`,
     'threats?assetType=a b',
     'threats?content=',
     'threats?content=%C2%AF_(%E3%83%84)_/%C2%AF',

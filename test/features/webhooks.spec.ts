@@ -11,9 +11,9 @@ import { listAllWebhooks } from '../../src/webhooks/list-all-webhooks.js';
 import { MasterKeys } from '../../src/webhooks/master-keys.js';
 import { secretText, signingKey } from '../../src/webhooks/secret.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 import { NO_FAILURES } from '../webhooks/delivery/no-failures.js';
 
@@ -21,19 +21,13 @@ const folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
 const keyFile = join(folder, 'keys');
 writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
+const projecting = sharedProjecting(app);
 beforeAll(async () => {
-  app = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
-  projecting = startProjecting(app.log, app.pool);
   const key = await app.issueKey({ organization: 'any' });
   await eventually('the feed is filled', async () => (await app.call('/v2/organization/feed', { key })).status === 200);
 });
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const URL = 'https://acme.example/hooks';
 

@@ -1,10 +1,10 @@
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { AppModule } from '../../src/api/app.module.js';
 import { ConfigError, readConfig } from '../../src/runtime/config.js';
 import { createServer } from '../../src/http/server.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 
 const METRICS = '/v2/organization/metrics';
 
@@ -20,11 +20,7 @@ class OpenController {
 class WithOpenRoute {}
 
 describe('Access to a route', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp();
-  });
-  afterAll(() => app?.close());
+  const app = sharedApp();
 
   it('must be declared for every route under /v2, otherwise the service does not start', async () => {
     const module = {

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { JsonBoundsChecker } from '../../src/http/json/bounds.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 import { type ApiResponse } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { emptyBlocks } from '../support/empty-blocks.js';
@@ -14,15 +14,13 @@ const GROUPS = '/v2/organization/asset-groups';
 const CHECK = '/v2/asset/check';
 const BULK = '/v2/asset/check/bulk';
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 let other: string;
 beforeAll(async () => {
-  app = await startApp();
   key = await app.issueKey({ organization: 'acme' });
   other = await app.issueKey({ organization: 'globex' });
 });
-afterAll(() => app?.close());
 
 const post = (
   path: string,

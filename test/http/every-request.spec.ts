@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startApp, type TestApp } from '../support/app.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { sharedApp } from '../support/open-for-tests.js';
 import { sendRaw } from '../support/raw.js';
 
 const METRICS = '/v2/organization/metrics';
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 beforeAll(async () => {
-  app = await startApp();
   key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
 });
-afterAll(() => app?.close());
 
 const get = (path: string): Promise<Response> => fetch(app.url + path, { headers: { 'x-api-key': key } });
 

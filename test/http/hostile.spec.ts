@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { readReference } from '../support/contract.js';
 import { exampleRequests } from '../support/example-requests.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sendRaw } from '../support/raw.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const CODE = /^[A-Z_]{4,40}$/;
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+sharedProjecting(app, [assetGroups]);
 let key: string;
 beforeAll(async () => {
-  app = await startApp();
-  projecting = startProjecting(app.log, app.pool, [assetGroups]);
   key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
-});
-afterAll(async () => {
-  await projecting?.stop();
-  await app?.close();
 });
 
 const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') =>
@@ -46,16 +39,6 @@ describe('Hostile bodies', () => {
       expect(await post(GROUPS, `{"name":${open}${close}}`)).toMatchObject({ status: 400 });
       expect(await post(GROUPS, `{"name":"deep ${depth}","odd":${open}${close}}`)).toMatchObject({ status: 201 });
     }
-  });
-
-  it('of megabytes of brackets do not delay other requests', async () => {
-    const brackets = '['.repeat(1_500_000) + ']'.repeat(1_500_000);
-    const slow = post('/v2/asset/check/bulk', `{"contents":["a.example"],"odd":${brackets}}`);
-    const startedAt = Date.now();
-    expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
-    expect(await slow).toMatchObject({ status: 400 });
-    // Transforming the whole body instead of the declared fields would take minutes.
-    expect(Date.now() - startedAt).toBeLessThan(20_000);
   });
 
   it('of random bytes get the flat error body on every route with every media type', async () => {
@@ -91,8 +74,11 @@ describe('Hostile bodies', () => {
       'toJSON',
       'length',
     ])
-      for (const value of ['{"name":"x"}', '"x"', '1', 'null', '[]'])
-        expect(await post(GROUPS, `{"${name}":${value}}`)).toMatchObject({ status: 400 });
+      for (const value of ['{"name":"x"}', '{"prototype":{"x":1}}', '"x"', '1', 'null', '[]'])
+        expect(await post(GROUPS, `{"${name}":${value}}`)).toMatchObject({
+          status: 400,
+          body: { message: 'Group name is required' },
+        });
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(properties);
   });
 });

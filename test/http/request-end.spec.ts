@@ -1,23 +1,21 @@
 import type { Server } from 'node:http';
 import { Logger } from '@nestjs/common';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { startApp, type TestApp } from '../support/app.js';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { sharedApp } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
 import { converse } from '../support/raw.js';
 import { holdQuery } from './held-query.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 const logged: string[] = [];
 beforeAll(async () => {
-  app = await startApp();
   // errors.spec.ts tests the real values.
   Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 1_000, requestTimeout: 1_000 });
   key = await app.issueKey({ organization: 'acme' });
 });
-afterAll(() => app?.close());
 beforeEach(() => {
   logged.length = 0;
   jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => void logged.push(String(line)));

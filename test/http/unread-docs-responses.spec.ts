@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startApp, type TestApp } from '../support/app.js';
+import { describe, expect, it } from '@jest/globals';
+import { sharedApp } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
 
 /** A client without a key requests the files of the API reference, but never reads the responses. */
@@ -9,11 +9,7 @@ import { eventually } from '../support/eventually.js';
 const REQUESTS = 1_000;
 const HAS_PROC = process.platform === 'linux';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app?.close());
+const app = sharedApp();
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length;
 

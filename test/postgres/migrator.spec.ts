@@ -6,7 +6,7 @@ import { migrate, missingMigrations, type NumberedMigration } from '../../src/po
 import { createPool } from '../../src/postgres/pool.js';
 import { LOCK_UNTIL_COMMIT } from '../../src/postgres/statements.js';
 import { eventually } from '../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase } from '../support/open-for-tests.js';
 
 const step = (statement: string): NumberedMigration => ({
   up: async (db: Kysely<unknown>): Promise<void> => {
@@ -29,14 +29,12 @@ const CONTRACTED = {
 };
 
 describe('migrate', () => {
-  let database: TestDatabase;
+  const database = newDatabase({ migrated: false });
   let pool: Pool;
 
   beforeEach(async () => {
-    database = await createDatabase({ migrated: false });
     ({ pool } = database);
   });
-  afterEach(() => database.drop());
 
   /** Migrates as versions without `later_migrations` do. */
   const migrateWithKysely = async (): Promise<unknown> => {

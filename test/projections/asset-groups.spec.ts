@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
@@ -6,15 +6,9 @@ import type { GroupEvent } from '../../projections/asset-groups/fold.js';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
 import { transact } from '../../projections/engine/transaction.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/events/idempotent-request.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(async () => {
-  await database.drop();
-});
+const database = sharedDatabase();
 beforeEach(async () => {
   await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
 });

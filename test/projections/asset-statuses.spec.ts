@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses/projection.js';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
@@ -8,7 +8,7 @@ import { assetKey as keyOfAsset } from '../../src/assets/asset-key.js';
 import { hashOfKey, KEY_VERSION } from '../../src/assets/keys.js';
 import { eventIdOf } from '../../src/events/event-id.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
@@ -66,13 +66,7 @@ const naiveStatuses = (events: readonly Sent[]): Record<string, string> => {
 };
 
 describe('The projection of asset statuses', () => {
-  let database: TestDatabase;
-
-  beforeEach(async () => {
-    database = await createDatabase();
-  });
-
-  afterEach(() => database.drop());
+  const database = newDatabase();
 
   const project = async (log: InMemoryEventLog): Promise<void> =>
     expect(await projectToHead(log, database.pool, [assetStatuses])).toEqual([]);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { versionOf } from '../../projections/engine/projection.js';
@@ -11,59 +11,25 @@ import type { RequestedRange } from '../../src/http/range.js';
 import { GetFalsePositives, GetFalsePositivesHandler } from '../../src/metrics/false-positives/get-false-positives.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { seeds } from '../support/full-size.js';
-import { Logs } from '../support/logs.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
-import { delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
+import { delivered, disputes, edgeInstant, history, ORGANIZATIONS } from './histories.js';
 import { naiveFalsePositives, naiveThreats } from './naive-false-positives.js';
 
-let database: TestDatabase;
-const logs = new Logs();
-
-beforeEach(async () => {
-  database = await createDatabase();
-});
-afterEach(async () => {
-  await logs.end();
-  await database.drop();
-});
+const database = newDatabase();
+const logs = newLogs();
 
 const project = async (log: EventLog): Promise<void> =>
   expect(await projectToHead(log, database.pool, [records])).toEqual([]);
-
-const iso = (instant: number): string => new Date(instant).toISOString();
 
 /** Changes of few threats, each of which has many states, and disputes with up to two resolutions each. */
 const threatsAndDisputes = (random: Random): Sent[] => {
   const threats = history(random, 1_500)
     .filter(({ type }) => type.startsWith('Threat'))
     .map((event) => ({ ...event, data: { ...event.data, threatId: `t${random.int(40)}` } }));
-  const asset = { type: 'URL', content: 'shop.example' };
-  const verdict = { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' };
-  const disputes = Array.from({ length: 100 }, (_, n): Sent[] => {
-    const dispute = { organization: random.pick(ORGANIZATIONS), disputeId: `dp_${n}` };
-    const createdAt = edgeInstant(random);
-    const resolution = (): Sent =>
-      sent('DisputeResolved', {
-        ...dispute,
-        outcome: random.pick(['ACCEPTED', 'REJECTED']),
-        resolvedAt: iso(createdAt + random.pick([-1, 0, 1, random.int(1e9)])),
-      });
-    return [
-      // The service itself appends this event; in the log, it has the same form.
-      sent('DisputeFiled' as Sent['type'], {
-        ...dispute,
-        asset,
-        content: asset.content,
-        verdict,
-        createdAt: iso(createdAt),
-      }),
-      ...Array.from({ length: random.int(3) }, resolution),
-    ];
-  });
-  return [...threats, ...disputes.flat()];
+  return [...threats, ...disputes(random, 100)];
 };
 
 const ask = async (organization: string, range: RequestedRange) => {

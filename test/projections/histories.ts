@@ -108,6 +108,24 @@ export const history = (random: Random, size: number, earliest = EARLIEST): Sent
   return events;
 };
 
+/** Disputes, some with resolutions, of which several may be of the same instant. */
+export const disputes = (random: Random, size: number): Sent[] =>
+  Array.from({ length: size }, (_, n): Sent[] => {
+    const dispute = { organization: random.pick(ORGANIZATIONS), disputeId: `dp_${n}` };
+    const asset = { type: 'URL', content: `site-${random.int(20)}.example` };
+    const verdict = { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' };
+    const createdAt = edgeInstant(random);
+    const resolution = (): Sent =>
+      sent('DisputeResolved', {
+        ...dispute,
+        outcome: random.pick(['ACCEPTED', 'REJECTED']),
+        resolvedAt: text(random, createdAt + random.pick([-1, 0, 1, random.int(1e9)])),
+      });
+    // The service itself appends the first event; in the log, it has the same form.
+    const filed = { ...dispute, asset, content: asset.content, verdict, createdAt: text(random, createdAt) };
+    return [sent('DisputeFiled' as Sent['type'], filed), ...Array.from({ length: random.int(3) }, resolution)];
+  }).flat();
+
 /** A history as it arrives: late, out of order, with repeated events. */
 export const delivered = (random: Random, events: readonly Sent[]): Sent[] => {
   const repeated = events.filter(() => random.chance(0.4));

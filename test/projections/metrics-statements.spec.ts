@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import {
   DAY_COUNTS,
   DELETE_FACTS,
@@ -7,7 +7,7 @@ import {
   UPDATE_RECORDS,
 } from '../../projections/metrics/statements.js';
 import { transact } from '../../projections/engine/transaction.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 
 const SIZE = 3_000;
 const numbers = (type: string): string => `array(select n::${type} from generate_series(1, ${SIZE}) n)`;
@@ -32,15 +32,12 @@ const STATEMENTS: readonly [name: string, text: string, values: readonly string[
 ];
 
 describe('The statements of the metrics projection', () => {
-  let database: TestDatabase;
+  const database = sharedDatabase();
 
   beforeAll(async () => {
-    database = await createDatabase();
     // The statistics of the planner are from the empty tables.
     await database.pool.query('analyze read.records, read.facts, read.days, read.type_days');
   });
-
-  afterAll(() => database.drop());
 
   it.each(STATEMENTS)(
     '%s uses the primary key even if the planner assumes that the table is empty',

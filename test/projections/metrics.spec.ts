@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { metrics } from '../../projections/metrics/projection.js';
 import { takedowns } from '../../projections/takedowns/projection.js';
 import type { Projection } from '../../projections/engine/projection.js';
@@ -18,8 +18,8 @@ import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { Range } from '../../src/http/range.js';
 import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline/timeline-sql.js';
 import type { Timeline } from '../../src/metrics/timeline/timeline.dto.js';
-import { usesEventStore, Logs } from '../support/logs.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { usesEventStore } from '../support/logs.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, type Sent } from '../support/upstream.js';
@@ -35,11 +35,10 @@ const TABLES = PROJECTIONS.flatMap(({ tables }): readonly string[] => tables);
 type Asked = Query & Range;
 
 describe('The projections of the metrics', () => {
-  let database: TestDatabase;
-  const logs = new Logs();
+  const database = newDatabase();
+  const logs = newLogs();
 
   beforeEach(async () => {
-    database = await createDatabase();
     await database.pool.query(
       `
       insert into read.feature_flags select o, 'brands-metrics', true, 0, gen_random_uuid() from unnest($1::text[]) o`,
@@ -50,11 +49,6 @@ describe('The projections of the metrics', () => {
       insert into read.brands select o, b, b, true, 0, gen_random_uuid() from unnest($1::text[]) o, unnest($2::text[]) b`,
       [ORGANIZATIONS, BRANDS],
     );
-  });
-
-  afterEach(async () => {
-    await logs.end();
-    await database.drop();
   });
 
   /** Runs the projections up to the current end of the log. */

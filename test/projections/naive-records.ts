@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../src/event-log/event-log.js';
  * stores what each organization sees of each record and since which position.
  */
 
-export type Kind = 'report' | 'threat' | 'takedown' | 'verdict';
+export type Kind = 'report' | 'threat' | 'takedown' | 'verdict' | 'dispute';
 
 export interface Seen {
   readonly organization: string;
@@ -57,11 +57,42 @@ const viewsOf = (kind: Kind, id: string, type: string, data: Record<string, any>
   return views;
 };
 
+/** A dispute is listed once it was filed, with the latest of its resolutions. */
+const disputesIn = (events: readonly RecordedEvent[]): Seen[] => {
+  const filed = new Map<string, RecordedEvent>();
+  const resolutions = new Map<string, RecordedEvent>();
+  const orderOf = ({ id, data }: RecordedEvent): string => `${iso((data as Record<string, any>)['resolvedAt'])} ${id}`;
+  for (const event of events.filter(({ type }) => type.startsWith('Dispute'))) {
+    const { disputeId } = event.data as Record<string, any>;
+    const before = resolutions.get(disputeId);
+    if (event.type === 'DisputeFiled') filed.set(disputeId, filed.get(disputeId) ?? event);
+    else if (before === undefined || orderOf(before) < orderOf(event)) resolutions.set(disputeId, event);
+  }
+  return [...filed].map(([id, first]): Seen => {
+    const { organization, asset, content, verdict, createdAt } = first.data as Record<string, any>;
+    const resolution = resolutions.get(id);
+    const { outcome = 'OPEN', resolvedAt = createdAt } = (resolution?.data ?? {}) as Record<string, any>;
+    const { position, recordedAt } = resolution && resolution.position > first.position ? resolution : first;
+    const dates = { createdAt: iso(createdAt), updatedAt: iso(resolvedAt) };
+    const item = { id, asset, content, status: outcome, verdict, ...dates };
+    return {
+      organization,
+      kind: 'dispute',
+      id,
+      position,
+      eventId: (resolution ?? first).id,
+      storedAt: recordedAt,
+      item,
+    };
+  });
+};
+
 /** @returns what each organization sees, in the order of the feed */
 export const replayed = (events: readonly RecordedEvent[]): Seen[] => {
   const newest = new Map<string, readonly [instant: number, deleted: number, eventId: string]>();
   const seen = new Map<string, Seen>();
   for (const { type, data: raw, id: eventId, position, recordedAt } of events) {
+    if (type.startsWith('Dispute')) continue;
     const data = raw as Record<string, any>;
     const [kind, id] = subjectOf(type, data);
     const record = kind === 'verdict' ? `verdict ${id}` : `${kind} ${data['organization']} ${id}`;
@@ -86,7 +117,7 @@ export const replayed = (events: readonly RecordedEvent[]): Seen[] => {
       seen.set(key, { organization, kind, id, position, eventId, storedAt: recordedAt, item });
     }
   }
-  return [...seen.values()].sort(
+  return [...seen.values(), ...disputesIn(events)].sort(
     (a, b) => Number(a.position - b.position) || (a.organization < b.organization ? -1 : 1),
   );
 };

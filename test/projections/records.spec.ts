@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { versionOf } from '../../projections/engine/projection.js';
@@ -6,25 +6,17 @@ import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { KEY_VERSION } from '../../src/assets/keys.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
-import { usesEventStore, Logs } from '../support/logs.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { usesEventStore } from '../support/logs.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
-import { delivered, history } from './histories.js';
+import { delivered, disputes, history } from './histories.js';
 import { type Kind, replayed, type Seen } from './naive-records.js';
 import { seeds } from '../support/full-size.js';
 
-let database: TestDatabase;
-const logs = new Logs();
-
-beforeEach(async () => {
-  database = await createDatabase();
-});
-afterEach(async () => {
-  await logs.end();
-  await database.drop();
-});
+const database = newDatabase();
+const logs = newLogs();
 
 const project = async (log: EventLog): Promise<void> =>
   expect(await projectToHead(log, database.pool, [records])).toEqual([]);
@@ -89,8 +81,9 @@ describe('The projection of records', () => {
     'stores the same as a naive replay if events arrive twice, late or out of order (seed %d)',
     async (seed) => {
       const random = new Random(seed);
-      const log = await logs.create(recordedInOrder(delivered(random, history(random, 600))), () =>
-        random.int(random.pick([2, 30, 400])),
+      const log = await logs.create(
+        recordedInOrder(delivered(random, [...history(random, 600), ...disputes(random, 60)])),
+        () => random.int(random.pick([2, 30, 400])),
       );
       await project(log);
       const expected = replayed(await storedIn(log));
@@ -104,7 +97,7 @@ describe('The projection of records', () => {
 
   it('ends with the same rows regardless of batches and repeated events, and after a rebuild', async () => {
     const random = new Random(12);
-    const recorded = recordedInOrder(delivered(random, history(random, 400)));
+    const recorded = recordedInOrder(delivered(random, [...history(random, 400), ...disputes(random, 40)]));
     const rows = async (): Promise<unknown[]> => {
       const all = [];
       for (const table of records.tables)

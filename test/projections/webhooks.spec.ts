@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
 import { transact } from '../../projections/engine/transaction.js';
 import { webhooks } from '../../projections/webhooks/projection.js';
 import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/webhooks.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(async () => {
-  await database.drop();
-});
+const database = sharedDatabase();
 beforeEach(async () => {
   await database.pool.query('truncate read.webhook_endpoints');
 });

@@ -1,12 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/runtime/config.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase } from '../support/open-for-tests.js';
 import { AS_BEFORE, AS_VERSION_2_0_0 } from './migrations/version-2-0-0.js';
 
-let database: TestDatabase;
-beforeEach(async () => void (database = await createDatabase()));
-afterEach(() => database.drop());
+const database = newDatabase();
 
 const query = async (sql: string): Promise<Record<string, unknown>[]> =>
   (await database.pool.query<Record<string, unknown>>(sql)).rows;

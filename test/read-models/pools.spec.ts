@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../src/errors.js';
 import { isStatementTimeout } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import { createMetricsPool, createRequestPool, createWatchPool } from '../../src/read-models/pools.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 
 const CREATE = { createRequestPool, createMetricsPool, createWatchPool };
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database?.drop());
+const database = sharedDatabase();
 
 const failureOf = async (attempt: Promise<unknown>): Promise<unknown> =>
   attempt.then(

@@ -1,13 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { operatorCall } from '../support/operator-call.js';
 import { eventually } from '../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase } from '../support/open-for-tests.js';
 
 describe('With MIGRATE_ON_START=false', () => {
-  let database: TestDatabase;
-  beforeEach(async () => void (database = await createDatabase({ migrated: false })));
-  afterEach(() => database.drop());
+  const database = newDatabase({ migrated: false });
   const prepared = (writeLog: (line: string) => void, signal?: AbortSignal): Promise<void> =>
     prepareTables({ databaseUrl: database.url, migrates: false }, writeLog, signal);
 

@@ -1,8 +1,8 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ExportRecordsHandler, MAX_ROWS } from '../../src/records/export-records.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { sharedApp } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
 import { projectToHead } from '../support/projecting.js';
 
@@ -12,13 +12,12 @@ const ORGANIZATIONS = ['acme', 'b', 'c', 'd', 'e'];
  */
 const ROWS = 8_000;
 
-let app: TestApp;
+const app = sharedApp();
 const keys: Record<string, string> = {};
 const limits: { maxRows: number; readTimeoutMs: number } = { maxRows: 0, readTimeoutMs: 0 };
 const opened: IncomingMessage[] = [];
 
 beforeAll(async () => {
-  app = await startApp();
   await projectToHead(app.log, app.pool);
   for (const organization of ORGANIZATIONS) {
     keys[organization] = await app.issueKey({ organization });
@@ -34,7 +33,6 @@ beforeAll(async () => {
     );
   }
 });
-afterAll(() => app?.close());
 
 const handler = (): { maxRows: number; readTimeoutMs: number } => app.app.get(ExportRecordsHandler);
 beforeAll(() => {

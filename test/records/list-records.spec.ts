@@ -8,6 +8,7 @@ import { records } from '../../projections/records/projection.js';
 import { Invalid } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
+import { isFilteredBy, LISTED_KIND } from '../../src/events/listed-items.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 import { createRecordsPool, type RecordsPool } from '../../src/read-models/pools.js';
@@ -17,22 +18,22 @@ import { RecordQueries, type Send } from '../../src/records/record-queries.js';
 import { type RequestedSelection, readSelection } from '../../src/records/selection.js';
 import type { PageRequest } from '../../src/records/page/filter-sql.js';
 import { listPage } from '../../src/records/page/statements.js';
-import { usesEventStore, Logs } from '../support/logs.js';
+import { usesEventStore } from '../support/logs.js';
+import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { eventuallyPasses } from '../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent } from '../support/upstream.js';
-import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../projections/histories.js';
+import { BRANDS, delivered, disputes, edgeInstant, history, ORGANIZATIONS } from '../projections/histories.js';
 import { type Kind, replayed, type Seen } from '../projections/naive-records.js';
 import { seeds } from '../support/full-size.js';
 
-let database: TestDatabase;
 let pool: RecordsPool;
-const logs = new Logs();
+afterEach(() => pool.end());
+const database = newDatabase();
+const logs = newLogs();
 
 beforeEach(async () => {
-  database = await createDatabase();
   pool = createRecordsPool(database.url);
   await database.pool.query(
     `insert into read.feature_flags select o, 'brands-metrics', true, 0, gen_random_uuid() from unnest($1::text[]) o`,
@@ -42,11 +43,6 @@ beforeEach(async () => {
     `insert into read.brands select o, b, b, true, 0, gen_random_uuid() from unnest($1::text[]) o, unnest($2::text[]) b`,
     [ORGANIZATIONS, BRANDS],
   );
-});
-afterEach(async () => {
-  await logs.end();
-  await pool.end();
-  await database.drop();
 });
 
 const project = async (log: EventLog): Promise<void> =>
@@ -73,7 +69,7 @@ interface Asked {
   readonly content?: string | undefined;
 }
 
-const KINDS: readonly Kind[] = ['report', 'threat', 'takedown', 'verdict'];
+const KINDS = Object.keys(LISTED_KIND) as readonly Kind[];
 const STATUSES = [
   'BLOCKED',
   'APPROVED',
@@ -83,6 +79,8 @@ const STATUSES = [
   'COMPLETED',
   'TODO',
   'ALLOWED',
+  'OPEN',
+  'ACCEPTED',
   'NONE',
 ];
 const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'NEW_KIND', 'NONE'];
@@ -90,14 +88,14 @@ const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'NEW_KIND', 'NONE'];
 const randomQuery = (random: Random): Asked => {
   const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
   const kind = random.pick(KINDS);
-  const hasAsset = kind !== 'report';
+  const hasAsset = isFilteredBy(kind, 'asset');
   const some = (values: readonly string[]) =>
     random.chance(0.4) ? values.filter(() => random.chance(0.4)) : undefined;
   const orNone = (names: readonly string[] | undefined) => (names && names.length > 0 && hasAsset ? names : undefined);
   return {
     kind,
     organization: random.pick(ORGANIZATIONS),
-    brand: kind !== 'threat' && random.chance(0.5) ? random.pick(BRANDS) : undefined,
+    brand: isFilteredBy(kind, 'brand') && random.chance(0.5) ? random.pick(BRANDS) : undefined,
     from: random.chance(0.3) ? EARLIEST : from,
     to: random.chance(0.3) ? LATEST : to,
     statuses: orNone(some(STATUSES)),
@@ -152,7 +150,8 @@ const SEEDS = seeds(1, usesEventStore ? 1 : 2);
 describe('A list of records', () => {
   it.each(SEEDS)('equals a naive implementation for all filters and page sizes (seed %d)', async (seed) => {
     const random = new Random(seed);
-    const log = await logs.create(recordedInOrder(delivered(random, history(random, 900))), () => 300);
+    const events = delivered(random, [...history(random, 900), ...disputes(random, 150)]);
+    const log = await logs.create(recordedInOrder(events), () => 300);
     await project(log);
     const seen = replayed(await storedIn(log));
     const handler = lists(log);
@@ -349,6 +348,25 @@ describe('A page of a list', () => {
     expect(first).toMatchObject({ rows: [], endKey: [-2, 't-2'] });
     const second = await readPage(selection, { after: first.endKey!, upTo: 20_001, limit: 10 }, send);
     expect([second.rows.map(({ id }) => id), second.endKey]).toEqual([['t-1'], undefined]);
+  });
+
+  it('ends at 1 MiB of items, but has at least one item', async () => {
+    await database.pool.query(`
+      insert into read.listed_records
+        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
+      select 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', md5('')::uuid,
+        '"' || repeat('x', case n when 25 then 2000000 else 100000 end) || '"'
+      from generate_series(1, 25) n`);
+    const selection = { ...selectionOf(all), range: { from: EARLIEST, to: LATEST } };
+    const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) =>
+      (await pool.query<Row>(statement)).rows;
+    const sizes: number[] = [];
+    for (let after: PageRequest['after'] | undefined = [-LATEST, '']; after !== undefined;) {
+      const page = await readPage(selection, { after, upTo: 25, limit: 100 }, send);
+      sizes.push(page.rows.length);
+      after = page.endKey;
+    }
+    expect(sizes).toEqual([10, 10, 4, 1]);
   });
 
   it('reads only the rows that it shows, for the first page as for the last', async () => {

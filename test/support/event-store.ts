@@ -76,11 +76,11 @@ export const eventStores: readonly { readonly name: string; readonly open: () =>
 const shared = new Map<string, { readonly opened: Promise<TestEventStore>; users: number }>();
 
 /**
- * Returns the event store of a database if the log is in EventStoreDB (`TEST_LOG=EventStoreDB`): a real one if
+ * Returns the event store of a database if the specs run with their log in EventStoreDB (`jest.config.mjs`): a real one if
  * `TEST_EVENTSTORE_URL` is set. Callers with the same database share one store.
  */
 export const eventStoreBeside = async (databaseUrl: string): Promise<TestEventStore | undefined> => {
-  if (process.env['TEST_LOG'] !== 'EventStoreDB') return undefined;
+  if (!('IS_LOG_IN_EVENTSTORE' in globalThis)) return undefined;
   const entry = shared.get(databaseUrl) ?? { opened: eventStores.at(-1)!.open(), users: 0 };
   shared.set(databaseUrl, entry);
   entry.users++;

@@ -3,8 +3,8 @@ import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { InMemoryEventLog } from './in-memory-event-log.js';
 import { eventStores } from './event-store.js';
 
-/** Whether the log of the specs is in an event store (`TEST_LOG=EventStoreDB`). Specs then run fewer random cases. */
-export const usesEventStore = process.env['TEST_LOG'] === 'EventStoreDB';
+/** Whether the specs run with their log in an event store (`jest.config.mjs`). They then have fewer random cases. */
+export const usesEventStore = 'IS_LOG_IN_EVENTSTORE' in globalThis;
 
 /** Splits the batches of a log into batches of the sizes that `cut` returns. */
 const cutBatches = (log: EventLog, cut: () => number): EventLog => {
@@ -25,8 +25,8 @@ const cutBatches = (log: EventLog, cut: () => number): EventLog => {
 };
 
 /**
- * Creates logs with given events: in memory, or in an event store if `TEST_LOG` is `EventStoreDB`. An event store keeps
- * events that occur twice only once.
+ * Creates logs with given events: in memory, or in an event store if `usesEventStore`. An event store keeps events that occur
+ * twice only once.
  */
 export class Logs {
   private readonly ends: (() => Promise<void>)[] = [];

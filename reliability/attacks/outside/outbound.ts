@@ -8,6 +8,7 @@ import type { Outcome, Scenario } from '../../scenario.js';
 import { sendRequest } from '../../rig/http-request.js';
 import { builtUrl } from '../../rig/processes.js';
 import type { RunContext } from '../../rig/run-context.js';
+import { LOOPBACK_HOSTS, PRIVATE_HOSTS } from '../../../test/egress/private-addresses.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
 import { startNaiveService, startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
@@ -17,24 +18,7 @@ interface Scale {
 }
 
 const HOSTS = [
-  '127.0.0.1',
-  'localhost',
-  '127.1',
-  '127.0.1',
-  '2130706433',
-  '0x7f000001',
-  '0x7f.0.0.1',
-  '0177.0.0.1',
-  '017700000001',
-  '0.0.0.0',
-  '[::1]',
-  '[::ffff:127.0.0.1]',
-  '[::ffff:7f00:1]',
-  '[::]',
-  '[64:ff9b::7f00:1]',
-  'LOCALHOST.',
-  '127。0。0。1',
-  '①②⑦.⓪.⓪.①',
+  ...LOOPBACK_HOSTS,
   'localtest.me',
   '127.0.0.1.nip.io',
   'good.example@127.0.0.1',
@@ -55,31 +39,6 @@ const FORMS = [
   (host: string, port: number): string => `https://t.me/share/url?url=http://${host}:${port}`,
   (host: string, port: number): string => `ipfs://${host}:${port}`,
 ];
-/** Redirect targets that must be refused: loopback, private networks, cloud metadata, reserved ranges. */
-const REDIRECTS = [
-  '127.0.0.1',
-  'localhost',
-  '[::1]',
-  '[::ffff:127.0.0.1]',
-  '0.0.0.0',
-  '10.0.0.1',
-  '100.64.0.1',
-  '169.254.169.254',
-  '172.16.0.1',
-  '192.0.0.1',
-  '192.0.2.1',
-  '192.168.0.1',
-  '198.18.0.1',
-  '203.0.113.1',
-  '240.0.0.1',
-  '255.255.255.255',
-  '[fc00::1]',
-  '[fe80::1]',
-  '[64:ff9b:1::1]',
-  '[2001:db8::1]',
-  '[5f00::1]',
-];
-
 /** Starts a server that must not get any connection. */
 const canary = async (context: RunContext): Promise<{ port: number; visits: () => number }> => {
   let visits = 0;
@@ -128,11 +87,16 @@ const attack = async (context: RunContext, scale: Scale): Promise<Outcome> => {
   const listUrl = await lists.start();
   context.onEnd(() => lists.stop());
   lists.behave = (request, response) => {
-    const host = REDIRECTS[Number(/(\d+)$/.exec(request.url!)![1])]!;
+    const host = PRIVATE_HOSTS[Number(/(\d+)$/.exec(request.url!)![1])]!;
     answers(302, { location: `http://${host}:${port}/list.txt` })(request, response);
   };
   const file = join(await context.folder(), 'sources.json');
-  const sources = REDIRECTS.map((_, n) => ({ id: `list-${n}`, kind: 'list', format: 'plain', url: `${listUrl}/${n}` }));
+  const sources = PRIVATE_HOSTS.map((_, n) => ({
+    id: `list-${n}`,
+    kind: 'list',
+    format: 'plain',
+    url: `${listUrl}/${n}`,
+  }));
   await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
   const target = await startAttackTarget(context, { env: { SOURCES_FILE: file }, preload });
   const submitted = await submit(target, port, scale);
@@ -140,11 +104,11 @@ const attack = async (context: RunContext, scale: Scale): Promise<Outcome> => {
   const allowed = [Number(new URL(target.env['DATABASE_URL']!).port || 5_432), Number(new URL(listUrl).port)];
   const findings = judge(target, visits(), allowed);
   const asked = new Set(lists.requests.map(({ path }) => path)).size;
-  if (asked < REDIRECTS.length) findings.push(`Only ${asked} of ${REDIRECTS.length} lists were fetched`);
+  if (asked < PRIVATE_HOSTS.length) findings.push(`Only ${asked} of ${PRIVATE_HOSTS.length} lists were fetched`);
   if (connected(target).length === 0)
     findings.push('The legitimate connections were not observed, so the check would find nothing');
   return {
-    workload: `${submitted} addresses checked and reported ${scale.rounds} times, ${REDIRECTS.length} lists that redirect`,
+    workload: `${submitted} addresses checked and reported ${scale.rounds} times, ${PRIVATE_HOSTS.length} lists that redirect`,
     observed: `no connections except ${connected(target).length} to the database and the lists`,
     findings,
   };

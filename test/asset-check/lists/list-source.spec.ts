@@ -10,6 +10,7 @@ import type { ListSettings } from '../../../src/asset-check/sources/sources-file
 import { readSourcesStatus } from '../../../src/asset-check/sources/sources-status.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
+import { PRIVATE_HOSTS } from '../../egress/private-addresses.js';
 import { eventually } from '../../support/eventually.js';
 import { brief } from '../list-of.js';
 import { answers, type Behaviour, ListServer, sends } from './list-server.js';
@@ -533,30 +534,7 @@ describe('ListSource', () => {
     },
   );
 
-  it.each([
-    '127.0.0.1',
-    '127.1',
-    '2130706433',
-    '0x7f000001',
-    '0177.0.0.1',
-    '0.0.0.0',
-    '[::1]',
-    '[::]',
-    '[::ffff:127.0.0.1]',
-    '[::ffff:7f00:1]',
-    '10.0.0.1',
-    '172.16.5.4',
-    '192.168.1.1',
-    '169.254.169.254',
-    '100.100.100.200',
-    '[fd00:ec2::254]',
-    '[fe80::1]',
-    '[64:ff9b::7f00:1]',
-    '[2002:7f00:1::]',
-    'localhost',
-    'LOCALHOST.',
-    '%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1',
-  ])('does not connect to the private redirect target %s', async (target) => {
+  it.each(PRIVATE_HOSTS)('does not connect to the private redirect target %s', async (target) => {
     const secret = new ListServer();
     const { port } = new URL(await secret.start());
     server.behave = answers(302, { location: `http://${target}:${port}/secret` });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { HostingSuffixes, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
@@ -6,7 +6,7 @@ import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { newDatabase } from '../../support/open-for-tests.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent, type Sent } from '../../support/upstream.js';
 import { hostileContents } from '../../assets/hostile-shapes.js';
@@ -15,7 +15,7 @@ import { brief } from '../list-of.js';
 const CREATED = '2026-03-01T00:00:00Z';
 
 describe('OwnStatuses', () => {
-  let database: TestDatabase;
+  const database = newDatabase();
   let own: OwnStatuses;
   let messages: string[];
   let log: InMemoryEventLog;
@@ -30,13 +30,10 @@ describe('OwnStatuses', () => {
   };
 
   beforeEach(async () => {
-    database = await createDatabase();
     messages = [];
     log = new InMemoryEventLog();
     own = ownStatuses();
   });
-
-  afterEach(() => database.drop());
 
   const entry = (changeId: string, type: string, content: string, status: string, createdAt = CREATED): Sent =>
     sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });

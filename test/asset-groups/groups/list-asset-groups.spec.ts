@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -12,7 +12,7 @@ import { Unavailable } from '../../../src/errors.js';
 import { assetGroupsStream } from '../../../src/events/streams.js';
 import { TimeSlices } from '../../../src/flow/time-slices.js';
 import { RequestConcurrency } from '../../../src/read-models/request-concurrency.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { sharedDatabase } from '../../support/open-for-tests.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 interface Group {
@@ -21,13 +21,7 @@ interface Group {
   readonly assetCount: number;
 }
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(async () => {
-  await database.drop();
-});
+const database = sharedDatabase();
 afterEach(() => {
   jest.restoreAllMocks();
 });

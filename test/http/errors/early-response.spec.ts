@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startApp, type TestApp } from '../../support/app.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { sharedApp } from '../../support/open-for-tests.js';
 
 const MiB = 1024 * 1024;
 /** The number of requests of each of four kinds. `EARLY_ANSWERS=25` sends 100 requests per status and size. */
@@ -9,7 +9,7 @@ const ROUNDS = Number(process.env['EARLY_ANSWERS'] ?? 2);
 const GROUPS = '/v2/organization/asset-groups';
 const PIECE = Buffer.alloc(65_536, ' ');
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 /** These exchanges are started in `beforeAll`, because they take as long as the timeouts that they wait for. */
 let endless: Promise<Exchange>;
@@ -81,7 +81,6 @@ const statusesOf = (answer: string): string[] =>
   [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status!);
 
 beforeAll(async () => {
-  app = await startApp();
   // errors.spec.ts tests the real values. These values suffice for the longest body here on a busy machine.
   Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 3_000, requestTimeout: 3_000 });
   key = await app.issueKey({ organization: 'acme' });
@@ -89,7 +88,6 @@ beforeAll(async () => {
   stalled = talk((socket) => socket.write(`${headOf({ path: GROUPS, length: MiB })} `), 'at once');
   absent = talk((socket) => socket.write(`${headOf({ path: GROUPS, length: 9 })} `), 'at once');
 });
-afterAll(() => app?.close());
 
 describe('A response sent before the body has arrived', () => {
   const cases = (): readonly (readonly [status: string, Request])[] => [

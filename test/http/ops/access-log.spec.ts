@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { readConfig } from '../../../src/runtime/config.js';
 import { AccessLog, AccessLogOutput } from '../../../src/http/ops/access-log.js';
-import { startApp, type TestApp } from '../../support/app.js';
+import { sharedApp } from '../../support/open-for-tests.js';
 import { eventually } from '../../support/eventually.js';
 import { converse } from '../../support/raw.js';
 import { holdQuery } from '../held-query.js';
@@ -11,7 +11,7 @@ import { holdQuery } from '../held-query.js';
 const GROUPS = '/v2/organization/asset-groups';
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 
-let app: TestApp;
+const app = sharedApp({ env: { ACCESS_LOG: 'on', RATE_LIMIT_PER_MINUTE: '50' } });
 let key: string;
 let text = '';
 const lines = (): Record<string, unknown>[] =>
@@ -25,14 +25,12 @@ const line = async (): Promise<Record<string, unknown>> => {
   return lines()[0]!;
 };
 beforeAll(async () => {
-  app = await startApp({ env: { ACCESS_LOG: 'on', RATE_LIMIT_PER_MINUTE: '50' } });
   key = await app.issueKey({ organization: 'acme' });
   jest.spyOn(app.app.get(AccessLogOutput), 'write').mockImplementation((more) => {
     text += more;
     return true;
   });
 });
-afterAll(() => app?.close());
 beforeEach(() => void (text = ''));
 
 const raw = (words: string): Socket => converse(app.url, words).socket;

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startApp, type TestApp } from '../../support/app.js';
+import { describe, expect, it } from '@jest/globals';
+import { sharedApp } from '../../support/open-for-tests.js';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app?.close());
+const app = sharedApp();
 
 describe('A page that stores an API key', () => {
   it.each(['/docs', '/docs/', '/docs/start.js', '/dashboard', '/dashboard/any/main.js'])(

@@ -1,17 +1,15 @@
 import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
 import { createCompressor } from '../../../src/http/responses/compressed-response.js';
-import { startApp, type TestApp } from '../../support/app.js';
+import { sharedApp } from '../../support/open-for-tests.js';
 
-let app: TestApp;
+const app = sharedApp();
 let key: string;
 beforeAll(async () => {
-  app = await startApp();
   key = await app.issueKey({ organization: 'acme' });
 });
-afterAll(() => app?.close());
 
 interface Answer {
   readonly encoding: string | undefined;

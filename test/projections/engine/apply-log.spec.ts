@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { withShadowTables } from '../../../projections/engine/apply-log.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { sharedDatabase } from '../../support/open-for-tests.js';
 
-let database: TestDatabase;
-beforeAll(async () => void (database = await createDatabase({ migrated: false })));
-afterAll(() => database.drop());
+const database = sharedDatabase({ migrated: false });
 
 it('withShadowTables closes the connection with the lock if the server is read-only or the connection is lost', async () => {
   const { pool } = database;

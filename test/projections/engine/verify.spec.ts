@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
@@ -6,12 +6,12 @@ import { verify } from '../../../projections/engine/verify.js';
 import type { RecordedEvent } from '../../../src/event-log/event-log.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { newDatabase } from '../../support/open-for-tests.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
 
 describe('A verification while the projector is running', () => {
-  let database: TestDatabase;
+  const database = newDatabase();
   let events: RecordedEvent[];
   let log: InMemoryEventLog;
   let sentSoFar: number;
@@ -64,15 +64,12 @@ describe('A verification while the projector is running', () => {
   };
 
   beforeEach(async () => {
-    database = await createDatabase();
     events = [];
     sentSoFar = 0;
     log = new InMemoryEventLog(events);
     append(50);
     await project();
   });
-
-  afterEach(() => database.drop());
 
   it('does not block the projector during comparisons, and finds no difference', async () => {
     let counted = 50;

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { listParked, type Parked, retryParked } from '../../../projections/engine/parked.js';
 import type { Projection } from '../../../projections/engine/projection.js';
 import { records } from '../../../projections/records/projection.js';
 import { NEXT_ELEMENTS, pageOf } from '../../../src/records/feed/statements.js';
 import { delivered, history, ORGANIZATIONS } from '../../projections/histories.js';
-import { Logs } from '../../support/logs.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { newDatabase, newLogs } from '../../support/open-for-tests.js';
 import { projectToHead } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { eventId, recordedInOrder, type Sent, sent, sentThreat } from '../../support/upstream.js';
@@ -15,16 +14,8 @@ const AT = '2026-03-01T00:00:00.000Z';
 const LATER = '2026-03-02T00:00:00.000Z';
 const ASSET = { type: 'URL', content: 'evil.example' };
 
-let database: TestDatabase;
-const logs = new Logs();
-
-beforeEach(async () => {
-  database = await createDatabase();
-});
-afterEach(async () => {
-  await logs.end();
-  await database.drop();
-});
+const database = newDatabase();
+const logs = newLogs();
 
 /** The projection of the records, which cannot apply these events. */
 const refusing = (failingEvents: readonly Sent[]): Projection => {

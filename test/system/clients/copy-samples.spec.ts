@@ -9,9 +9,8 @@ import ts from 'typescript';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
 import { answers, ListServer } from '../../asset-check/lists/list-server.js';
 import { delivered, history } from '../../projections/histories.js';
-import { startApp, type TestApp } from '../../support/app.js';
+import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';
 import { eventually } from '../../support/eventually.js';
-import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { KINDS } from '../../support/requests.js';
 import { stored } from '../../support/upstream.js';
@@ -72,18 +71,12 @@ const IN_PYTHON: Sample = {
 };
 const hasPython = spawnSync('python3', ['-c', 'import sqlite3']).status === 0;
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+const projecting = sharedProjecting(app);
 let key: string;
 
 beforeAll(async () => {
-  app = await startApp();
   key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 const lists = async (): Promise<Record<string, unknown>> => {

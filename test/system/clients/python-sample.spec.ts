@@ -1,8 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startApp, type TestApp } from '../../support/app.js';
+import { describe, expect, it } from '@jest/globals';
+import { sharedApp } from '../../support/open-for-tests.js';
 import { describeWith } from '../../support/tools.js';
 
 const PAGE = readFileSync('docs/guides/clients.md', 'utf8');
@@ -10,11 +10,7 @@ const SAMPLE = /```python\n(.*?)```/s.exec(PAGE)![1]!;
 const BASE = 'http://127.0.0.1:3000';
 const hasPython = spawnSync('python3', ['-c', 'import urllib.request']).status === 0;
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app.close());
+const app = sharedApp();
 
 const run = async (key: string, sample: string): Promise<string> => {
   const env = { ...process.env, THREAT_PROTECTION_API_KEY: key };

@@ -2,19 +2,15 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { sharedDatabase } from '../../support/open-for-tests.js';
 import { type Program, startProgram } from '../../support/program.js';
 
 const REFUSED = 'ECONNREFUSED on a new connection';
 const RESET_AT_THE_DOOR = 'ECONNRESET on a new connection';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database?.drop());
+const database = sharedDatabase();
 
 const startService = async (): Promise<{ service: Program; url: string }> => {
   const service = startProgram('src/main.js', [], {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { prepareTables } from '../../../src/read-models/prepare-tables.js';
 import { operatorCall } from '../../support/operator-call.js';
 import {
@@ -10,20 +10,16 @@ import {
   type PgBouncer,
   startPgBouncer,
 } from '../../support/pgbouncer.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase } from '../../support/postgres.js';
+import { sharedDatabase } from '../../support/open-for-tests.js';
 import { startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';
 
 const TIMEOUT_MS = 180_000;
 
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
-  let database: TestDatabase;
+  const database = sharedDatabase();
   let pooler: PgBouncer | undefined;
-
-  beforeAll(async () => {
-    database = await createDatabase();
-  });
-  afterAll(() => database.drop());
 
   const withPooler = async <Result>(
     settings: readonly string[],

@@ -58,6 +58,14 @@ const POOLS = 'src/read-models/pools.ts';
 export const concurrency = (sources: Sources, path: string, name: string): string =>
   `${sources.count(path, `${name}.maxRunning`)} at a time per organization; ${sources.count(path, `${name}.maxWaiting`)} wait up to ${sources.duration(path, `${name}.waitTimeoutMs`)}`;
 
+/** A row of a limit of concurrent work per organization. */
+const queueOf = (what: string, path: string, name: string): Row => ({
+  what,
+  limit: (sources) => concurrency(sources, path, name),
+  beyond: '429 if too many wait; 503 after the wait',
+  rejects: CONCURRENCY,
+});
+
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
   Requests: [
     {
@@ -110,12 +118,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: BUDGET,
     },
-    {
-      what: 'Compressed bodies that are decompressed',
-      limit: (sources) => concurrency(sources, 'src/http/body/body-reader.ts', 'DECOMPRESSION'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
+    queueOf('Compressed bodies that are decompressed', 'src/http/body/body-reader.ts', 'DECOMPRESSION'),
     {
       what: 'Responses that clients have not read',
       limit: (sources) =>
@@ -142,12 +145,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
       rejects: 'src/flow/waiting-requests.ts',
     },
-    {
-      what: 'Other queries',
-      limit: (sources) => concurrency(sources, 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
+    queueOf('Other queries', 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
     {
       what: 'Database connections of an API process',
       limit: (sources) =>
@@ -194,12 +192,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   'Metrics and records': [
-    {
-      what: 'Metrics queries',
-      limit: (sources) => concurrency(sources, 'src/metrics/metrics-queries.ts', 'CONCURRENCY'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
+    queueOf('Metrics queries', 'src/metrics/metrics-queries.ts', 'CONCURRENCY'),
     {
       what: 'Metrics in one response',
       limit: (sources) =>
@@ -211,18 +204,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       limit: (sources) => sources.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
       beyond: '400',
     },
-    {
-      what: 'Lists of records',
-      limit: (sources) => concurrency(sources, RECORDS, 'concurrency'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
-    {
-      what: 'Requests to the feed',
-      limit: (sources) => concurrency(sources, RECORDS, 'feedConcurrency'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
+    queueOf('Lists of records', RECORDS, 'concurrency'),
+    queueOf('Requests to the feed', RECORDS, 'feedConcurrency'),
     {
       what: 'A page of a list',
       limit: (sources) =>
@@ -262,12 +245,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `${sources.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${sources.count('src/assets/content-issue.ts', 'MAX_LENGTH')} characters`,
       beyond: '400',
     },
-    {
-      what: 'Bulk checks',
-      limit: (sources) => concurrency(sources, CHECK, 'BULK_CHECKS'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
+    queueOf('Bulk checks', CHECK, 'BULK_CHECKS'),
     {
       what: 'Time for the lookups of a bulk check',
       limit: (sources) => sources.duration('src/asset-check/asset-checker.ts', 'MAX_BUDGET_MS'),
@@ -347,12 +325,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       limit: (sources) => sources.count('src/disputes/load-disputes.ts', 'MAX_TAIL'),
       beyond: '503',
     },
-    {
-      what: 'Verdicts of disputes, when a dispute is filed or listed',
-      limit: (sources) => concurrency(sources, 'src/asset-check/get-verdicts.ts', 'VERDICTS'),
-      beyond: '429 if too many wait; 503 after the wait',
-      rejects: CONCURRENCY,
-    },
+    queueOf('Verdicts of disputes, when a dispute is filed or listed', 'src/asset-check/get-verdicts.ts', 'VERDICTS'),
     {
       what: "A page of a group's assets",
       limit: (sources) => sources.bytes('src/asset-groups/members/list-group-assets.ts', 'MAX_PAGE'),

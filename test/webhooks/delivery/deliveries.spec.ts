@@ -12,7 +12,7 @@ import { pause } from '../../../src/flow/retry.js';
 import { addWebhookMetrics } from '../../../src/ops/webhook-metrics.js';
 import { MasterKeys } from '../../../src/webhooks/master-keys.js';
 import { startProjecting } from '../../support/projecting.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { sent, stored } from '../../support/upstream.js';
 import { answering, Receiver, subjectsIn } from './receiver.js';
 import { AT, FastClock, Rig } from './rig.js';
@@ -57,6 +57,11 @@ const stateOf = async ({ webhookId }: Webhook): Promise<unknown> =>
       [webhookId],
     )
   )[0];
+const waitUntilDisabled = (webhook: Webhook, reason: string): Promise<void> =>
+  eventuallyPasses(async () => {
+    await rig.projecting.reached();
+    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: reason });
+  });
 
 describe('An endpoint', () => {
   it('receives each record once, in order, in requests that the standardwebhooks library verifies', async () => {
@@ -153,11 +158,7 @@ describe('An endpoint', () => {
     receiver.react = answering(410);
     await rig.deliver({ clock: new FastClock() });
     await rig.block(named(3));
-    await eventually('the endpoint is disabled', async () => {
-      await rig.projecting.reached();
-      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
-    });
-    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'gone' });
+    await waitUntilDisabled(webhook, 'gone');
     expect(receiver.received).toHaveLength(1);
     receiver.react = answering(200);
     await rig.appendWebhookEvent('WebhookEnabled', webhook);
@@ -171,11 +172,7 @@ describe('An endpoint', () => {
     await rig.block(named(1));
     await rig.projecting.reached();
     await rig.deliver({ clock: new FastClock() });
-    await eventually('the endpoint is disabled', async () => {
-      await rig.projecting.reached();
-      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
-    });
-    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'failing' });
+    await waitUntilDisabled(webhook, 'failing');
     expect(receiver.received.length).toBeGreaterThan(100);
     expect(receiver.received.length).toBeLessThan(160);
     const [attempts] = await rig.rows<{ n: number }>('select count(*)::int as n from service.webhook_attempts');
@@ -189,12 +186,19 @@ describe('An endpoint', () => {
     await rig.block(named(1));
     await rig.projecting.reached();
     await rig.deliver({ clock: new FastClock() });
-    await eventually('the endpoint is disabled', async () => {
-      await rig.projecting.reached();
-      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
-    });
-    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'failing' });
+    await waitUntilDisabled(webhook, 'failing');
     expect(receiver.received.length).toBeLessThan(160);
+  });
+
+  it('receives at most 1 MiB per request', async () => {
+    await rig.endpoint(url, { batch: 8 });
+    await rig.block(named(8));
+    await rig.projecting.reached();
+    await rig.rows(`update read.listed_records
+      set item = (item::jsonb || jsonb_build_object('more', repeat('x', case id when 't7' then 2000000 else 300000 end)))::text`);
+    await rig.deliver();
+    await waitForRequests(4);
+    expect(receiver.received.map(({ body }) => subjectsIn(body).length)).toEqual([3, 3, 1, 1]);
   });
 
   it('that rejects one record of a batch misses only this record, which its attempts name', async () => {

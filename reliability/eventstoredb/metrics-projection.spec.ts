@@ -1,3 +1,0 @@
-// Runs these tests with the log in EventStoreDB.
-process.env['TEST_LOG'] = 'EventStoreDB';
-await import('../../test/projections/metrics.spec.js');
