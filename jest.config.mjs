@@ -46,6 +46,7 @@ const ON_EVENTSTORE = [
 /** The specs whose random or large tests are small in `test`, and of full size before a release (`sized`). */
 const FULL_SIZE = [
   'asset-check/generated-texts',
+  'asset-check/lists/guards',
   'assets/parse-content',
   'assets/web-address-spellings',
   'features/dry-run',

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { toJson } from '../../src/events/event.js';
 import { ENTRY_TYPES } from '../../src/events/record.js';
-import { reviewersOf } from '../../src/events/reviews.js';
+import { reviewersOf } from '../../src/events/types/asset-statuses.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import { isDataError, isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';

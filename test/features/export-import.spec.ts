@@ -16,7 +16,7 @@ const keyFile = join(folder, 'keys');
 writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
 const DAY = 86_400_000;
 const FIRST = Date.parse('2026-01-01T00:00:00Z');
-const RANGES = sized(100, 1_000);
+const RANGES = sized(25, 1_000);
 
 let before: TestApp;
 let after: TestApp;

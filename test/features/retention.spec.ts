@@ -19,7 +19,7 @@ import { EXAMPLES, report, sent, type Sent, sentReport, sentStatus, sentThreat, 
 jest.setTimeout(300_000);
 
 const ORGANIZATIONS = ['acme', 'beta'];
-const RANGES = sized(100, 1_000);
+const RANGES = sized(25, 1_000);
 /** Enough for several batches. */
 const OLD_THREATS = 300;
 const OLDEST_DAYS = 1_500;

@@ -1,4 +1,4 @@
-import { reviewersOf, reviewsOf } from '../../events/reviews.js';
+import { reviewersOf, reviewsOf } from '../../events/types/asset-statuses.js';
 import { ERASED_CATEGORY, ERASED_TYPE, organizationOf } from '../../events/streams.js';
 import type { ErasedOrganizations } from '../erased-organizations.js';
 import type { NewEvent, RecordedEvent } from '../event-log.js';

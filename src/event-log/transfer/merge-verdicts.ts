@@ -1,6 +1,6 @@
 import { Conflict } from '../../errors.js';
 import { eventIdOf } from '../../events/event-id.js';
-import { reviewsOf } from '../../events/reviews.js';
+import { reviewsOf } from '../../events/types/asset-statuses.js';
 import type { NewEvent, RecordedEvent } from '../event-log.js';
 import type { FileEvent } from './transfer-file.js';
 

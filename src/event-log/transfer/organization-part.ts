@@ -1,5 +1,5 @@
 import { ENTRY_TYPES } from '../../events/record.js';
-import { reviewsOf, type StoredReview } from '../../events/reviews.js';
+import { reviewsOf, type StoredReview } from '../../events/types/asset-statuses.js';
 import { assetStatusStream, organizationOf } from '../../events/streams.js';
 import type { RecordedEvent } from '../event-log.js';
 

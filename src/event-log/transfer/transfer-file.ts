@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { isSlug } from '../../events/declaring/fields.js';
 import { formatInstant } from '../../events/instant.js';
-import { reviewsOf } from '../../events/reviews.js';
+import { reviewsOf } from '../../events/types/asset-statuses.js';
 import { organizationOf } from '../../events/streams.js';
 import { linesOf } from '../../runtime/lines.js';
 import { MAX_PAGE_BYTES, type NewEvent, type RecordedEvent } from '../event-log.js';

@@ -1,5 +1,5 @@
 import { type Declared, upstreamEvent } from '../declaring/declaration.js';
-import { asset, id, instant, oneOf } from '../declaring/fields.js';
+import { asset, id, instant, isSlug, oneOf } from '../declaring/fields.js';
 import { brandReviews } from '../declaring/list-fields.js';
 
 export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
@@ -44,3 +44,17 @@ export const assetStatusChangeDeleted = upstreamEvent('AssetStatusChangeDeleted'
   },
 });
 export type AssetStatusChangeDeleted = Declared<typeof assetStatusChangeDeleted>;
+
+/** A review in the data of an event that may be invalid. */
+export type StoredReview = { readonly organization?: unknown } | null | undefined;
+
+/** Returns the `brandReviews` of an event that may be invalid. */
+export const reviewsOf = (data: unknown): readonly StoredReview[] => {
+  const { brandReviews } = (data ?? {}) as { readonly brandReviews?: unknown };
+  return Array.isArray(brandReviews) ? (brandReviews as StoredReview[]) : [];
+};
+
+/** Returns the distinct organizations that the reviews of an event name; the event may be invalid. */
+export const reviewersOf = (data: unknown): string[] => [
+  ...new Set(reviewsOf(data).flatMap((review) => (isSlug(review?.organization) ? review.organization : []))),
+];

@@ -4,7 +4,7 @@ import { isSlug } from '../../events/declaring/fields.js';
 import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../../events/event.js';
 import { formatInstant } from '../../events/instant.js';
-import { reviewersOf } from '../../events/reviews.js';
+import { reviewersOf } from '../../events/types/asset-statuses.js';
 import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';

@@ -4,6 +4,7 @@ import { Guards } from '../../../src/asset-check/lists/guards.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import type { AssetCheckResponse } from '../../../src/asset-check/asset-check.dto.js';
 import { readSiteRows } from '../../../src/cli/demo/shipped-rows.js';
+import { sized } from '../../support/full-size.js';
 import { Random } from '../../support/random.js';
 import { checkerOf, guardOf, type TestList } from '../checker-of.js';
 import { listOf } from '../list-of.js';
@@ -154,6 +155,8 @@ describe('A guard of 10,000 names with real lists', () => {
   const config = require('eth-phishing-detect/src/config.json') as Config;
   const PLATFORMS = ['youtube.com', 'web.app', 'x.com', 'google.com', 'github.io', 'vercel.app', 'pages.dev', 't.me'];
 
+  const CONTENTS = sized(4_000, 20_000);
+
   const HOST = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/;
 
   /** Whether the guard has the host, or a domain above it that is not above `entry`. */
@@ -184,7 +187,7 @@ describe('A guard of 10,000 names with real lists', () => {
     const guardedHosts = [...guard].flatMap((host) => [host, `www.${host}`]);
     expect(guardedHosts.filter((host) => check(host).status === 'BLOCKED')).toEqual([]);
     expect(guardedHosts.filter((host) => without(host).status === 'BLOCKED').length).toBeGreaterThan(3_000);
-    const contents = Array.from({ length: 20_000 }, () => {
+    const contents = Array.from({ length: CONTENTS }, () => {
       const host = random.pick(random.chance(0.3) ? [...PLATFORMS, ...profiles] : listed);
       return `${random.pick(['', '', 'https://', 'a.', 'www.', 'a.b.'])}${host}`;
     });
