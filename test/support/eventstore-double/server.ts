@@ -470,7 +470,7 @@ export class EventStoreDouble {
       return void call.write(wrongVersion(correlation, stream, expected, outcome.wrongVersion));
     const answer = (): boolean => call.write(appended(correlation, stream, outcome));
     if (!outcome.isRepeated) return this.store.onceIndexed(answer);
-    if (this.store.isIndexed(outcome.position)) return void answer();
+    if (outcome.position === undefined || this.store.isIndexed(outcome.position)) return void answer();
     // The same events are still being stored: the append is dropped, and the caller gets a timeout.
     this.droppedRepetitions++;
     setTimeout(() => {
