@@ -31,6 +31,8 @@ const RANGE = 'startDate=2026-01-01&endDate=2026-12-31';
 const SECRET = 'confidential-shop.example';
 const ASSET = { type: 'URL', content: SECRET };
 const OTHER = { type: 'URL', content: 'other.example' };
+/** A method that a test replaces. */
+type Step = (...values: unknown[]) => Promise<void>;
 const ORGANIZATIONS = ['acme', 'beta'];
 const reviews = ORGANIZATIONS.map((organization) => ({ organization, brand: 'wallet' }));
 
@@ -240,16 +242,16 @@ for (const { name, open } of eventStores)
     });
 
     it('has the same end after it was killed and run again', async () => {
-      const prototype = StreamRewriter.prototype;
+      const prototype = StreamRewriter.prototype as unknown as Record<'appendCopies' | 'truncateBefore', Step>;
       const { appendCopies, truncateBefore } = prototype;
       for (const [step, implementation] of [
         ['appendCopies', appendCopies],
         ['truncateBefore', truncateBefore],
       ] as const) {
-        const killed = jest.spyOn(prototype, step as 'truncateBefore');
+        const killed = jest.spyOn(prototype, step);
         for (let done = 0; done < 4; done++)
-          killed.mockImplementationOnce(function (this: StreamRewriter, ...values: [any, any]) {
-            return (implementation as any).apply(this, values);
+          killed.mockImplementationOnce(function (this: StreamRewriter, ...values) {
+            return implementation.apply(this, values);
           });
         killed.mockRejectedValue(new Error('killed'));
         expect(await redact()).toMatchObject({ code: 1, err: expect.stringContaining('killed') });
@@ -269,7 +271,7 @@ for (const { name, open } of eventStores)
     });
 
     it('keeps what is stored about the asset between its redaction and the rewriting', async () => {
-      const { rewrite } = EventStoreRedactor.prototype;
+      const { rewrite } = EventStoreRedactor.prototype as unknown as Record<'rewrite', Step>;
       const late = { organization: 'acme', createdAt: AT, updatedAt: NEWEST };
       const events = [
         sentThreat('t-1', { ...late, asset: ASSET, status: 'WATCHLISTED' }),
