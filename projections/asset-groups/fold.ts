@@ -67,8 +67,10 @@ export class NewestGroups {
   /** Assets whose content was redacted, in whatever state they were before the batch. */
   readonly redacted = new Map<string, RedactedMember>();
 
-  add({ event, id, revision, metadata }: ProjectedEvent<GroupEvent>): void {
+  add({ event, id, revision, isCopy = false, metadata }: ProjectedEvent<GroupEvent>): void {
     if (event.type === 'ContentRedacted') {
+      // The earlier events in the stream are redacted as well, and the copy must not redact a later one.
+      if (isCopy) return;
       const { kind, organization: owner, id: assetHash } = event.data;
       if (kind === 'groupedAsset' && owner !== undefined) this.redact({ organization: owner, assetHash });
       return;

@@ -25,6 +25,7 @@ interface Incoming {
   readonly entry: Entry | undefined;
   /** The asset whose content is redacted. Unused for a new state. */
   readonly redactedHash: string;
+  readonly isCopy: boolean;
   readonly position: bigint;
 }
 
@@ -32,13 +33,13 @@ interface Incoming {
 const NO_ASSET = { assetHash: '', asset: '', content: REDACTED };
 
 const incomingOf = (projected: ProjectedEvent<StatusEvent>): Incoming | undefined => {
-  const { event, position } = projected;
+  const { event, position, isCopy = false } = projected;
   if (event.type !== 'ContentRedacted') {
     const entry = entryOf(projected as ProjectedEvent<EntryEvent>, keyOf({ event, metadata: projected.metadata }));
-    return { changeId: entry.changeId, entry, redactedHash: '', position };
+    return { changeId: entry.changeId, entry, redactedHash: '', isCopy, position };
   }
   const { kind, id: changeId, assetHash: redactedHash } = event.data;
-  return kind === 'assetStatus' ? { changeId, entry: undefined, redactedHash, position } : undefined;
+  return kind === 'assetStatus' ? { changeId, entry: undefined, redactedHash, isCopy, position } : undefined;
 };
 
 const entryOf = ({ id, event }: ProjectedEvent<EntryEvent>, asset: string): Entry => ({
@@ -89,11 +90,12 @@ const write = async (incoming: readonly Incoming[], connection: PoolClient): Pro
     if (hash !== '' && (!known || known.position < position)) touched.set(hash, { asset, position });
   };
   const redacted = new Set<string>();
-  for (const { changeId, entry, redactedHash, position } of incoming) {
+  for (const { changeId, entry, redactedHash, isCopy, position } of incoming) {
     const known = entries.get(changeId);
     if (entry === undefined) {
       touch({ assetHash: redactedHash, asset: '' }, position);
-      if (known?.assetHash !== redactedHash) continue;
+      // The earlier states in the stream are redacted as well, and the copy must not redact a later one.
+      if (isCopy || known?.assetHash !== redactedHash) continue;
       const withoutAsset = { ...known, ...NO_ASSET };
       entries.set(changeId, withoutAsset);
       if (changed.has(changeId)) changed.set(changeId, withoutAsset);

@@ -46,5 +46,6 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   if (issue !== undefined) return { kind: 'unreadable', type, reason: issue };
   const { id, stream, revision, metadata } = recorded;
   const { position, recordedAt } = recorded.copyOf ?? recorded;
-  return { kind: 'read', projected: { event, id, position, stream, revision, metadata, recordedAt } };
+  const isCopy = recorded.copyOf !== undefined;
+  return { kind: 'read', projected: { event, id, position, stream, revision, isCopy, metadata, recordedAt } };
 };

@@ -10,6 +10,8 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly position: bigint;
   readonly stream: string;
   readonly revision: bigint;
+  /** True for a copy that a rewriting of the stream appended. Position and time are those of the original. */
+  readonly isCopy?: boolean;
   readonly metadata: unknown;
   /** When the log stored the event, in ms, by the clock of the log. */
   readonly recordedAt: number;

@@ -25,7 +25,14 @@ interface Part<T extends Type> {
 
 type AnyPart = Part<'DisputeFiled'> | Part<'DisputeResolved'>;
 
-/** What is known of a dispute. The two events may arrive in any order. */
+/** Where and when the log stored the last redaction of a dispute. */
+interface Place {
+  readonly position: number;
+  /** ms */
+  readonly recordedAt: number;
+}
+
+/** What is known of a dispute. The events may arrive in any order. */
 interface State {
   readonly organization: string;
   readonly id: string;
@@ -33,6 +40,7 @@ interface State {
   readonly revision?: number | bigint | undefined;
   readonly filed?: Part<'DisputeFiled'> | undefined;
   readonly resolution?: Part<'DisputeResolved'> | undefined;
+  readonly redaction?: Place | undefined;
 }
 
 const kind = LISTED_KIND.dispute;
@@ -46,18 +54,26 @@ const keyOfChange = (change: Change): Pick<State, 'organization' | 'id'> =>
     ? { organization: change.event.data.organization, id: change.event.data.disputeId }
     : { organization: change.organization, id: change.id };
 
-/** Redacts a dispute and its resolution. The dispute is listed as if it had been stored now. */
+/** A redacted dispute is listed as if it had been stored when it was redacted. */
+const redactedAt = <Filed extends Place>(filed: Filed, redaction: Place | undefined): Filed =>
+  redaction && redaction.position > filed.position ? { ...filed, ...redaction } : filed;
+
+/** Redacts a dispute and its resolution, except what was stored after the redaction. */
 const redact = (state: State, { assetHash, position, recordedAt }: Redaction): State => {
+  const redaction = { position: Number(position), recordedAt };
+  if (state.redaction && state.redaction.position > redaction.position) return state;
   const { filed, resolution } = state;
-  if (filed === undefined || state.assetHash?.replaceAll('-', '') !== assetHash) return state;
+  if (filed === undefined) return { ...state, redaction };
+  if (filed.position > redaction.position || state.assetHash?.replaceAll('-', '') !== assetHash) return state;
   const read = <T extends Type>(part: Part<T>): Part<T> => ({
     ...part,
     event: { ...part.event, data: redactData((part as unknown as AnyPart).event.data) } as unknown as EventOf<T>,
   });
   return {
     ...state,
-    filed: { ...read(filed), position: Number(position), recordedAt },
-    resolution: resolution && read(resolution),
+    filed: redactedAt(read(filed), redaction),
+    resolution: resolution && (resolution.position > redaction.position ? resolution : read(resolution)),
+    redaction,
   };
 };
 
@@ -79,9 +95,18 @@ const apply = (state: State, projected: ProjectedEvent<DisputeEvent>): State => 
   const { event, id: eventId, recordedAt, revision, metadata } = projected;
   const known = event.type === 'DisputeFiled' ? state.filed : state.resolution;
   const part = { eventId, position: Number(projected.position), recordedAt };
-  if (known && !isLater(orderOf({ ...part, event } as AnyPart), orderOf(known))) return state;
+  if (known && !isLater(orderOf({ ...part, event } as AnyPart), orderOf(known))) {
+    // A copy moves the dispute to the end of the organization's stream.
+    const isCopy = event.type === 'DisputeFiled' && eventId === known.eventId && projected.isCopy === true;
+    return isCopy ? { ...state, revision } : state;
+  }
   return event.type === 'DisputeFiled'
-    ? { ...state, filed: { ...part, event }, revision, assetHash: hashOf({ event, metadata }) }
+    ? {
+        ...state,
+        filed: isRedacted(event.data.asset) ? redactedAt({ ...part, event }, state.redaction) : { ...part, event },
+        revision,
+        assetHash: hashOf({ event, metadata }),
+      }
     : { ...state, resolution: { ...part, event } };
 };
 
@@ -117,7 +142,7 @@ export const foldDisputes = async (events: readonly Change[], connection: PoolCl
     const dispute = keyOfChange(change);
     states.set(keyOf({ ...dispute, kind }), dispute);
   }
-  for (const { filed, resolution, revision, assetHash, ...key } of await READ_DISPUTES.runEach(connection, [
+  for (const { filed, resolution, redaction, revision, assetHash, ...key } of await READ_DISPUTES.runEach(connection, [
     ...states.values(),
   ]))
     states.set(keyOf({ ...key, kind }), {
@@ -126,6 +151,7 @@ export const foldDisputes = async (events: readonly Change[], connection: PoolCl
       revision: revision ?? undefined,
       filed: partOf('DisputeFiled', filed),
       resolution: partOf('DisputeResolved', resolution),
+      redaction: redaction === null ? undefined : (JSON.parse(redaction) as Place),
     });
   const redacted = new Set<string>();
   for (const change of events) {
@@ -137,7 +163,7 @@ export const foldDisputes = async (events: readonly Change[], connection: PoolCl
   const changed = [...states.values()];
   await STORE_DISPUTES.runEach(
     connection,
-    changed.map(({ filed, resolution, ...state }) => ({
+    changed.map(({ filed, resolution, redaction, ...state }) => ({
       ...state,
       assetHash: state.assetHash,
       revision: state.revision,
@@ -147,6 +173,7 @@ export const foldDisputes = async (events: readonly Change[], connection: PoolCl
       requestKeyHash: filed?.event.data.idempotencyKeyHash,
       filed: textOf(filed),
       resolution: textOf(resolution),
+      redaction: redaction && JSON.stringify(redaction),
     })),
   );
   const rows = changed.flatMap((state) => listedRow(state) ?? []);

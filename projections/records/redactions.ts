@@ -41,6 +41,12 @@ interface Item {
   readonly asset: Asset;
 }
 
+interface Listed {
+  readonly assetHash: string | undefined;
+  readonly item: string;
+  readonly position: bigint | number;
+}
+
 export const redactItem = (item: string): string => {
   const fields = JSON.parse(item) as Item;
   return JSON.stringify({ ...fields, asset: redactAsset(fields.asset) });
@@ -48,16 +54,17 @@ export const redactItem = (item: string): string => {
 
 /**
  * Whether a redaction changes a listed record: its item is about the redacted asset, or was read from an event that has
- * been rewritten. Both lead to the same row.
+ * been rewritten. Both lead to the same row. A copy of a redaction does not change a record that was stored later.
  * @param assetHash the hash of the item's asset, in hex
  */
-export const concerns = (redaction: Redaction, assetHash: string | undefined, item: string): boolean =>
-  assetHash === redaction.assetHash || (assetHash === undefined && isRedacted((JSON.parse(item) as Item).asset));
+export const concerns = (redaction: Redaction, { assetHash, item, position }: Listed): boolean =>
+  BigInt(position) <= redaction.position &&
+  (assetHash === redaction.assetHash || (assetHash === undefined && isRedacted((JSON.parse(item) as Item).asset)));
 
 /** Redacts a row that has not been stored yet. */
 export const redactRow = (row: Row, redaction: Redaction): Row => {
-  const { view, assetHash } = row;
-  if (view === undefined || !concerns(redaction, assetHash, view.item)) return row;
+  const { view } = row;
+  if (view === undefined || !concerns(redaction, { ...row, item: view.item })) return row;
   const { position, recordedAt } = redaction;
   return { ...row, view: { ...view, item: redactItem(view.item) }, assetHash: undefined, position, recordedAt };
 };
@@ -70,9 +77,9 @@ export const redactListed = async (redactions: readonly Redaction[], connection:
   for (const redaction of redactions) {
     const key = keyOf(redaction);
     const known = listed.get(key);
-    if (!known || !concerns(redaction, known.assetHash?.replaceAll('-', ''), known.item)) continue;
+    if (!known || !concerns(redaction, { ...known, assetHash: known.assetHash?.replaceAll('-', '') })) continue;
     const item = redactItem(known.item);
-    listed.set(key, { ...known, item, assetHash: null });
+    listed.set(key, { ...known, item, assetHash: null, position: Number(redaction.position) });
     changed.set(key, { ...redaction, item });
   }
   await REDACT_LISTED.runEach(connection, [...changed.values()]);

@@ -95,9 +95,10 @@ export const READ_VERDICTS = statement(
     /** Null if the entry was deleted or no longer concerns the organization. */
     item: nullable('text'),
     assetHash: nullable('uuid'),
+    position: 'bigint',
   },
   `
-    select r.organization, r.id, r.item, r.asset as "assetHash"
+    select r.organization, r.id, r.item, r.asset as "assetHash", r.position
     from unnest($1::text[], $2::text[]) i (organization, id)
     cross join lateral (
       select * from listed_records
@@ -111,9 +112,9 @@ export const READ_VERDICTS = statement(
 export const READ_LISTED = statement(
   'records-read-listed',
   { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
-  { organization: 'text', kind: 'smallint', id: 'text', assetHash: nullable('uuid'), item: 'text' },
+  { organization: 'text', kind: 'smallint', id: 'text', assetHash: nullable('uuid'), item: 'text', position: 'bigint' },
   `
-    select r.organization, r.kind, r.id, r.asset as "assetHash", r.item
+    select r.organization, r.kind, r.id, r.asset as "assetHash", r.item, r.position
     from (select distinct * from unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)) i
     join listed_records r using (organization, kind, id)
     where r.item is not null`,
@@ -158,9 +159,10 @@ export const READ_DISPUTES = statement(
     revision: nullable('bigint'),
     filed: nullable('text'),
     resolution: nullable('text'),
+    redaction: nullable('text'),
   },
   `
-    select organization, id, asset as "assetHash", revision, filed, resolution from disputes
+    select organization, id, asset as "assetHash", revision, filed, resolution, redaction from disputes
     where (organization, id) in (select * from unnest($1::text[], $2::text[]))`,
 );
 
@@ -178,16 +180,19 @@ export const STORE_DISPUTES = statement(
     revision: 'bigint[]',
     filed: 'text[]',
     resolution: 'text[]',
+    redaction: 'text[]',
   },
   {},
   `
     insert into disputes
-      (organization, id, asset, created_at, resolved_at, outcome, request_key_hash, revision, filed, resolution)
+      (organization, id, asset, created_at, resolved_at, outcome, request_key_hash, revision, filed, resolution,
+        redaction)
     select * from unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
-      $8::bigint[], $9::text[], $10::text[])
+      $8::bigint[], $9::text[], $10::text[], $11::text[])
     on conflict (organization, id) do update set asset = excluded.asset, created_at = excluded.created_at,
       resolved_at = excluded.resolved_at, outcome = excluded.outcome, request_key_hash = excluded.request_key_hash,
-      revision = excluded.revision, filed = excluded.filed, resolution = excluded.resolution`,
+      revision = excluded.revision, filed = excluded.filed, resolution = excluded.resolution,
+      redaction = excluded.redaction`,
 );
 
 export const STORE_REVIEWED_ENTRIES = storeNewest(

@@ -16,6 +16,16 @@ export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
 type Entry = RowOf<typeof READ_REVIEWED_ENTRIES>;
 
+/** The verdict of an organization as it is listed. */
+interface Verdict {
+  /** Undefined if the entry was deleted or no longer concerns the organization. */
+  readonly item: string | undefined;
+  readonly assetHash: string | undefined;
+  readonly position: bigint | number;
+}
+
+const NOT_LISTED: Verdict = { item: undefined, assetHash: undefined, position: 0 };
+
 /** The state of an entry according to one event, prepared before the tables are read. */
 export interface EntryState {
   readonly changeId: string;
@@ -70,9 +80,11 @@ export const foldVerdicts = async (
   );
   const verdicts = await READ_VERDICTS.runEach(connection, owned);
   const kind = LISTED_KIND.verdict;
-  const items = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.item ?? undefined]));
-  const hashes = new Map(
-    verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.assetHash?.replaceAll('-', '')]),
+  const listed = new Map<string, Verdict>(
+    verdicts.map(({ item, assetHash, position, ...verdict }) => [
+      keyOf({ ...verdict, kind }),
+      { item: item ?? undefined, assetHash: assetHash?.replaceAll('-', ''), position },
+    ]),
   );
   const redactions: Redaction[] = [];
   const changed = new Map<string, Row>();
@@ -81,12 +93,11 @@ export const foldVerdicts = async (
     for (const organization of entries.get(redaction.id)?.organizations ?? []) {
       const key = keyOf({ organization, kind, id: redaction.id });
       const row = changed.get(key);
-      const item = items.get(key);
+      const { item, ...verdict } = listed.get(key) ?? NOT_LISTED;
       if (row) changed.set(key, redactRow(row, redaction));
       else redactions.push({ ...redaction, organization });
-      if (item === undefined || !concerns(redaction, hashes.get(key), item)) continue;
-      items.set(key, redactItem(item));
-      hashes.set(key, undefined);
+      if (item === undefined || !concerns(redaction, { ...verdict, item })) continue;
+      listed.set(key, { item: redactItem(item), assetHash: undefined, position: redaction.position });
     }
   };
   for (const state of states) {
@@ -101,9 +112,8 @@ export const foldVerdicts = async (
     for (const organization of organizations) {
       const key = keyOf({ organization, kind, id: changeId });
       const view = views.get(organization);
-      if (items.has(key) && items.get(key) === view?.item) continue;
-      items.set(key, view?.item);
-      hashes.set(key, hash);
+      if (listed.has(key) && listed.get(key)!.item === view?.item) continue;
+      listed.set(key, { item: view?.item, assetHash: hash, position });
       const base = { organization, kind, id: changeId, version, eventId, position, recordedAt };
       changed.set(key, { ...base, view, assetHash: view && hash });
     }

@@ -157,6 +157,11 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'rejections-empty-samples': (b) => [b((i) => `(0,${i + 1})`).slice(0, 1_000)],
   'redaction-find-about': (b, n) => [b(hash).slice(0, 4), 0, n, '1'],
   'redaction-find-expired': (_, n) => [0, n, AT],
+  'redaction-expired-among': (b) => [
+    ...columns(b, id, 'ThreatStatusChanged', '{"organization":"acme","threatId":"r1"}'),
+    AT,
+  ],
+  'redaction-disputed-among': (b) => [...columns(b, id, 'acme', key('r')), b(hash).slice(0, 4)],
   'redaction-parked': (b) => [b(id)],
   'redaction-lock-events': (b) => [b(number)],
   'redaction-rewrite': (b) => columns(b, number, '{}', '{}'),

@@ -89,12 +89,13 @@ const appendTo = async (target: EventLog, event: RecordedEvent): Promise<boolean
   return !(await target.append(stream, expected, [content])).duplicate;
 };
 
-/** @throws Conflict if the log still has events of an organization whose erasure has started */
-const requireFinishedErasures = async (log: EventLog): Promise<void> => {
+/** @throws Conflict if an erasure has not finished, or if streams do not begin with their first events */
+const requireWhole = async (log: EventLog): Promise<void> => {
   const started = new Set<unknown>();
   const logId = await log.id();
   let hasTruncated = false;
   await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
+    if (type === 'StreamsRewritten') hasTruncated = true;
     const { digest, logId: erasedFrom } = (data ?? {}) as { digest?: unknown; logId?: unknown };
     if (type === 'OrganizationErasureStarted') started.add(digest);
     if (type !== 'OrganizationErased') return;
@@ -107,8 +108,8 @@ const requireFinishedErasures = async (log: EventLog): Promise<void> => {
     );
   if (hasTruncated)
     throw new Conflict(
-      'An organization was erased from this EventStoreDB, so its streams no longer begin with their first events, and ' +
-        'they cannot be copied one to one. Export the organizations instead (organizations export)',
+      'An organization was erased from this EventStoreDB, or contents were redacted, so its streams no longer begin ' +
+        'with their first events, and they cannot be copied one to one. Export the organizations instead (organizations export)',
     );
 };
 
@@ -173,7 +174,7 @@ const sumFingerprints = async (
  * @param size maximum events in flight
  * @throws Invalid if source and target are the same log
  * @throws Conflict if the target has other events, or the logs differ afterwards
- * @throws Conflict if the erasure of an organization has not finished
+ * @throws Conflict if an erasure has not finished, or if streams do not begin with their first events
  * @throws Unavailable if the target does not respond for 30 attempts
  */
 export const copyLog = async (
@@ -183,7 +184,7 @@ export const copyLog = async (
   size = PAGE,
 ): Promise<Copied> => {
   if ((await source.id()) === (await target.id())) throw new Invalid('Source and target are the same log');
-  await requireFinishedErasures(source);
+  await requireWhole(source);
   const head = await source.head();
   let copied = 0;
   let events = 0;

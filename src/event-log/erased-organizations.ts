@@ -20,8 +20,8 @@ export class ErasedOrganizations {
   private readonly remembered = new Map<string, boolean>();
   /** The digests of the erasures that have not finished. */
   private unfinished = new Set<string>();
-  /** The position of the last certificate. */
-  private lastCertificate = BEGINNING;
+  /** The position of the last certificate, or of the last rewriting of streams. */
+  private missingBefore = BEGINNING;
 
   get isEmpty(): boolean {
     return this.digests.size === 0;
@@ -38,20 +38,21 @@ export class ErasedOrganizations {
     return isErased;
   }
 
-  /** Whether an event at this position may be missing from the log because an organization was erased later. */
+  /** Whether an event at this position may be missing from the log because an organization was erased, or its stream rewritten, later. */
   mayHaveErased(position: bigint): boolean {
-    return this.unfinished.size > 0 || position < this.lastCertificate;
+    return this.unfinished.size > 0 || position < this.missingBefore;
   }
 
   /** Takes note of an event of the stream of operations. @returns whether an erasure started */
   observe({ type, data, position }: Pick<RecordedEvent, 'type' | 'data' | 'position'>): boolean {
+    if (type === 'StreamsRewritten' && position > this.missingBefore) this.missingBefore = position;
     if (type !== 'OrganizationErasureStarted' && type !== 'OrganizationErased') return false;
     const { event } = parseEvent<'OrganizationErasureStarted' | 'OrganizationErased'>(type, data);
     if (!event) return false;
     const { logId, digest } = event.data;
     if (event.type === 'OrganizationErased') {
       this.unfinished.delete(digest);
-      if (position > this.lastCertificate) this.lastCertificate = position;
+      if (position > this.missingBefore) this.missingBefore = position;
       return false;
     }
     const known = this.digests.get(logId);
@@ -79,8 +80,8 @@ export class ErasedOrganizations {
       // The known erasures stay in force until all events have been read again.
       const fresh = new ErasedOrganizations();
       await fresh.read(log);
-      const { digests, cursor, unfinished, lastCertificate } = fresh;
-      Object.assign(this, { digests, cursor, unfinished, lastCertificate });
+      const { digests, cursor, unfinished, missingBefore } = fresh;
+      Object.assign(this, { digests, cursor, unfinished, missingBefore });
       this.remembered.clear();
       return true;
     }

@@ -1,5 +1,6 @@
 import { coalesce } from '../flow/coalesce.js';
 import type { LogEraser } from './log-eraser.js';
+import type { LogRedactor } from './log-redactor.js';
 
 /**
  * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
@@ -36,7 +37,7 @@ export interface RecordedEvent {
   /** When the store recorded the event, in ms by the store's clock. */
   readonly recordedAt: number;
   /**
-   * Where the event was first stored, if this is a copy that the erasure of an organization appended. The copy has the
+   * Where the event was first stored, if this is a copy that an erasure or a redaction appended. The copy has the
    * same id. Read models show the position and the time of the original.
    */
   readonly copyOf?: { readonly position: bigint; readonly recordedAt: number };
@@ -210,8 +211,8 @@ export abstract class EventLog {
   }
 
   /**
-   * Returns whether an event at this position may be missing because an organization was erased and the store was
-   * scavenged. Always false in PostgreSQL, where an erased event keeps its position.
+   * Returns whether an event at this position may be missing because an organization was erased, or contents were
+   * redacted, and the store was scavenged. Always false in PostgreSQL, where a rewritten event keeps its position.
    */
   mayHaveErased(_position: bigint): Promise<boolean> {
     return Promise.resolve(false);
@@ -219,6 +220,9 @@ export abstract class EventLog {
 
   /** Erases events in the store. Undefined in PostgreSQL, where the operator's call rewrites them in the database. */
   readonly eraser: LogEraser | undefined = undefined;
+
+  /** Rewrites contents in the store. Undefined in PostgreSQL, where the operator's call rewrites them in the database. */
+  readonly redactor: LogRedactor | undefined = undefined;
 
   private places: Place[] = [];
 

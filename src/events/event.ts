@@ -12,7 +12,13 @@ import { disputeFiled, disputeResolved } from './types/disputes.js';
 import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brands.js';
 import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
-import { logOpened, organizationErased, organizationErasureStarted, parkedEventDropped } from './types/operations.js';
+import {
+  logOpened,
+  organizationErased,
+  organizationErasureStarted,
+  parkedEventDropped,
+  streamsRewritten,
+} from './types/operations.js';
 import { Validation } from './declaring/validation.js';
 import { contentRedacted } from './types/redactions.js';
 import { reportDeleted, reportFiled } from './types/reports.js';
@@ -56,6 +62,7 @@ const OWN = [
   parkedEventDropped,
   organizationErasureStarted,
   organizationErased,
+  streamsRewritten,
   logOpened,
 ] as const satisfies readonly Declaration[];
 

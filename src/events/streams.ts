@@ -83,6 +83,7 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
       return API_KEYS_STREAM;
     case 'LogOpened':
     case 'ParkedEventDropped':
+    case 'StreamsRewritten':
     case 'OrganizationErasureStarted':
     case 'OrganizationErased':
       return OPERATIONS_STREAM;

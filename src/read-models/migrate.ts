@@ -5,6 +5,7 @@ import * as baseline from './migrations/0023-baseline.js';
 import * as disputes from './migrations/0024-disputes.js';
 import * as erasures from './migrations/0025-erasures.js';
 import * as countedThreats from './migrations/0026-counted-threats.js';
+import * as redactedDisputes from './migrations/0027-redacted-disputes.js';
 
 /** The migrations in order. A released migration is never changed; a new migration is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -12,6 +13,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0024-disputes': disputes,
   '0025-erasures': erasures,
   '0026-counted-threats': countedThreats,
+  '0027-redacted-disputes': redactedDisputes,
 };
 
 /**

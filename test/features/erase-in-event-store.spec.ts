@@ -6,7 +6,7 @@ import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { Conflict } from '../../src/errors.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
-import { EventStoreEraser } from '../../src/event-log/eventstoredb/eraser.js';
+import { StreamRewriter } from '../../src/event-log/eventstoredb/stream-rewriter.js';
 import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
@@ -152,7 +152,7 @@ for (const { name, open } of eventStores)
 
     it('continues after it was killed, with the same end state', async () => {
       const before = { answers: await answersOf('acme-2'), events: await ofOthers() };
-      const prototype = EventStoreEraser.prototype as unknown as Record<
+      const prototype = StreamRewriter.prototype as unknown as Record<
         'appendCopies' | 'truncateBefore',
         () => unknown
       >;

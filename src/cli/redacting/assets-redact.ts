@@ -3,7 +3,7 @@ import { withProjections } from '../projections.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
-import { requireLogInPostgres } from './log-in-postgres.js';
+import { withNodesToScavenge } from './nodes-to-scavenge.js';
 import { countAsset, hashesOf, redactAsset, type RedactionProgress } from './redact-asset.js';
 
 interface RedactOptions {
@@ -12,18 +12,15 @@ interface RedactOptions {
 
 const redact = async (content: string, { dryRun = false }: RedactOptions): Promise<Result> => {
   hashesOf(content);
-  requireLogInPostgres('assets redact');
   return withProjections(async (session) => {
     const bars = { positions: new Progress('positions'), events: new Progress('events') };
     const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);
     try {
-      const { events, records } = dryRun
+      const { events, records, nodes } = dryRun
         ? await countAsset(session, content, onProgress)
         : await redactAsset(session, content, operatorName(), onProgress);
-      return {
-        lines: [...table(['events', 'number'], Object.entries(events)), `records: ${records}`],
-        json: { events, records },
-      };
+      const lines = [...table(['events', 'number'], Object.entries(events)), `records: ${records}`];
+      return withNodesToScavenge({ lines, json: { events, records } }, nodes);
     } finally {
       Object.values(bars).forEach((bar) => bar.end());
     }

@@ -1,14 +1,14 @@
-import type { PoolClient } from 'pg';
 import { assetKey } from '../../assets/asset-key.js';
 import { contentIssue } from '../../assets/content-issue.js';
-import { hashOfKey, KEY_VERSION } from '../../assets/keys.js';
+import { hashOfKey } from '../../assets/keys.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
-import { FIND_ABOUT, PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
-import { forEachBatch } from '../../event-log/postgres/batches.js';
+import { PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
 import type { Session } from '../runtime/session.js';
-import { countByType, type FoundEvent, hashOfStored, recordOfAsset, redactEvents } from './redact-events.js';
+import { hashOfStored } from './redact-content.js';
+import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';
 import { redactSamples } from './rejected-samples.js';
+import { type StoredContents, storedContents } from './stored-contents.js';
 
 export interface RedactionProgress {
   readonly phase: 'positions' | 'events';
@@ -22,6 +22,8 @@ export interface Redacted {
   readonly events: Readonly<Record<string, number>>;
   /** Number of records with such an event. */
   readonly records: number;
+  /** The nodes to scavenge now. */
+  readonly nodes: readonly string[];
 }
 
 type OnProgress = (progress: RedactionProgress) => void;
@@ -44,29 +46,10 @@ export const hashesOf = (content: string): string[] => {
   return [...new Set([assetKey({ type, content: name }), ...keys])].map(hashOfKey);
 };
 
-/** Finds the events about these assets from a position to another, without the latter. */
-const findEvents = async (
-  { pool }: Session,
-  hashes: readonly string[],
-  range: { readonly from: number; readonly to: number },
-  onProgress: OnProgress,
-): Promise<FoundEvent[]> => {
-  const found: FoundEvent[] = [];
-  const find = async (connection: PoolClient, from: number, to: number): Promise<void> => {
-    for (const event of await FIND_ABOUT.run(connection, { hashes, from, to, keyVersion: String(KEY_VERSION) })) {
-      const hash = event.disputedHash ?? hashOfStored(event);
-      if (hash === undefined || !hashes.includes(hash)) continue;
-      const { position, eventId, stream, type } = event;
-      found.push({ position, eventId, stream, type, record: recordOfAsset(type, event.data, hash) });
-    }
-  };
-  await forEachBatch(pool, range, find, (done) => onProgress({ phase: 'positions', done, fraction: done / range.to }));
-  return found;
-};
-
-const summary = (found: readonly FoundEvent[]): Redacted => ({
+const summary = (found: readonly FoundEvent[], nodes: readonly string[] = []): Redacted => ({
   events: countByType(found),
   records: new Set(found.map(({ record }) => JSON.stringify(record))).size,
+  nodes,
 });
 
 /** @throws Conflict if a projection could still apply one of the events, which would bring the content back */
@@ -80,9 +63,23 @@ const requireNoneParked = async ({ pool }: Session, found: readonly FoundEvent[]
 };
 
 /** Finds the events that are in the log now. The events of a sender that keeps sending do not prolong the call. */
-const findAll = async (session: Session, hashes: readonly string[], onProgress: OnProgress): Promise<FoundEvent[]> => {
-  const to = Number(await session.log.head()) + 1;
-  return findEvents(session, hashes, { from: 0, to }, onProgress);
+const findAll = async (
+  contents: StoredContents,
+  log: Session['log'],
+  hashes: readonly string[],
+  onProgress: OnProgress,
+): Promise<FoundEvent[]> => {
+  const end = Number(await log.head()) + 1;
+  const onSearched = (done: number): void => onProgress({ phase: 'positions', done, fraction: done / end });
+  const found: FoundEvent[] = [];
+  for await (const round of contents.about(hashes, end, onSearched))
+    for (const event of round) {
+      const hash = event.disputedHash ?? hashOfStored(event);
+      if (hash === undefined || !hashes.includes(hash)) continue;
+      const { position, eventId, stream, type } = event;
+      found.push({ position, eventId, stream, type, record: recordOfAsset(type, event.data, hash) });
+    }
+  return found;
 };
 
 /**
@@ -90,7 +87,8 @@ const findAll = async (session: Session, hashes: readonly string[], onProgress: 
  * @throws NotFound if there is no such event
  */
 export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
-  const found = await findAll(session, hashesOf(content), onProgress);
+  const contents = storedContents(session);
+  const found = await findAll(contents, session.log, hashesOf(content), onProgress);
   if (found.length === 0) throw new NotFound('No event is about this asset');
   return summary(found);
 };
@@ -108,17 +106,19 @@ export const redactAsset = async (
   onProgress: OnProgress = () => {},
 ): Promise<Redacted> => {
   const hashes = hashesOf(content);
-  const found = await findAll(session, hashes, onProgress);
+  const contents = storedContents(session);
+  const found = await findAll(contents, session.log, hashes, onProgress);
   await requireNoneParked(session, found);
   const samples = await redactSamples(session.pool, hashes);
   if (found.length === 0 && samples === 0)
     throw new NotFound('Nothing stored is about this asset; nothing was changed');
   await redactEvents(
     session,
+    contents,
     found,
     operator,
     ({ position }) => position,
     (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
   );
-  return summary(found);
+  return summary(found, found.length > 0 ? contents.nodes : []);
 };

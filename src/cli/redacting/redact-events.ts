@@ -2,18 +2,13 @@ import type { ContentRedacted } from '../../events/types/redactions.js';
 import type { UpstreamEvent } from '../../events/event.js';
 import { eventIdOf, OWN_SOURCE } from '../../events/event-id.js';
 import { recordOf } from '../../events/record.js';
-import { redactData } from '../../events/redacted.js';
-import { hashOf } from '../../events/stored-key.js';
-import { ERASED_TYPE, isStreamOf, streamOf } from '../../events/streams.js';
-import type { Asset } from '../../assets/asset.js';
-import { KEY_VERSION } from '../../assets/keys.js';
+import { isStreamOf, streamOf } from '../../events/streams.js';
 import { newEvent } from '../../event-log/new-event.js';
-import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../event-log/postgres/redaction-sql.js';
-import { pause } from '../../flow/retry.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { inTransaction } from '../../postgres/transaction.js';
 import { awaitProjections } from '../erasing/await-projections.js';
 import type { Session } from '../runtime/session.js';
+import type { Fields } from './redact-content.js';
+import type { StoredContents } from './stored-contents.js';
 
 export type RedactedRecord = Omit<ContentRedacted['data'], 'redactedAt'>;
 
@@ -26,10 +21,9 @@ export interface FoundEvent {
   readonly record: RedactedRecord;
 }
 
-/** Events that are appended, or rewritten, in one transaction. */
+/** Events that are appended together. */
 const BATCH = 500;
 
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Returns the record of an event about an asset. @param assetHash the hash of the asset, in hex */
 export const recordOfAsset = (type: string, data: Fields, assetHash: string): RedactedRecord => {
@@ -37,13 +31,6 @@ export const recordOfAsset = (type: string, data: Fields, assetHash: string): Re
   const event = { type: type === 'DisputeFiled' ? 'DisputeResolved' : type, data } as unknown as UpstreamEvent;
   const { organization, kind, id } = recordOf(event, assetHash);
   return { organization: organization || undefined, kind: kind as RedactedRecord['kind'], id, assetHash };
-};
-
-/** Returns the hash of an event's asset; undefined if the event has no valid asset. */
-export const hashOfStored = ({ data, metadata }: { readonly data: Fields; readonly metadata: unknown }) => {
-  const { type, content } = (data['asset'] ?? {}) as Partial<Asset>;
-  if (typeof type !== 'string' || typeof content !== 'string') return undefined;
-  return hashOf({ event: { data: { asset: { type, content } } }, metadata });
 };
 
 /** Appends one `ContentRedacted` per record and stream. @returns the position of the last one */
@@ -68,23 +55,13 @@ const appendRedactions = async <Found extends FoundEvent>(
     return { stream, event: { ...event, id: eventIdOf(OWN_SOURCE, name, event.type, stream) } };
   });
   let last = -1;
-  for (let from = 0; from < entries.length; from += BATCH)
-    for (const { position } of await log.appendAll(entries.slice(from, from + BATCH)))
-      last = Math.max(last, Number(position));
+  for (let from = 0; from < entries.length; from += BATCH) {
+    const batch = entries.slice(from, from + BATCH);
+    const known = await log.find(batch.map(({ stream, event }) => ({ stream, id: event.id })));
+    const appended = await log.appendAll(batch.filter((_, index) => known[index] === undefined));
+    for (const event of [...known, ...appended]) last = Math.max(last, Number(event?.position ?? -1));
+  }
   return last;
-};
-
-/** The event as it is stored after the redaction. The hash of the asset stays: it keeps the members of groups apart. */
-const rewritten = (event: { readonly position: number; readonly data: Fields; readonly metadata: Fields }) => {
-  const { position, data, metadata } = event;
-  const hash = hashOfStored(event);
-  const { version = KEY_VERSION } = (metadata['assetKey'] ?? {}) as { readonly version?: number };
-  const key = hash === undefined ? {} : { assetKey: { version, hash } };
-  return {
-    position,
-    data: JSON.stringify(redactData(data)),
-    metadata: JSON.stringify({ ...metadata, ...key }),
-  };
 };
 
 /**
@@ -98,6 +75,7 @@ const rewritten = (event: { readonly position: number; readonly data: Fields; re
  */
 export const redactEvents = async <Found extends FoundEvent>(
   session: Session,
+  contents: StoredContents,
   found: readonly Found[],
   operator: string,
   markOf: (lastEvent: Found) => number,
@@ -105,17 +83,7 @@ export const redactEvents = async <Found extends FoundEvent>(
 ): Promise<void> => {
   const last = await appendRedactions(session, found, operator, markOf);
   await awaitProjections(session, last);
-  for (let from = 0; from < found.length; from += BATCH) {
-    const positions = found.slice(from, from + BATCH).map(({ position }) => position);
-    const startedAt = performance.now();
-    await inTransaction(session.pool, async (connection) => {
-      const events = await LOCK_EVENTS.run(connection, { positions });
-      const contents = events.filter(({ type }) => type !== ERASED_TYPE).map(rewritten);
-      await REWRITE_CONTENTS.runEach(connection, contents);
-    });
-    onRewritten(Math.min(from + BATCH, found.length));
-    await pause(performance.now() - startedAt);
-  }
+  await contents.rewrite(found, onRewritten);
 };
 
 export const countByType = (found: readonly FoundEvent[]): Record<string, number> => {

@@ -6,7 +6,7 @@ import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
 import { applyRetention } from './apply-retention.js';
-import { requireLogInPostgres } from './log-in-postgres.js';
+import { withNodesToScavenge } from './nodes-to-scavenge.js';
 
 interface ApplyOptions {
   readonly olderThan: string;
@@ -25,20 +25,17 @@ const readAge = (text: string): number => {
 
 const apply = async ({ olderThan, dryRun = false }: ApplyOptions): Promise<Result> => {
   const ageMs = readAge(olderThan);
-  requireLogInPostgres('retention apply');
   return withProjections(async (session) => {
     const bar = new Progress('positions');
     try {
-      const { cutoff, events } = await applyRetention(session, ageMs, operatorName(), {
+      const { cutoff, events, nodes } = await applyRetention(session, ageMs, operatorName(), {
         dryRun,
         onProgress: (positions, fraction) => bar.update(positions, fraction),
       });
       const before = formatInstant(cutoff);
       const counts = Object.entries(events);
-      return {
-        lines: counts.length === 0 ? [`Nothing to redact before ${before}`] : table(['events', 'number'], counts),
-        json: { before, events },
-      };
+      const lines = counts.length === 0 ? [`Nothing to redact before ${before}`] : table(['events', 'number'], counts);
+      return withNodesToScavenge({ lines, json: { before, events } }, nodes);
     } finally {
       bar.end();
     }

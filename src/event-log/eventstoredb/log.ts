@@ -22,6 +22,8 @@ import { EventStoreConnection } from './connection.js';
 import { CatchUpSubscription } from './catch-up-subscription.js';
 import { organizationsOf, readCopy, withoutErased } from './erased-events.js';
 import { EventStoreEraser } from './eraser.js';
+import { EventStoreRedactor } from './redactor.js';
+import { StreamRewriter } from './stream-rewriter.js';
 import { StreamDeleted } from './failures.js';
 import { openWithRetries } from './opening.js';
 import { OurStreams, readStreamPrefix } from './streams.js';
@@ -61,6 +63,7 @@ export class EventStoreDbLog extends EventLog {
   private readonly erased = new ErasedOrganizations();
   private erasedReadAt = Number.NEGATIVE_INFINITY;
   override readonly eraser: EventStoreEraser;
+  override readonly redactor: EventStoreRedactor;
 
   constructor(
     private readonly connection: EventStoreConnection,
@@ -70,7 +73,9 @@ export class EventStoreDbLog extends EventLog {
   ) {
     super();
     this.writer = new Writer(connection, streams);
-    this.eraser = new EventStoreEraser(connection, streams, this.writer, nodes);
+    const rewriter = new StreamRewriter(connection, streams, this.writer);
+    this.eraser = new EventStoreEraser(connection, streams, rewriter, nodes);
+    this.redactor = new EventStoreRedactor(rewriter, this.writer, nodes);
   }
 
   protected override async store(

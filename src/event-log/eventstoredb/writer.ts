@@ -104,7 +104,9 @@ export class Writer {
         try {
           const timeoutMs = giveUpAt - performance.now();
           const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, timeoutMs);
-          const { commit } = position!;
+          if (position === undefined)
+            return { revision: nextExpectedRevision, position: await this.readEnd(name), duplicate: true };
+          const { commit } = position;
           const { id } = events.at(-1)!;
           const duplicate = this.stored.get(id) === commit;
           if (!duplicate) this.stored.set(id, commit);
@@ -124,6 +126,15 @@ export class Writer {
       if (isAcquired) appends.release();
       this.pending.delete(events[0]!.id);
     }
+  }
+
+  /**
+   * Reads the position of the last event of a stream. The store recognises an event that is before the truncation of its
+   * stream, but reports no position for it.
+   */
+  private async readEnd(name: string): Promise<bigint> {
+    const [last] = await this.connection.readStream(name, 'end', 1, 'backwards');
+    return last!.position;
   }
 
   private requireWritable(stream: string, events: readonly NewEvent[]): void {

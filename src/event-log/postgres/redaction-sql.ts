@@ -42,17 +42,12 @@ export const FIND_ABOUT = statement(
 );
 
 /**
- * The events at the positions from `$1` to `$2`, without `$2`, with the contents of threats and takedowns whose newest
- * version is lower than `$3`, and of entries of the status history that are not in force and either have such a version
- * or are deleted. Each subquery reads at most one row by its key: `limit 1` keeps the planner from reading whole tables.
+ * What the read models know of the record of an event `e` with a type and data: the newest version, if it is lower than a
+ * version, of threats and takedowns, and of entries of the status history that are not in force; and of deleted entries,
+ * whatever their version. Each subquery reads at most one row by its key: `limit 1` keeps the planner from reading whole
+ * tables.
  */
-export const FIND_EXPIRED = statement(
-  'redaction-find-expired',
-  { from: 'bigint', to: 'bigint', version: 'bigint' },
-  { ...EVENT, version: 'bigint', isDeletedEntry: 'boolean' },
-  `
-    select ${COLUMNS}, newest.version, newest.is_deleted as "isDeletedEntry"
-    from log.events e
+const joinOutdated = (version: string): string => `
     cross join lateral (
       (
         select r.version, false as is_deleted from read.listed_records r
@@ -60,7 +55,7 @@ export const FIND_EXPIRED = statement(
           and r.organization = e.data ->> 'organization'
           and r.kind = case e.type when 'ThreatStatusChanged' then ${LISTED_KIND.threat} else ${LISTED_KIND.takedown} end
           and r.id = coalesce(e.data ->> 'threatId', e.data ->> 'takedownId')
-          and r.version < $3
+          and r.version < ${version}
         limit 1
       )
       union all
@@ -68,7 +63,7 @@ export const FIND_EXPIRED = statement(
         select s.version, s.status is null from read.asset_status_entries s
         where e.type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')
           and s.change_id = e.data ->> 'changeId'
-          and (s.status is null or s.version < $3)
+          and (s.status is null or s.version < ${version})
           and (
             s.status is null or s.asset_hash = '' or exists (
               select from read.asset_status_entries n
@@ -78,10 +73,46 @@ export const FIND_EXPIRED = statement(
           )
         limit 1
       )
-    ) newest
-    where e.position >= $1 and e.position < $2 and ${HAS_CONTENT}
-      and not exists (select from read.parked_events p where p.event_id = e.event_id)
+    ) newest`;
+
+const IS_NOT_PARKED = 'not exists (select from read.parked_events p where p.event_id = e.event_id)';
+
+/**
+ * The events at the positions from `$1` to `$2`, without `$2`, with the contents of threats and takedowns whose newest
+ * version is lower than `$3`, and of entries of the status history that are not in force and either have such a version
+ * or are deleted.
+ */
+export const FIND_EXPIRED = statement(
+  'redaction-find-expired',
+  { from: 'bigint', to: 'bigint', version: 'bigint' },
+  { ...EVENT, version: 'bigint', isDeletedEntry: 'boolean' },
+  `
+    select ${COLUMNS}, newest.version, newest.is_deleted as "isDeletedEntry"
+    from log.events e ${joinOutdated('$3')}
+    where e.position >= $1 and e.position < $2 and ${HAS_CONTENT} and ${IS_NOT_PARKED}
     order by e.position`,
+);
+
+/** Those of these events that `FIND_EXPIRED` would find, for events in another store. */
+export const EXPIRED_AMONG = statement(
+  'redaction-expired-among',
+  { eventId: 'uuid[]', type: 'text[]', data: 'json[]', version: 'bigint' },
+  { eventId: 'uuid', version: 'bigint', isDeletedEntry: 'boolean' },
+  `
+    select e.event_id as "eventId", newest.version, newest.is_deleted as "isDeletedEntry"
+    from unnest($1::uuid[], $2::text[], $3::json[]) e (event_id, type, data) ${joinOutdated('$4')}
+    where ${IS_NOT_PARKED}`,
+);
+
+/** Those of these resolutions that are about disputes about the assets with these hashes. */
+export const DISPUTED_AMONG = statement(
+  'redaction-disputed-among',
+  { eventId: 'uuid[]', organization: 'text[]', disputeId: 'text[]', hashes: 'text[]' },
+  { eventId: 'uuid', disputedHash: 'text' },
+  `
+    select i.event_id as "eventId", replace(d.asset::text, '-', '') as "disputedHash"
+    from unnest($1::uuid[], $2::text[], $3::text[]) i (event_id, organization, id)
+    join read.disputes d on d.organization = i.organization and d.id = i.id and d.asset = any($4::text[]::uuid[])`,
 );
 
 /** The projections that have parked one of these events. */

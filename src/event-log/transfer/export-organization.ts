@@ -13,12 +13,13 @@ type OnProgress = (events: number, fraction: number) => void;
 /**
  * Leaves out repetitions of events, which an EventStoreDB may contain, and numbers the other events of each stream from
  * 0. Keeps about 200 bytes per event in memory.
+ * @param copies the position of the last copy of each event that has copies, which replaces the event
  */
-const distinct = (): ((event: RecordedEvent) => RecordedEvent | undefined) => {
+const distinct = (copies: ReadonlyMap<string, bigint>): ((event: RecordedEvent) => RecordedEvent | undefined) => {
   const ids = new Set<string>();
   const revisions = new Map<string, bigint>();
   return (event) => {
-    if (ids.has(event.id)) return undefined;
+    if (ids.has(event.id) || event.position < (copies.get(event.id) ?? BEGINNING)) return undefined;
     ids.add(event.id);
     const revision = revisions.get(event.stream) ?? 0n;
     revisions.set(event.stream, revision + 1n);
@@ -40,9 +41,13 @@ async function* partsOf(
   onProgress: OnProgress,
 ): AsyncGenerator<readonly RecordedEvent[]> {
   const part = new OrganizationPart(organization);
-  const numbered = log.positionUnit === 'events' ? (event: RecordedEvent) => event : distinct();
+  const copies = new Map<string, bigint>();
+  const numbered = log.positionUnit === 'events' ? (event: RecordedEvent) => event : distinct(copies);
   for await (const page of eventsUpTo(log, head)) {
-    for (const event of page) part.note(event);
+    for (const event of page) {
+      part.note(event);
+      if (event.copyOf !== undefined) copies.set(event.id, event.position);
+    }
     onProgress(0, progressOf(page.at(-1)?.position ?? head, head) / 2);
   }
   let count = 0;

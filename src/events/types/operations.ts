@@ -15,6 +15,14 @@ export const parkedEventDropped = ownEvent('ParkedEventDropped', {
   createdAt: instant('When the event was dropped.'),
 });
 
+/**
+ * Copies were appended to streams in an EventStoreDB, to redact contents, and the streams are truncated before the copies
+ * from now on. An event that is stored before this event may therefore be missing after a scavenge.
+ */
+export const streamsRewritten = ownEvent('StreamsRewritten', {
+  createdAt: instant('When the copies had been appended.'),
+});
+
 /** A number for each name, such as the number of events of each type. */
 const counts = (description: string) =>
   field<Readonly<Record<string, number>>>(

@@ -3,8 +3,8 @@ import { OWN_ROWS, type RowsByTable } from '../erasures/organization-rows.js';
 /** Disputes about verdicts. */
 export interface DisputeTables {
   /**
-   * One row per dispute, written by the projection `records`. If a resolution is stored before the dispute, the columns
-   * of the dispute are null until the dispute arrives.
+   * One row per dispute, written by the projection `records`. If a resolution or a redaction is stored before the
+   * dispute, the columns of the dispute are null until the dispute arrives.
    */
   disputes: {
     organization: string;
@@ -25,6 +25,8 @@ export interface DisputeTables {
     filed: string | null;
     /** The newest `DisputeResolved` in the same form. */
     resolution: string | null;
+    /** The last `ContentRedacted` as JSON: `position` and `recordedAt`. */
+    redaction: string | null;
   };
   /** Whom to ask about a dispute. The log does not contain the contacts, so that they can be erased. */
   'service.dispute_contacts': {

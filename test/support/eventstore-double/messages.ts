@@ -61,11 +61,12 @@ const answerTo = (correlation: UUID, stream: string): BatchAppendResp => {
 export const appended = (
   correlation: UUID,
   stream: string,
-  { revision, position }: { revision: number; position: bigint },
+  { revision, position }: { revision: number; position: bigint | undefined },
 ): BatchAppendResp => {
   const success = new streamsPb.BatchAppendResp.Success();
   success.setCurrentRevision(String(revision));
-  success.setPosition(allPosition(position));
+  if (position === undefined) success.setNoPosition(new emptyPb.Empty());
+  else success.setPosition(allPosition(position));
   const answer = answerTo(correlation, stream);
   answer.setSuccess(success);
   return answer;

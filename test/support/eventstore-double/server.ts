@@ -364,6 +364,12 @@ export class EventStoreDouble {
     if (refusal !== undefined) return void call.emit('error', refusal);
     if (all.hasPosition() && !this.store.isReadable(position)) return void call.emit('error', invalidPosition());
     let next = all.hasStart() ? 0 : all.hasEnd() ? this.records.length : this.store.indexFrom(position + 1n);
+    let examined = this.records[next - 1]?.position ?? -1n;
+    /** A scavenge moves the records. */
+    const hasNext = (): boolean => {
+      if (next > 0 && this.records[next - 1]?.position !== examined) next = this.store.indexFrom(examined + 1n);
+      return next < this.records.length;
+    };
     // A subscription beyond the end never receives anything, whatever is written later.
     const isPastTheEnd = all.hasPosition() && position > (this.store.records.at(-1)?.position ?? 0n);
     const isWanted = filterOf(options);
@@ -378,8 +384,9 @@ export class EventStoreDouble {
     const run = async (): Promise<void> => {
       if (isRunning) return;
       isRunning = true;
-      while (isOpen() && !isPastTheEnd && next < this.records.length) {
+      while (isOpen() && !isPastTheEnd && hasNext()) {
         const record = this.store.records[next++]!;
+        examined = record.position;
         if (isWanted(record)) await this.sendRecords(call, [record]);
         if (interval > 0 && ++scanned % interval === 0) await send(call, checkpoint(record.position));
       }
@@ -463,7 +470,7 @@ export class EventStoreDouble {
       return void call.write(wrongVersion(correlation, stream, expected, outcome.wrongVersion));
     const answer = (): boolean => call.write(appended(correlation, stream, outcome));
     if (!outcome.isRepeated) return this.store.onceIndexed(answer);
-    if (this.store.isIndexed(outcome.position)) return void answer();
+    if (outcome.position === undefined || this.store.isIndexed(outcome.position)) return void answer();
     // The same events are still being stored: the append is dropped, and the caller gets a timeout.
     this.droppedRepetitions++;
     setTimeout(() => {

@@ -23,7 +23,8 @@ export type AppendOutcome =
   /** The stream has a tombstone. */
   | { readonly isDeleted: true }
   | {
-      readonly position: bigint;
+      /** Undefined if the events had been stored before the truncation of the stream. */
+      readonly position: bigint | undefined;
       readonly revision: number;
       /** Whether the events had been stored before. */
       readonly isRepeated: boolean;
@@ -151,7 +152,10 @@ export class Store {
         }
         last = known.revision;
       }
-      if (last !== undefined) return { position: stream[last]!.position, revision: last, isRepeated: true };
+      if (last !== undefined) {
+        const position = last < this.truncatedBefore(name) ? undefined : stream[last]!.position;
+        return { position, revision: last, isRepeated: true };
+      }
       return this.store(name, events);
     }
     const after = expected === 'no-stream' ? -1 : expected;
@@ -229,7 +233,9 @@ export class Store {
     return outcome;
   }
 
+  /** A copy with the same id does not replace the first event. */
   private remember(id: string, stream: string, revision: number): void {
+    if (this.recent.get(id)?.stream === stream) return;
     this.recent.set(id, { stream, revision });
     if (this.recent.size > RECENT_WRITES) this.recent.delete(this.recent.keys().next().value!);
   }

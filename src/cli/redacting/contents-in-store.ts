@@ -1,0 +1,147 @@
+import type { Pool } from 'pg';
+import type { RecordedEvent } from '../../event-log/event-log.js';
+import type { LogRedactor } from '../../event-log/log-redactor.js';
+import { DISPUTED_AMONG, EXPIRED_AMONG } from '../../event-log/postgres/redaction-sql.js';
+import { REDACTED } from '../../events/redacted.js';
+import { type Content, hashOfStored, redactContent } from './redact-content.js';
+import { recordOfAsset, type RedactedRecord } from './redact-events.js';
+import type { StoredContent, StoredContents } from './stored-contents.js';
+
+/** Pages of the store that are searched before the events found in them are redacted. Bounds the memory of the call. */
+const PAGES_PER_ROUND = 20;
+/** Streams that are rewritten before the first of them is truncated. */
+const STREAMS_PER_BATCH = 1_000;
+
+type Stored = RecordedEvent & Content;
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
+const hasContent = ({ data }: Stored): boolean => {
+  const { content } = (data['asset'] ?? {}) as { readonly content?: unknown };
+  return typeof content === 'string' && content !== REDACTED;
+};
+
+const isOpenResolution = ({ type, data }: Stored): boolean =>
+  type === 'DisputeResolved' && typeof data['note'] === 'string' && data['note'] !== REDACTED;
+
+const contentOf = ({ id, stream, type, data, metadata, ...place }: Stored): StoredContent => {
+  const position = Number((place.copyOf ?? place).position);
+  return { position, eventId: id, stream, type, data, metadata };
+};
+
+/** The contents of a log in EventStoreDB, whose streams are rewritten. The tables that decide are in PostgreSQL. */
+export class ContentsInStore implements StoredContents {
+  readonly nodes: readonly string[];
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly redactor: LogRedactor,
+  ) {
+    this.nodes = redactor.nodes;
+  }
+
+  about(...[hashes, end, onSearched]: Parameters<StoredContents['about']>) {
+    return this.rounds(
+      end,
+      async (events) => {
+        const resolutions = events.filter(isOpenResolution).map(({ id: eventId, data }) => ({
+          eventId,
+          organization: String(data['organization']),
+          disputeId: String(data['disputeId']),
+        }));
+        const disputes = await DISPUTED_AMONG.runEach(this.pool, resolutions, { hashes: [...hashes] });
+        const disputed = new Map(disputes.map(({ eventId, disputedHash }) => [eventId, disputedHash]));
+        return new Map(
+          events.flatMap((event) => {
+            const disputedHash = (isOpenResolution(event) && disputed.get(event.id)) || null;
+            const isAbout = disputedHash !== null || (hasContent(event) && hashes.includes(hashOfStored(event) ?? ''));
+            return isAbout ? [[event, { disputedHash }]] : [];
+          }),
+        );
+      },
+      onSearched,
+    );
+  }
+
+  outdated(...[version, end, onSearched]: Parameters<StoredContents['outdated']>) {
+    return this.rounds(
+      end,
+      async (events) => {
+        const contents = events.filter(hasContent);
+        const records = contents.map(({ id: eventId, type, data }) => {
+          const { organization, threatId, takedownId, changeId } = data;
+          return { eventId, type, data: JSON.stringify({ organization, threatId, takedownId, changeId }) };
+        });
+        const rows = await EXPIRED_AMONG.runEach(this.pool, records, { version });
+        const expired = new Map(rows.map(({ eventId, ...newest }) => [eventId, newest]));
+        return new Map(
+          contents.flatMap((event) => {
+            const newest = expired.get(event.id);
+            return newest === undefined ? [] : [[event, newest]];
+          }),
+        );
+      },
+      onSearched,
+    );
+  }
+
+  async rewrite(...[events, onRewritten]: Parameters<StoredContents['rewrite']>): Promise<void> {
+    const idsByStream = new Map<string, Set<string>>();
+    for (const { stream, eventId } of events)
+      idsByStream.set(stream, (idsByStream.get(stream) ?? new Set()).add(eventId));
+    const streams = [...idsByStream.keys()];
+    let rewritten = 0;
+    for (let from = 0; from < streams.length; from += STREAMS_PER_BATCH) {
+      const batch = new Set(streams.slice(from, from + STREAMS_PER_BATCH));
+      await this.redactor.rewrite(batch, (stored) => redactEvents(stored, idsByStream.get(stored[0]!.stream)!));
+      for (const stream of batch) rewritten += idsByStream.get(stream)!.size;
+      onRewritten(rewritten);
+    }
+  }
+
+  /** @param find returns what the tables know of those of the events that are searched for */
+  private async *rounds<Known>(
+    end: number,
+    find: (events: readonly Stored[]) => Promise<ReadonlyMap<Stored, Known>>,
+    onSearched: (position: number) => void,
+  ): AsyncGenerator<readonly (StoredContent & Known)[]> {
+    let round: (StoredContent & Known)[] = [];
+    let pages = 0;
+    for await (const page of this.redactor.pages()) {
+      const events = page.filter(
+        (event): event is Stored => event.position < end && isObject(event.data) && isObject(event.metadata),
+      );
+      const found = await find(events);
+      for (const event of await this.redactor.present([...found.keys()]))
+        round.push({ ...contentOf(event as Stored), ...found.get(event as Stored)! });
+      const { position } = page.at(-1)!;
+      onSearched(Math.min(Number(position), end));
+      pages += 1;
+      if (pages % PAGES_PER_ROUND === 0) {
+        yield round;
+        round = [];
+      }
+      if (position >= end) break;
+    }
+    yield round;
+  }
+}
+
+const keyOf = ({ kind, id, assetHash }: RedactedRecord): string => JSON.stringify([kind, id, assetHash]);
+
+/**
+ * Redacts these events of a stream, and what was stored before the `ContentRedacted` of the same record, because
+ * projections skip copies of `ContentRedacted`.
+ */
+const redactEvents = (events: readonly RecordedEvent[], ids: ReadonlySet<string>): readonly RecordedEvent[] => {
+  const redactions = new Map<string, number>();
+  for (const [index, { type, data }] of events.entries())
+    if (type === 'ContentRedacted') redactions.set(keyOf(data as RedactedRecord), index);
+  return events.map((event, index) => {
+    const stored = event as Stored;
+    const hash = isObject(event.data) ? hashOfStored(stored) : undefined;
+    const key = hash === undefined ? '' : keyOf(recordOfAsset(event.type, stored.data, hash));
+    const isRedacted = ids.has(event.id) || index < (redactions.get(key) ?? 0);
+    return isRedacted ? { ...event, ...redactContent(stored) } : event;
+  });
+};

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { ERASED_TYPE } from '../../events/streams.js';
+import { type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
+import { bytesOf } from '../new-event.js';
+import { readWithRetries } from '../read-with-retries.js';
+import type { EventStoreConnection } from './connection.js';
+import { copyOf, readCopy } from './erased-events.js';
+import { appendFailure } from './failures.js';
+import type { OurStreams } from './streams.js';
+import type { Writer } from './writer.js';
+
+const PAGE = 1_000;
+const MAX_CONCURRENT_STREAMS = 16;
+const MAX_COPIES_PER_APPEND = 200;
+const MAX_BYTES_PER_APPEND = 256 * 1_024;
+const TIMEOUT_MS = 1_800;
+
+/**
+ * Returns what remains of the events of a stream, in the same order; undefined if the stream stays as it is. Several
+ * events may have the same id if an earlier call was killed.
+ */
+type Clean = (events: readonly RecordedEvent[]) => readonly RecordedEvent[] | undefined;
+
+/**
+ * Reads and rewrites streams in an EventStoreDB, which can neither change an event nor delete one from the middle of a
+ * stream: copies of what remains are appended, and the events before the copies are truncated. Each copy keeps the id of
+ * its event, so that it counts once. The events stay in `$all` until the nodes are scavenged.
+ */
+export class StreamRewriter {
+  constructor(
+    private readonly connection: EventStoreConnection,
+    private readonly streams: OurStreams,
+    private readonly writer: Writer,
+  ) {}
+
+  /** Yields the events of the log as they are in the store, including deleted events and tombstones. */
+  async *pages(after: bigint): AsyncGenerator<RecordedEvent[]> {
+    for (let position = after; ;) {
+      const from = position;
+      const page = await readWithRetries(() => this.connection.readAll(from, this.streams.prefixes, PAGE));
+      if (page.length === 0) return;
+      position = page.at(-1)!.position;
+      const own = page.flatMap((event) => {
+        const stream = this.streams.nameInLog(event.stream);
+        return stream === undefined ? [] : [{ ...event, stream }];
+      });
+      if (own.length > 0) yield own;
+    }
+  }
+
+  /** Reads the events of a stream without those before its truncation. */
+  async readStream(stream: string): Promise<RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    for (let from = 0n; ;) {
+      const page = await this.readFrom(stream, from, PAGE);
+      for (const event of page) events.push(readCopy({ ...event, stream }));
+      if (page.length < PAGE) return events;
+      from = page.at(-1)!.revision + 1n;
+    }
+  }
+
+  /** Returns the revision of the first event of a stream that is not truncated; undefined if the stream has no events. */
+  async firstRevision(stream: string): Promise<bigint | undefined> {
+    return (await this.readFrom(stream, 0n, 1))[0]?.revision;
+  }
+
+  /** Appends copies of what remains of a stream, and truncates the stream before the copies. */
+  async rewrite(stream: string, clean: Clean): Promise<void> {
+    const first = await this.appendCopies(stream, clean);
+    if (first !== undefined) await this.truncateBefore(stream, first);
+  }
+
+  /**
+   * Appends copies of what remains of a stream. If another process appends to the stream meanwhile, the copies are
+   * appended again after its events.
+   * @returns the revision of the first copy; undefined if the stream stays as it is
+   */
+  async appendCopies(stream: string, clean: Clean): Promise<bigint | undefined> {
+    for (;;) {
+      const events = await this.readStream(stream);
+      const remaining = clean(events);
+      if (remaining === undefined) return undefined;
+      const copies = new Map<string, NewEvent>();
+      for (const event of remaining) if (!copies.has(event.id)) copies.set(event.id, copyOf(event));
+      // A scavenge always keeps the last event of a stream.
+      if (copies.size === 0) copies.set('', { id: randomUUID(), type: ERASED_TYPE, data: {}, metadata: {} });
+      const { revision } = events.at(-1)!;
+      try {
+        await this.append(stream, revision, [...copies.values()]);
+      } catch (error) {
+        if (error instanceof WrongExpectedRevision) continue;
+        throw error;
+      }
+      return revision + 1n;
+    }
+  }
+
+  /** Sets `$tb` in the metadata of a stream, and keeps everything else there. */
+  async truncateBefore(stream: string, revision: bigint): Promise<void> {
+    const name = `$$${this.streams.nameInStore(stream)}`;
+    await readWithRetries(async () => {
+      const [last] = await this.connection.readStream(name, 'end', 1, 'backwards');
+      const data = { ...(last?.data as object | undefined), $tb: Number(revision) };
+      const event = { id: randomUUID(), type: '$metadata', data, metadata: {} };
+      try {
+        await this.connection.append(name, 'any', [event], TIMEOUT_MS);
+      } catch (error) {
+        throw appendFailure(name, 'any', error);
+      }
+    });
+  }
+
+  /** Works on up to 16 streams at the same time. */
+  async forEach(streams: ReadonlySet<string>, work: (stream: string) => Promise<void>): Promise<void> {
+    const waiting = streams.values();
+    const next = async (): Promise<void> => {
+      for (const stream of waiting) await work(stream);
+    };
+    const outcomes = await Promise.allSettled(Array.from({ length: MAX_CONCURRENT_STREAMS }, next));
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  private readFrom(stream: string, revision: bigint, limit: number): Promise<RecordedEvent[]> {
+    return readWithRetries(() => this.connection.readStream(this.streams.nameInStore(stream), revision, limit));
+  }
+
+  private async append(stream: string, after: bigint, copies: readonly NewEvent[]): Promise<void> {
+    let revision = after;
+    for (let start = 0; start < copies.length;) {
+      let end = start + 1;
+      while (
+        end < copies.length &&
+        end - start < MAX_COPIES_PER_APPEND &&
+        bytesOf(copies.slice(start, end + 1)) < MAX_BYTES_PER_APPEND
+      )
+        end++;
+      const portion = copies.slice(start, end);
+      const expected = revision;
+      await readWithRetries(() => this.writer.append(stream, expected, portion));
+      revision += BigInt(portion.length);
+      start = end;
+    }
+  }
+}
