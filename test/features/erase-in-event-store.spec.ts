@@ -152,10 +152,7 @@ for (const { name, open } of eventStores)
 
     it('continues after it was killed, with the same end state', async () => {
       const before = { answers: await answersOf('acme-2'), events: await ofOthers() };
-      const prototype = StreamRewriter.prototype as unknown as Record<
-        'appendCopies' | 'truncateBefore',
-        () => unknown
-      >;
+      const prototype = StreamRewriter.prototype as unknown as Record<'appendCopies' | 'truncateBefore', () => unknown>;
       for (const step of ['appendCopies', 'truncateBefore'] as const) {
         const failing = jest.spyOn(prototype, step).mockImplementationOnce(() => Promise.reject(new Error('killed')));
         expect(await erase('acme', '--confirm', 'acme')).toMatchObject({

@@ -24,7 +24,6 @@ export interface FoundEvent {
 /** Events that are appended together. */
 const BATCH = 500;
 
-
 /** Returns the record of an event about an asset. @param assetHash the hash of the asset, in hex */
 export const recordOfAsset = (type: string, data: Fields, assetHash: string): RedactedRecord => {
   // The events of a dispute are about one record. `recordOf` knows the type that upstream sends.
