@@ -1,7 +1,7 @@
 import { type Client, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
 import { ConfigError } from '../runtime/config.js';
 import { tracing } from '../runtime/tracing/tracing.js';
-import { poolModeOf } from './pool-mode.js';
+import { type PoolMode, poolModeOf } from './pool-mode.js';
 import { sessionSetup, setInEachTransaction, type Settings } from './session-settings.js';
 import { serverOf, TracedClient, tracedStatement } from './traced-statements.js';
 import { inTransaction } from './transaction.js';
@@ -57,6 +57,8 @@ const IDLE_TIMEOUT_MS = 60_000;
 class Database extends Pool {
   /** The server of the newest connection: the connection of a statement is not known when its span begins. */
   private newestServer: ReturnType<typeof serverOf> = {};
+  /** Known after the first statement. */
+  private mode: PoolMode | undefined;
   private readonly toError: (error: unknown) => unknown;
 
   constructor(
@@ -74,10 +76,10 @@ class Database extends Pool {
   }
 
   private async send(statement: unknown[]): Promise<unknown> {
-    const [text] = statement as [string | QueryConfig];
     try {
-      return await tracedStatement(text, this.newestServer, async () =>
-        (await poolModeOf(this.url)) === 'session'
+      this.mode ??= await poolModeOf(this.url);
+      return await tracedStatement(statement[0] as string | QueryConfig, this.newestServer, () =>
+        this.mode === 'session'
           ? (super.query as (...given: unknown[]) => Promise<unknown>).apply(this, statement)
           : inTransaction(this, (connection) => connection.query(...(statement as [QueryConfig]))),
       );
