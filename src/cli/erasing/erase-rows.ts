@@ -5,6 +5,7 @@ import { isTransient } from '../../postgres/transient-errors.js';
 import { LOCK_CHECKPOINTS, ROW_STEPS, SHADOW_SCHEMAS } from '../../read-models/erasures/statements.js';
 import type { ErasureProgress } from './find-organization.js';
 import { recordBatch } from './record-batch.js';
+import type { Subject } from './subject.js';
 
 /** Rows per transaction. */
 const ROWS_PER_BATCH = 2_000;
@@ -25,8 +26,7 @@ const retrying = <Result>(work: () => Promise<Result>): Promise<Result> => {
 
 export const eraseRows = async (
   pool: Pool,
-  organization: string,
-  digest: string,
+  { organization, digest }: Subject,
   onProgress: (progress: ErasureProgress) => void,
 ): Promise<void> => {
   let done = 0;

@@ -10,6 +10,7 @@ import { withProjections } from '../projections.js';
 import { eraseOrganization } from './erase-organization.js';
 import { type ErasureProgress, findOrganization, type Found, isEmpty } from './find-organization.js';
 import { type Certificate, readCertificate } from './read-certificate.js';
+import { subjectOf } from './subject.js';
 
 interface EraseOptions {
   readonly confirm?: string;
@@ -69,16 +70,17 @@ const erase = async (organization: string, options: EraseOptions): Promise<Resul
   const isChecking = options.dryRun === true || options.verify === true;
   if (!isChecking) await requireConfirmed(organization, options);
   return withProjections(async (session) => {
+    const subject = await subjectOf(session.log, organization);
     const bars = { events: new Progress('positions'), rows: new Progress('rows') };
     const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
     try {
       if (!isChecking)
         return describeCertificate(
-          await eraseOrganization(session, organization, operatorName(), onProgress),
+          await eraseOrganization(session, subject, operatorName(), onProgress),
           session.log.eraser?.nodes,
         );
-      const found = await findOrganization(session, organization, onProgress);
-      const isErased = (await readCertificate(session, organization)) !== undefined;
+      const found = await findOrganization(session, subject, onProgress);
+      const isErased = (await readCertificate(session, subject)) !== undefined;
       if (options.verify === true)
         return {
           lines: isEmpty(found) ? ['Nothing is left in the log and the tables'] : describe(found),
