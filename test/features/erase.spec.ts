@@ -212,6 +212,22 @@ describe('organizations erase', () => {
     expect(rows).toHaveLength(2);
   });
 
+  it('erases rows that were written after the certificate when the call is repeated', async () => {
+    const { out } = await erase('acme', '--confirm', 'acme', '--json');
+    const sample = { id: null, source: '', type: '', issues: [], data: JSON.stringify({ organization: 'acme' }) };
+    await database.pool.query(
+      `insert into service.rejections values ('acme-2', 1, 'a-key', 'data', 'other', 1, 1, $1)`,
+      [sample],
+    );
+    expect(await erase('acme', '--verify')).toMatchObject({ code: 1 });
+    const repeated = await erase('acme', '--confirm', 'acme', '--json');
+    expect([repeated.code, JSON.parse(repeated.out)]).toEqual([
+      0,
+      { ...JSON.parse(out), lateRows: { 'service.rejections': 1 } },
+    ]);
+    expect(await erase('acme', '--verify')).toMatchObject({ code: 0 });
+  });
+
   it('projects the log itself if no projector of the service runs', async () => {
     await projecting.stop();
     await send(upstream, [sentThreat(`${SECRET}-late`, { organization: 'acme' })]);

@@ -7,14 +7,21 @@ import type { Session } from '../runtime/session.js';
 import { awaitProjections } from './await-projections.js';
 import { eraseInStore, readErasure, rewriteEvents, SETTLE_MS } from './erase-events.js';
 import { dropShadowTables, eraseRows } from './erase-rows.js';
-import { countRows, type ErasureProgress, findOrganization, isEmpty, sumOf } from './find-organization.js';
+import { type Counts, countRows, type ErasureProgress, findOrganization, isEmpty, sumOf } from './find-organization.js';
 import { type Certificate, readCertificate } from './read-certificate.js';
 import { appendOnce, eventOnce, startErasure } from './start-erasure.js';
 import type { Subject } from './subject.js';
 
+export interface Erased {
+  readonly certificate: Certificate;
+  /** The rows that a process wrote after an earlier call had recorded the certificate, and that this call erased. */
+  readonly lateRows: Counts;
+}
+
 /**
  * Erases an organization: rewrites its events, deletes its rows, and records a certificate. A call that was killed is
- * continued by the next call.
+ * continued by the next call. After a complete erasure, a call erases what a process that was stopped for seconds has
+ * written since.
  * @param operator who erases the organization, for the metadata of the events
  * @throws NotFound if neither the log nor a table has anything of the organization
  */
@@ -23,9 +30,10 @@ export const eraseOrganization = async (
   subject: Subject,
   operator: string,
   onProgress: (progress: ErasureProgress) => void = () => {},
-): Promise<Certificate> => {
+): Promise<Erased> => {
   const { pool, log } = session;
   const { organization, logId, digest } = subject;
+  let lateRows: Counts = {};
   const earlier = await readCertificate(session, subject);
   if (earlier === undefined) {
     const isStarted = (await READ_ERASURE.run(pool, { digest })).length > 0;
@@ -55,10 +63,11 @@ export const eraseOrganization = async (
     };
     const erased = eventOnce({ type: 'OrganizationErased', data: certificate }, digest, operator);
     await appendOnce(log, erased);
-  } else if (log.eraser !== undefined) {
-    // A process that was stopped for seconds may have stored an event after the erasure.
-    await eraseInStore(session, log.eraser, subject, onProgress);
+  } else {
+    // The log in PostgreSQL refuses late events.
+    if (log.eraser !== undefined) await eraseInStore(session, log.eraser, subject, onProgress);
+    lateRows = await eraseRows(pool, subject, onProgress);
   }
   await DELETE_ERASURE.run(pool, { digest });
-  return (await readCertificate(session, subject))!;
+  return { certificate: (await readCertificate(session, subject))!, lateRows };
 };

@@ -3,7 +3,7 @@ import { pause, retry } from '../../flow/retry.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import { LOCK_CHECKPOINTS, ROW_STEPS, SHADOW_SCHEMAS } from '../../read-models/erasures/statements.js';
-import type { ErasureProgress } from './find-organization.js';
+import type { Counts, ErasureProgress } from './find-organization.js';
 import { recordBatch } from './record-batch.js';
 import type { Subject } from './subject.js';
 
@@ -24,11 +24,16 @@ const retrying = <Result>(work: () => Promise<Result>): Promise<Result> => {
   return retry(work, (error) => ((failures += 1) < MAX_ATTEMPTS && isTransient(error) ? RETRY_MS : undefined));
 };
 
+/**
+ * Erases the rows of an organization.
+ * @returns the number of deleted or changed rows by table
+ */
 export const eraseRows = async (
   pool: Pool,
   { organization, digest }: Subject,
   onProgress: (progress: ErasureProgress) => void,
-): Promise<void> => {
+): Promise<Counts> => {
+  const counts: Record<string, number> = {};
   let done = 0;
   for (const { table, erase } of ROW_STEPS)
     for (;;) {
@@ -43,7 +48,9 @@ export const eraseRows = async (
       );
       if (rows === 0) break;
       done += rows;
+      counts[table] = (counts[table] ?? 0) + rows;
       onProgress({ phase: 'rows', done, fraction: undefined });
       await pause(performance.now() - startedAt);
     }
+  return counts;
 };

@@ -8,7 +8,8 @@ import { READ_ERASED_NAMES, ROW_STEPS } from '../../read-models/erasures/stateme
 import type { Session } from '../runtime/session.js';
 import type { Subject } from './subject.js';
 
-type Counts = Readonly<Record<string, number>>;
+/** By event type or by table. */
+export type Counts = Readonly<Record<string, number>>;
 
 /** What the log and the tables have of an organization. */
 export interface Found {

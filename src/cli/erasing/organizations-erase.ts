@@ -7,9 +7,9 @@ import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
 import { withProjections } from '../projections.js';
-import { eraseOrganization } from './erase-organization.js';
-import { type ErasureProgress, findOrganization, type Found, isEmpty } from './find-organization.js';
-import { type Certificate, readCertificate } from './read-certificate.js';
+import { type Erased, eraseOrganization } from './erase-organization.js';
+import { type ErasureProgress, findOrganization, type Found, isEmpty, sumOf } from './find-organization.js';
+import { readCertificate } from './read-certificate.js';
 import { subjectOf } from './subject.js';
 
 interface EraseOptions {
@@ -35,7 +35,7 @@ const describe = ({ events, rows }: Found): string[] => [
   ...table(['rows', 'number'], Object.entries(rows)),
 ];
 
-const describeCertificate = (certificate: Certificate, nodes: readonly string[] | undefined): Result => {
+const describeErased = ({ certificate, lateRows }: Erased, nodes: readonly string[] | undefined): Result => {
   const { digest, startedAt, finishedAt, version, firstPosition, lastPosition } = certificate;
   const newestCopy = formatInstant(finishedAt);
   const outOfReach = [
@@ -53,6 +53,8 @@ const describeCertificate = (certificate: Certificate, nodes: readonly string[] 
         ? 'no event was rewritten'
         : `events from position ${firstPosition} to ${lastPosition}`,
       ...describe(certificate),
+      ...(sumOf(lateRows) === 0 ? [] : ['Written after the certificate, and erased by this call:']),
+      ...(sumOf(lateRows) === 0 ? [] : table(['rows', 'number'], Object.entries(lateRows))),
       `Out of reach of this service; the newest possible copy is of ${newestCopy}:`,
       ...outOfReach.map((what) => `- ${what}`),
     ],
@@ -60,6 +62,7 @@ const describeCertificate = (certificate: Certificate, nodes: readonly string[] 
       ...certificate,
       startedAt: formatInstant(startedAt),
       finishedAt: newestCopy,
+      lateRows,
       outOfReach: outOfReach.map((what) => ({ what, newestCopy })),
     },
   };
@@ -75,7 +78,7 @@ const erase = async (organization: string, options: EraseOptions): Promise<Resul
     const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
     try {
       if (!isChecking)
-        return describeCertificate(
+        return describeErased(
           await eraseOrganization(session, subject, operatorName(), onProgress),
           session.log.eraser?.nodes,
         );
