@@ -321,6 +321,16 @@ describe('organizations erase', () => {
     expect(await erase('acme', '--confirm', 'acme-2')).toMatchObject({ code: 2, out: '' });
     expect(await erase('nobody', '--confirm', 'nobody')).toMatchObject({ code: 1, out: '' });
     expect(await erase('nobody', '--dry-run')).toMatchObject({ code: 1, out: '' });
+    expect(await erase('acme', '--dry-run', '--verify')).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('either --dry-run or --verify'),
+    });
+    expect(await erase('Acme', '--dry-run')).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('The organization must be a slug'),
+    });
     const changing = /^(read\.checkpoints|service\.(key_uses|rejections|event_usage|ingest_usage)) /;
     const rest = (lines: string[]): string[] => lines.filter((line) => !changing.test(line));
     expect(rest(await dump())).toEqual(rest(before));

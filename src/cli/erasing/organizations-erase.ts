@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { Invalid, NotFound } from '../../errors.js';
-import { SLUG } from '../../events/declaring/fields.js';
 import { formatInstant } from '../../events/instant.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
 import { Progress } from '../runtime/progress.js';
+import { requireSlug } from '../runtime/slug.js';
 import { withProjections } from '../projections.js';
 import { type Erased, eraseOrganization } from './erase-organization.js';
 import { type ErasureProgress, findOrganization, type Found, isEmpty, sumOf } from './find-organization.js';
@@ -69,7 +69,11 @@ const describeErased = ({ certificate, lateRows }: Erased, nodes: readonly strin
 };
 
 const erase = async (organization: string, options: EraseOptions): Promise<Result> => {
-  if (!SLUG.test(organization)) throw new Invalid('The slug must be 1 to 64 of a-z 0-9 -, not beginning with -');
+  requireSlug(organization, 'The organization');
+  if (options.dryRun === true && options.verify === true)
+    throw new Invalid(
+      'Give either --dry-run or --verify: both only count, but only --verify fails if anything is left',
+    );
   const isChecking = options.dryRun === true || options.verify === true;
   if (!isChecking) await requireConfirmed(organization, options);
   return withProjections(async (session) => {
