@@ -4,7 +4,7 @@ import { Invalid, NotFound } from '../../errors.js';
 import { formatInstant } from '../../events/instant.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
-import { Progress } from '../runtime/progress.js';
+import { withProgress } from '../runtime/progress.js';
 import { requireSlug } from '../runtime/slug.js';
 import { withProjections } from '../projections.js';
 import { type Erased, eraseOrganization } from './erase-organization.js';
@@ -78,9 +78,8 @@ const erase = async (organization: string, options: EraseOptions): Promise<Resul
   if (!isChecking) await requireConfirmed(organization, options);
   return withProjections(async (session) => {
     const subject = await subjectOf(session.log, organization);
-    const bars = { events: new Progress('positions'), rows: new Progress('rows') };
-    const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
-    try {
+    return withProgress({ events: 'positions', rows: 'rows' }, async (bars) => {
+      const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
       if (!isChecking)
         return describeErased(
           await eraseOrganization(session, subject, operatorName(), onProgress),
@@ -96,9 +95,7 @@ const erase = async (organization: string, options: EraseOptions): Promise<Resul
         };
       if (isEmpty(found)) throw new NotFound(`Nothing is stored of an organization ${organization}`);
       return { lines: describe(found), json: found };
-    } finally {
-      Object.values(bars).forEach((bar) => bar.end());
-    }
+    });
   });
 };
 
