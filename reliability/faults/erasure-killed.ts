@@ -121,14 +121,14 @@ class Installation {
 /**
  * Runs the command through a proxy.
  * @param onMessage called with the number of each message to the database
- * @returns the number of messages
+ * @returns the number of messages, and the exit code; null if the command was killed
  * @throws Error if the command does not end
  */
 const eraseThrough = async (
   context: RunContext,
   url: string,
   onMessage: (message: number, command: Process) => void,
-): Promise<number> => {
+): Promise<{ readonly messages: number; readonly code: number | null }> => {
   const { proxy, url: through } = await startProxy(url);
   let messages = 0;
   const command = Process.start(context, 'src/cli', { DATABASE_URL: through }, { args: ERASE });
@@ -136,16 +136,18 @@ const eraseThrough = async (
   const ended = await Promise.race([command.ended.then(() => true), sleep(MAX_MS, false, { ref: false })]);
   await proxy.close();
   if (!ended) throw new Error(`The command did not end within ${MAX_MS / 1_000} s: ${command.lines.join('\n')}`);
-  return messages;
+  return { messages, code: command.exitCode };
 };
 
 const killErasures = async (context: RunContext, { rounds, events }: Scale, isRepeated = true): Promise<Outcome> => {
   const installation = await Installation.create(context, events);
   const clean = await installation.copy();
-  const messages = await eraseThrough(context, installation.urlOf(clean), () => {});
+  const { messages } = await eraseThrough(context, installation.urlOf(clean), () => {});
   const expected = await stateOf(installation.open(clean));
   const findings = expected.left === 0 ? [] : [`The clean run leaves ${expected.left} rows`];
+  let [started, hits] = [0, 0];
   for (let round = 1; round <= rounds && findings.length < 10; round += 1) {
+    started = round;
     const name = await installation.copy();
     const cutAt = 2 + context.random.int(messages - 2);
     const isDatabase = round % 2 === 0;
@@ -153,12 +155,14 @@ const killErasures = async (context: RunContext, { rounds, events }: Scale, isRe
     const where = `Round ${round}, ${killed} killed at message ${cutAt} of ${messages}`;
     context.reportProgress(`round ${round} of ${rounds}: ${killed} is killed at message ${cutAt} of ${messages}`);
     let restarted: Promise<unknown> = Promise.resolve();
-    await eraseThrough(context, installation.urlOf(name), (message, command) => {
+    const first = await eraseThrough(context, installation.urlOf(name), (message, command) => {
       if (message !== cutAt) return;
       if (isDatabase) restarted = installation.restart();
       else command.signal('SIGKILL');
     });
     await restarted;
+    // The number of messages differs between calls, so a call may end before the kill, or at it.
+    if (first.messages > cutAt || (first.messages === cutAt && first.code !== 0)) hits += 1;
     const env = { DATABASE_URL: installation.urlOf(name) };
     const { code, output } = isRepeated ? await call(context, env, ERASE) : { code: 0, output: '' };
     if (code !== 0) findings.push(`${where}: the repeated call ended with ${code}: ${output}`);
@@ -168,8 +172,11 @@ const killErasures = async (context: RunContext, { rounds, events }: Scale, isRe
     const verified = await call(context, env, ['projections', 'verify']);
     if (verified.code !== 0) findings.push(`${where}: projections verify: ${verified.output}`);
   }
+  if (hits < started / 2) findings.push(`Only ${hits} of ${started} kills hit a running call`);
   return {
-    workload: `${rounds} kills, half of them of PostgreSQL; two organizations of ${events} events with the same ids`,
+    workload:
+      `${hits} kills of a running call or of its PostgreSQL, in ${started} rounds; ` +
+      `two organizations of ${events} events with the same ids`,
     observed: 'the repeated call led to the same end; nothing of the organization was left; 0 differences',
     findings,
   };

@@ -6,7 +6,7 @@ import type { Trailer } from '../event-log/transfer/transfer-file.js';
 import { writeAtomically } from '../event-log/transfer/write-atomically.js';
 import { onFirstSignal } from './runtime/interruption.js';
 import { Interrupted, prints, type Result } from './runtime/output.js';
-import { count, Progress } from './runtime/progress.js';
+import { count, withProgress } from './runtime/progress.js';
 import { requireReadable } from './sending/readable-files.js';
 import { withLog } from './runtime/session.js';
 import { requireSlug } from './runtime/slug.js';
@@ -22,22 +22,22 @@ const exportTo = (organization: string, { toFile, dryRun = false }: ExportOption
     async ({ log }) => {
       const interruption = new AbortController();
       const stopListening = onFirstSignal((name) => interruption.abort(name));
-      const progress = new Progress('events');
       let exported!: Trailer;
-      const text = exportOrganization(
-        log,
-        organization,
-        (events, fraction) => progress.update(events, fraction),
-        (trailer) => (exported = trailer),
-      );
       try {
-        if (dryRun) for await (const _ of text) interruption.signal.throwIfAborted();
-        else await writeAtomically(toFile, text, interruption.signal);
+        await withProgress({ exported: 'events' }, async (bars) => {
+          const text = exportOrganization(
+            log,
+            organization,
+            (events, fraction) => bars.exported.update(events, fraction),
+            (trailer) => (exported = trailer),
+          );
+          if (dryRun) for await (const _ of text) interruption.signal.throwIfAborted();
+          else await writeAtomically(toFile, text, interruption.signal);
+        });
       } catch (error) {
         if (!interruption.signal.aborted) throw error;
         throw new Interrupted(`${interruption.signal.reason}: the call was interrupted, and no file was written`);
       } finally {
-        progress.end();
         stopListening();
       }
       return {
@@ -55,11 +55,11 @@ const exportTo = (organization: string, { toFile, dryRun = false }: ExportOption
 const importFrom = async (path: string, { dryRun = false }: { readonly dryRun?: boolean }): Promise<Result> => {
   await requireReadable([path]);
   return withLog(async ({ log }) => {
-    const progress = new Progress('events');
     const file = await open(path);
     try {
-      const onProgress = (events: number, fraction: number): void => progress.update(events, fraction);
-      const { organization, logId, events, present } = await importOrganization(log, file, { dryRun, onProgress });
+      const { organization, logId, events, present } = await withProgress({ read: 'events' }, (bars) =>
+        importOrganization(log, file, { dryRun, onProgress: (done, fraction) => bars.read.update(done, fraction) }),
+      );
       const stored = events - present;
       return {
         lines: [
@@ -69,7 +69,6 @@ const importFrom = async (path: string, { dryRun = false }: { readonly dryRun?: 
         json: { organization, logId, events, present, stored, dryRun },
       };
     } finally {
-      progress.end();
       await file.close();
     }
   });

@@ -9,6 +9,7 @@ import { READ_ERASURE } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
 import { type ErasureProgress, targetOf } from './find-organization.js';
 import { recordBatch } from './record-batch.js';
+import type { Subject } from './subject.js';
 
 /**
  * How long after the start the first row is deleted. All instances know of the erasure by then, and have stored the
@@ -20,8 +21,7 @@ export const readErasure = async (pool: Pool, digest: string) => (await READ_ERA
 
 export const rewriteEvents = async (
   pool: Pool,
-  organization: string,
-  digest: string,
+  { organization, digest }: Subject,
   onProgress: (progress: ErasureProgress) => void,
 ): Promise<void> => {
   const { next: from, position } = await readErasure(pool, digest);
@@ -46,15 +46,15 @@ export const rewriteEvents = async (
 export const eraseInStore = async (
   { pool, log }: Session,
   eraser: LogEraser,
-  organization: string,
-  digest: string,
+  subject: Subject,
   onProgress: (progress: ErasureProgress) => void,
 ): Promise<void> => {
+  const { digest } = subject;
   const [erasure] = await READ_ERASURE.run(pool, { digest });
   if (erasure) await pause(Math.max(0, erasure.startedAt + SETTLE_MS - (await databaseTime(pool))));
   const after = erasure && erasure.next > 0 ? BigInt(erasure.next) - 1n : BEGINNING;
   const head = Number(await log.head());
-  await eraser.erase(await targetOf(pool, log, organization), after, async ({ events, first, last, position }) => {
+  await eraser.erase(await targetOf(pool, log, subject), after, async ({ events, first, last, position }) => {
     await recordBatch(pool, digest, {
       next: Number(position) + 1,
       events,

@@ -1,5 +1,4 @@
 import { NotFound } from '../../errors.js';
-import { erasureDigest } from '../../events/erasure.js';
 import { pause } from '../../flow/retry.js';
 import { databaseTime } from '../../postgres/clock.js';
 import { DELETE_ERASURE, READ_ERASURE } from '../../read-models/erasures/statements.js';
@@ -8,40 +7,48 @@ import type { Session } from '../runtime/session.js';
 import { awaitProjections } from './await-projections.js';
 import { eraseInStore, readErasure, rewriteEvents, SETTLE_MS } from './erase-events.js';
 import { dropShadowTables, eraseRows } from './erase-rows.js';
-import { countRows, type ErasureProgress, findOrganization, isEmpty, sumOf } from './find-organization.js';
+import { type Counts, countRows, type ErasureProgress, findOrganization, isEmpty, sumOf } from './find-organization.js';
 import { type Certificate, readCertificate } from './read-certificate.js';
 import { appendOnce, eventOnce, startErasure } from './start-erasure.js';
+import type { Subject } from './subject.js';
+
+export interface Erased {
+  readonly certificate: Certificate;
+  /** The rows that a process wrote after an earlier call had recorded the certificate, and that this call erased. */
+  readonly lateRows: Counts;
+}
 
 /**
  * Erases an organization: rewrites its events, deletes its rows, and records a certificate. A call that was killed is
- * continued by the next call.
+ * continued by the next call. After a complete erasure, a call erases what a process that was stopped for seconds has
+ * written since.
  * @param operator who erases the organization, for the metadata of the events
  * @throws NotFound if neither the log nor a table has anything of the organization
  */
 export const eraseOrganization = async (
   session: Session,
-  organization: string,
+  subject: Subject,
   operator: string,
   onProgress: (progress: ErasureProgress) => void = () => {},
-): Promise<Certificate> => {
+): Promise<Erased> => {
   const { pool, log } = session;
-  const logId = await log.id();
-  const digest = erasureDigest(logId, organization);
-  const earlier = await readCertificate(session, organization);
+  const { organization, logId, digest } = subject;
+  let lateRows: Counts = {};
+  const earlier = await readCertificate(session, subject);
   if (earlier === undefined) {
     const isStarted = (await READ_ERASURE.run(pool, { digest })).length > 0;
     // The whole log is searched only if the tables have nothing.
     const isKnown = isStarted || sumOf(await countRows(pool, organization)) > 0;
-    if (!isKnown && isEmpty(await findOrganization(session, organization, onProgress)))
+    if (!isKnown && isEmpty(await findOrganization(session, subject, onProgress)))
       throw new NotFound(`Nothing is stored of an organization ${organization}`);
-    await startErasure(session, organization, operator);
-    if (log.eraser === undefined) await rewriteEvents(pool, organization, digest, onProgress);
-    else await eraseInStore(session, log.eraser, organization, digest, onProgress);
+    await startErasure(session, subject, operator);
+    if (log.eraser === undefined) await rewriteEvents(pool, subject, onProgress);
+    else await eraseInStore(session, log.eraser, subject, onProgress);
     await dropShadowTables(pool);
     const { position, startedAt: since } = await readErasure(pool, digest);
     await awaitProjections(session, position);
     await pause(Math.max(0, since + SETTLE_MS - (await databaseTime(pool))));
-    await eraseRows(pool, organization, digest, onProgress);
+    await eraseRows(pool, subject, onProgress);
     const { startedAt, events, rows, firstPosition, lastPosition } = await readErasure(pool, digest);
     const certificate = {
       digest,
@@ -56,10 +63,11 @@ export const eraseOrganization = async (
     };
     const erased = eventOnce({ type: 'OrganizationErased', data: certificate }, digest, operator);
     await appendOnce(log, erased);
-  } else if (log.eraser !== undefined) {
-    // A process that was stopped for seconds may have stored an event after the erasure.
-    await eraseInStore(session, log.eraser, organization, digest, onProgress);
+  } else {
+    // The log in PostgreSQL refuses late events.
+    if (log.eraser !== undefined) await eraseInStore(session, log.eraser, subject, onProgress);
+    lateRows = await eraseRows(pool, subject, onProgress);
   }
   await DELETE_ERASURE.run(pool, { digest });
-  return (await readCertificate(session, organization))!;
+  return { certificate: (await readCertificate(session, subject))!, lateRows };
 };

@@ -6,8 +6,10 @@ import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { erasureDigest } from '../../events/erasure.js';
 import { READ_ERASED_NAMES, ROW_STEPS } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
+import type { Subject } from './subject.js';
 
-type Counts = Readonly<Record<string, number>>;
+/** By event type or by table. */
+export type Counts = Readonly<Record<string, number>>;
 
 /** What the log and the tables have of an organization. */
 export interface Found {
@@ -28,13 +30,14 @@ export const isEmpty = ({ events, rows }: Found): boolean => sumOf(events) + sum
 /** Counts the events and the rows of an organization. Changes nothing. */
 export const findOrganization = async (
   { pool, log }: Session,
-  organization: string,
+  subject: Subject,
   onProgress: (progress: ErasureProgress) => void = () => {},
 ): Promise<Found> => {
+  const { organization } = subject;
   const to = Number(await log.head()) + 1;
   const report = (done: number): void => onProgress({ phase: 'events', done, fraction: Math.min(1, done / to) });
   if (log.eraser !== undefined) {
-    const target = await targetOf(pool, log, organization);
+    const target = await targetOf(pool, log, subject);
     const found = await log.eraser.find(target, (position) => report(Number(position)));
     return { events: found, rows: await countRows(pool, organization) };
   }
@@ -48,8 +51,11 @@ export const findOrganization = async (
 };
 
 /** The keys of the organization are known by their digests once the events that name them have been erased. */
-export const targetOf = async (pool: Pool, log: EventLog, organization: string): Promise<OrganizationToErase> => {
-  const logId = await log.id();
+export const targetOf = async (
+  pool: Pool,
+  log: EventLog,
+  { organization, logId }: Subject,
+): Promise<OrganizationToErase> => {
   const digests = new Set((await READ_ERASED_NAMES.run(pool, { logId })).map(({ digest }) => digest));
   const names = new Set(await log.eraser!.names(organization));
   return { organization, isKey: (keyId) => names.has(keyId) || digests.has(erasureDigest(logId, keyId)) };

@@ -1,15 +1,16 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { Invalid, NotFound } from '../../errors.js';
-import { SLUG } from '../../events/declaring/fields.js';
 import { formatInstant } from '../../events/instant.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
-import { Progress } from '../runtime/progress.js';
+import { withProgress } from '../runtime/progress.js';
+import { requireSlug } from '../runtime/slug.js';
 import { withProjections } from '../projections.js';
-import { eraseOrganization } from './erase-organization.js';
-import { type ErasureProgress, findOrganization, type Found, isEmpty } from './find-organization.js';
-import { type Certificate, readCertificate } from './read-certificate.js';
+import { type Erased, eraseOrganization } from './erase-organization.js';
+import { type ErasureProgress, findOrganization, type Found, isEmpty, sumOf } from './find-organization.js';
+import { readCertificate } from './read-certificate.js';
+import { subjectOf } from './subject.js';
 
 interface EraseOptions {
   readonly confirm?: string;
@@ -34,7 +35,7 @@ const describe = ({ events, rows }: Found): string[] => [
   ...table(['rows', 'number'], Object.entries(rows)),
 ];
 
-const describeCertificate = (certificate: Certificate, nodes: readonly string[] | undefined): Result => {
+const describeErased = ({ certificate, lateRows }: Erased, nodes: readonly string[] | undefined): Result => {
   const { digest, startedAt, finishedAt, version, firstPosition, lastPosition } = certificate;
   const newestCopy = formatInstant(finishedAt);
   const outOfReach = [
@@ -52,6 +53,8 @@ const describeCertificate = (certificate: Certificate, nodes: readonly string[] 
         ? 'no event was rewritten'
         : `events from position ${firstPosition} to ${lastPosition}`,
       ...describe(certificate),
+      ...(sumOf(lateRows) === 0 ? [] : ['Written after the certificate, and erased by this call:']),
+      ...(sumOf(lateRows) === 0 ? [] : table(['rows', 'number'], Object.entries(lateRows))),
       `Out of reach of this service; the newest possible copy is of ${newestCopy}:`,
       ...outOfReach.map((what) => `- ${what}`),
     ],
@@ -59,26 +62,31 @@ const describeCertificate = (certificate: Certificate, nodes: readonly string[] 
       ...certificate,
       startedAt: formatInstant(startedAt),
       finishedAt: newestCopy,
+      lateRows,
       outOfReach: outOfReach.map((what) => ({ what, newestCopy })),
     },
   };
 };
 
 const erase = async (organization: string, options: EraseOptions): Promise<Result> => {
-  if (!SLUG.test(organization)) throw new Invalid('The slug must be 1 to 64 of a-z 0-9 -, not beginning with -');
+  requireSlug(organization, 'The organization');
+  if (options.dryRun === true && options.verify === true)
+    throw new Invalid(
+      'Give either --dry-run or --verify: both only count, but only --verify fails if anything is left',
+    );
   const isChecking = options.dryRun === true || options.verify === true;
   if (!isChecking) await requireConfirmed(organization, options);
   return withProjections(async (session) => {
-    const bars = { events: new Progress('positions'), rows: new Progress('rows') };
-    const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
-    try {
+    const subject = await subjectOf(session.log, organization);
+    return withProgress({ events: 'positions', rows: 'rows' }, async (bars) => {
+      const onProgress = ({ phase, done, fraction }: ErasureProgress): void => bars[phase].update(done, fraction);
       if (!isChecking)
-        return describeCertificate(
-          await eraseOrganization(session, organization, operatorName(), onProgress),
+        return describeErased(
+          await eraseOrganization(session, subject, operatorName(), onProgress),
           session.log.eraser?.nodes,
         );
-      const found = await findOrganization(session, organization, onProgress);
-      const isErased = (await readCertificate(session, organization)) !== undefined;
+      const found = await findOrganization(session, subject, onProgress);
+      const isErased = (await readCertificate(session, subject)) !== undefined;
       if (options.verify === true)
         return {
           lines: isEmpty(found) ? ['Nothing is left in the log and the tables'] : describe(found),
@@ -87,9 +95,7 @@ const erase = async (organization: string, options: EraseOptions): Promise<Resul
         };
       if (isEmpty(found)) throw new NotFound(`Nothing is stored of an organization ${organization}`);
       return { lines: describe(found), json: found };
-    } finally {
-      Object.values(bars).forEach((bar) => bar.end());
-    }
+    });
   });
 };
 

@@ -1,19 +1,18 @@
 import { READ_CERTIFICATE } from '../../event-log/postgres/erasure-sql.js';
 import { followStream, START_OF_STREAM } from '../../event-log/stream-cursor.js';
-import { erasureDigest } from '../../events/erasure.js';
 import { parseEvent } from '../../events/event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import type { OrganizationErased } from '../../events/types/operations.js';
 import type { Session } from '../runtime/session.js';
+import type { Subject } from './subject.js';
 
 export type Certificate = OrganizationErased['data'];
 
 /** The certificate of an organization that was erased completely. */
 export const readCertificate = async (
   { pool, log }: Session,
-  organization: string,
+  { digest }: Subject,
 ): Promise<Certificate | undefined> => {
-  const digest = erasureDigest(await log.id(), organization);
   if (log.eraser === undefined) {
     const [erased] = await READ_CERTIFICATE.run(pool, { digest });
     return erased && parseEvent('OrganizationErased', erased.data).event?.data;

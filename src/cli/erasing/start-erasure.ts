@@ -14,6 +14,7 @@ import { LOCK_UNTIL_COMMIT } from '../../postgres/statements.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { ENTER_ERASURE, ENTER_NAMES } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
+import type { Subject } from './subject.js';
 
 /** Makes an event with an id that a repeated call gives it again, so that the log stores it once. */
 export const eventOnce = (event: DomainEvent, digest: string, operator: string): NewEvent => ({
@@ -30,12 +31,11 @@ export const appendOnce = async (log: EventLog, event: NewEvent): Promise<{ read
  * Starts the erasure in one transaction, under the lock of the log: no event of the organization is stored after
  * `OrganizationErasureStarted`. A repeated call changes nothing.
  */
-export const startErasure = async ({ pool, log }: Session, organization: string, operator: string): Promise<void> => {
-  const logId = await log.id();
-  const digest = erasureDigest(logId, organization);
+export const startErasure = async ({ pool, log }: Session, subject: Subject, operator: string): Promise<void> => {
+  const { organization, logId, digest } = subject;
   const startedAt = await databaseTime(pool);
   const event = eventOnce({ type: 'OrganizationErasureStarted', data: { digest, logId, startedAt } }, digest, operator);
-  if (log.eraser !== undefined) return startInStore(pool, log, log.eraser, organization, event, startedAt);
+  if (log.eraser !== undefined) return startInStore(pool, log, log.eraser, subject, event, startedAt);
   await inTransaction(pool, async (connection) => {
     await LOCK_UNTIL_COMMIT.run(connection, { key: APPEND_LOCK });
     const names = await NAMES_OF_ORGANIZATION.run(connection, { organization });
@@ -63,12 +63,10 @@ const startInStore = async (
   pool: Pool,
   log: EventLog,
   eraser: LogEraser,
-  organization: string,
+  { organization, logId, digest }: Subject,
   event: NewEvent,
   startedAt: number,
 ): Promise<void> => {
-  const logId = await log.id();
-  const digest = erasureDigest(logId, organization);
   const digests = [digest, ...(await eraser.names(organization)).map((name) => erasureDigest(logId, name))];
   await ENTER_NAMES.run(pool, { digests, logId });
   const { position } = await appendOnce(log, event);

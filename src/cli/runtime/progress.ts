@@ -61,3 +61,21 @@ export class Progress {
     else say(this.text);
   }
 }
+
+/**
+ * Runs work that shows its progress in bars. The bars end with the work, even if the work fails.
+ * @param units what each bar counts, by the name of the bar
+ */
+export const withProgress = async <Name extends string, Result>(
+  units: Readonly<Record<Name, string>>,
+  work: (bars: Readonly<Record<Name, Progress>>) => Promise<Result>,
+): Promise<Result> => {
+  const bars = Object.fromEntries(
+    Object.entries<string>(units).map(([name, unit]) => [name, new Progress(unit)]),
+  ) as Record<Name, Progress>;
+  try {
+    return await work(bars);
+  } finally {
+    for (const bar of Object.values<Progress>(bars)) bar.end();
+  }
+};
