@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { LANES, type Lane, PROJECTIONS } from '../projections/registry.js';
 import { type Fact, factsOf } from '../src/events/facts.js';
 import { Projector } from '../projections/engine/projector.js';
-import { type Batch, BEGINNING, EventLog, type RecordedEvent } from '../src/event-log/event-log.js';
+import { type Batch, BEGINNING, EventLog, type Place, type RecordedEvent } from '../src/event-log/event-log.js';
 import { parseEvent, type UpstreamEvent } from '../src/events/event.js';
 import type { Sent } from '../test/support/upstream.js';
 import type { Database } from './database.js';
@@ -99,6 +99,7 @@ class LogAfterOrigin extends EventLog {
   readAll = (after: bigint, limit: number): Promise<RecordedEvent[]> => this.log.readAll(after, limit);
   readStream = (stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> =>
     this.log.readStream(stream, from, limit);
+  override has = (place: Place): Promise<boolean> => this.log.has(place);
   find = (): never => this.refuse();
   eventsAt = (): never => this.refuse();
   store = (): never => this.refuse();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Unavailable } from '../errors.js';
 import type { ApiKeyIssued } from '../events/types/api-keys.js';
-import { ErasedOrganizations } from '../event-log/erased-organizations.js';
+import { ErasedOrganizations } from '../event-log/rewriting/erased-organizations.js';
 import { EventLog } from '../event-log/event-log.js';
 import { EventsLost, START_OF_STREAM } from '../event-log/stream-cursor.js';
 import type { Caller } from '../http/access/caller.js';

@@ -1,6 +1,5 @@
 import { coalesce } from '../flow/coalesce.js';
-import type { LogEraser } from './log-eraser.js';
-import type { LogRedactor } from './log-redactor.js';
+import type { LogEraser } from './rewriting/log-eraser.js';
 
 /**
  * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
@@ -136,6 +135,27 @@ export const MAX_PAGE_BYTES = 8 * 1_024 * 1_024;
 
 /** The position before the first event of every log. */
 export const BEGINNING = -1n;
+
+/** Rewrites contents of events in a store that can neither change nor delete single events. */
+export interface LogRedactor {
+  /** The nodes whose files still have the contents until an operator scavenges them. */
+  readonly nodes: readonly string[];
+
+  /** Yields pages of what the store has, including events before the truncation of their streams. */
+  pages(): AsyncIterable<readonly RecordedEvent[]>;
+
+  /** Returns those of these events that are not before the truncation of their streams. */
+  present(events: readonly RecordedEvent[]): Promise<readonly RecordedEvent[]>;
+
+  /**
+   * Replaces streams, so that they have the same events with other contents. A repeated call has the same result.
+   * @param clean returns the new events of a stream, in the same order
+   */
+  rewrite(
+    streams: ReadonlySet<string>,
+    clean: (events: readonly RecordedEvent[]) => readonly RecordedEvent[],
+  ): Promise<void>;
+}
 
 /**
  * Every call ends within seconds. If the store cannot be reached, calls throw `Unavailable` (src/errors.ts): the

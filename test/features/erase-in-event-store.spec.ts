@@ -6,7 +6,7 @@ import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { Conflict } from '../../src/errors.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
-import { StreamRewriter } from '../../src/event-log/eventstoredb/stream-rewriter.js';
+import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
 import { ROW_STEPS } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';

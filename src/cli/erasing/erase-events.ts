@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING } from '../../event-log/event-log.js';
-import type { LogEraser } from '../../event-log/log-eraser.js';
+import type { LogEraser } from '../../event-log/rewriting/log-eraser.js';
 import { REWRITE_EVENTS, REWRITE_REASONS } from '../../event-log/postgres/erasure-sql.js';
 import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { pause } from '../../flow/retry.js';

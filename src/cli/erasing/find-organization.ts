@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { EventLog } from '../../event-log/event-log.js';
-import type { OrganizationToErase } from '../../event-log/log-eraser.js';
+import type { OrganizationToErase } from '../../event-log/rewriting/log-eraser.js';
 import { COUNT_EVENTS } from '../../event-log/postgres/erasure-sql.js';
 import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { erasureDigest } from '../../events/erasure.js';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventLog, NewEvent } from '../../event-log/event-log.js';
 import { findEvents } from '../../event-log/find-events.js';
-import type { LogEraser } from '../../event-log/log-eraser.js';
+import type { LogEraser } from '../../event-log/rewriting/log-eraser.js';
 import { newEvent } from '../../event-log/new-event.js';
 import { APPEND_LOCK, NAMES_OF_ORGANIZATION, REFUSE_ERASED } from '../../event-log/postgres/erasure-sql.js';
 import { APPEND } from '../../event-log/postgres/statements.js';

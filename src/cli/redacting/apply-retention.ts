@@ -4,7 +4,8 @@ import { awaitProjections } from '../erasing/await-projections.js';
 import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';
 import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';
-import { type OutdatedContent, storedContents } from './stored-contents.js';
+import { storedContents } from './open-stored-contents.js';
+import type { OutdatedContent } from './stored-contents.js';
 
 export interface Retention {
   /** The instant before which contents expire, in ms. */

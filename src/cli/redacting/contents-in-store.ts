@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import type { RecordedEvent } from '../../event-log/event-log.js';
-import type { LogRedactor } from '../../event-log/log-redactor.js';
+import type { LogRedactor, RecordedEvent } from '../../event-log/event-log.js';
+
 import { DISPUTED_AMONG, EXPIRED_AMONG } from '../../event-log/postgres/redaction-sql.js';
 import { REDACTED } from '../../events/redacted.js';
 import { type Content, hashOfStored, redactContent } from './redact-content.js';

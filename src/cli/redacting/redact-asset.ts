@@ -8,7 +8,8 @@ import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';
 import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';
 import { redactSamples } from './rejected-samples.js';
-import { type StoredContents, storedContents } from './stored-contents.js';
+import { storedContents } from './open-stored-contents.js';
+import type { StoredContents } from './stored-contents.js';
 
 export interface RedactionProgress {
   readonly phase: 'positions' | 'events';

@@ -1,6 +1,3 @@
-import type { Session } from '../runtime/session.js';
-import { ContentsInPostgres } from './contents-in-postgres.js';
-import { ContentsInStore } from './contents-in-store.js';
 import type { Content } from './redact-content.js';
 
 /** An event with a content. */
@@ -54,6 +51,3 @@ export interface StoredContents {
     onRewritten: (events: number) => void,
   ): Promise<void>;
 }
-
-export const storedContents = ({ pool, log }: Session): StoredContents =>
-  log.redactor === undefined ? new ContentsInPostgres(pool) : new ContentsInStore(pool, log.redactor);

@@ -1,7 +1,7 @@
 import { Conflict, Unavailable } from '../../errors.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { singleFlight } from '../../flow/single-flight.js';
-import { ErasedOrganizations } from '../erased-organizations.js';
+import { ErasedOrganizations } from '../rewriting/erased-organizations.js';
 import { appendLogOpened } from '../new-event.js';
 import { ERASED_CATEGORY, OPERATIONS_STREAM, organizationOf } from '../../events/streams.js';
 import {
@@ -20,10 +20,10 @@ import {
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
 import { CatchUpSubscription } from './catch-up-subscription.js';
-import { organizationsOf, readCopy, withoutErased } from './erased-events.js';
-import { EventStoreEraser } from './eraser.js';
-import { EventStoreRedactor } from './redactor.js';
-import { StreamRewriter } from './stream-rewriter.js';
+import { organizationsOf, readCopy, withoutErased } from './rewriting/erased-events.js';
+import { EventStoreEraser } from './rewriting/eraser.js';
+import { EventStoreRedactor } from './rewriting/redactor.js';
+import { StreamRewriter } from './rewriting/stream-rewriter.js';
 import { StreamDeleted } from './failures.js';
 import { openWithRetries } from './opening.js';
 import { OurStreams, readStreamPrefix } from './streams.js';

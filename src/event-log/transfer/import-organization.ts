@@ -3,7 +3,7 @@ import { Conflict, Unavailable } from '../../errors.js';
 import { organizationOf } from '../../events/streams.js';
 import { allEnded } from '../../flow/background/all-ended.js';
 import { pause } from '../../flow/retry.js';
-import { ErasedOrganizations } from '../erased-organizations.js';
+import { ErasedOrganizations } from '../rewriting/erased-organizations.js';
 import { BEGINNING, type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
 import { pages } from '../copy-log.js';
 import { readWithRetries } from '../read-with-retries.js';

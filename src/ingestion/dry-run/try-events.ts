@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
-import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
+import { ErasedOrganizations } from '../../event-log/rewriting/erased-organizations.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';

@@ -7,7 +7,7 @@ import { formatInstant } from '../../events/instant.js';
 import { reviewersOf } from '../../events/types/asset-statuses.js';
 import { newStoredKey } from '../../events/stored-key.js';
 import { streamOf } from '../../events/streams.js';
-import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
+import { ErasedOrganizations } from '../../event-log/rewriting/erased-organizations.js';
 import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { Conflict, type Rejection, Unavailable } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
-import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
+import { ErasedOrganizations } from '../../event-log/rewriting/erased-organizations.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
 import { maxFactsOf } from '../../events/facts.js';
 import { TimeSlices } from '../../flow/time-slices.js';

@@ -10,7 +10,7 @@ import { eventIdOf, legacyEventIdOf } from '../../../src/events/event-id.js';
 import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { ASSET_TYPES } from '../../../src/events/asset-types.js';
-import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
+import { ErasedOrganizations } from '../../../src/event-log/rewriting/erased-organizations.js';
 import { erasureDigest } from '../../../src/events/erasure.js';
 import { OWN_TYPES, parseEvent, UPSTREAM } from '../../../src/events/event.js';
 import { dayOf } from '../../../src/events/instant.js';

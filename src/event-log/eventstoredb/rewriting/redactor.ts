@@ -1,11 +1,10 @@
-import { OPERATIONS_STREAM } from '../../events/streams.js';
-import { BEGINNING, type RecordedEvent } from '../event-log.js';
-import type { LogRedactor } from '../log-redactor.js';
-import { newEvent } from '../new-event.js';
-import { readWithRetries } from '../read-with-retries.js';
+import { OPERATIONS_STREAM } from '../../../events/streams.js';
+import { BEGINNING, type LogRedactor, type RecordedEvent } from '../../event-log.js';
+import { newEvent } from '../../new-event.js';
+import { readWithRetries } from '../../read-with-retries.js';
 import { readCopy } from './erased-events.js';
 import type { StreamRewriter } from './stream-rewriter.js';
-import type { Writer } from './writer.js';
+import type { Writer } from '../writer.js';
 
 /** Redacts contents in an EventStoreDB: the streams of the records are rewritten with redacted events. */
 export class EventStoreRedactor implements LogRedactor {

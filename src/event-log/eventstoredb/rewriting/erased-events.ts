@@ -1,7 +1,7 @@
-import { reviewersOf, reviewsOf } from '../../events/types/asset-statuses.js';
-import { ERASED_CATEGORY, ERASED_TYPE, organizationOf } from '../../events/streams.js';
-import type { ErasedOrganizations } from '../erased-organizations.js';
-import type { NewEvent, RecordedEvent } from '../event-log.js';
+import { reviewersOf, reviewsOf } from '../../../events/types/asset-statuses.js';
+import { ERASED_CATEGORY, ERASED_TYPE, organizationOf } from '../../../events/streams.js';
+import type { ErasedOrganizations } from '../../rewriting/erased-organizations.js';
+import type { NewEvent, RecordedEvent } from '../../event-log.js';
 
 /** The stored form of `copyOf` in the metadata of a copy. */
 interface StoredCopy {

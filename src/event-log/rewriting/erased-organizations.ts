@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { erasureDigest } from '../events/erasure.js';
-import { OPERATIONS_STREAM } from '../events/streams.js';
-import { parseEvent } from '../events/event.js';
-import { BEGINNING, type EventLog, type RecordedEvent } from './event-log.js';
-import { EventsLost, followStream, START_OF_STREAM } from './stream-cursor.js';
+import { erasureDigest } from '../../events/erasure.js';
+import { OPERATIONS_STREAM } from '../../events/streams.js';
+import { parseEvent } from '../../events/event.js';
+import { BEGINNING, type EventLog, type RecordedEvent } from '../event-log.js';
+import { EventsLost, followStream, START_OF_STREAM } from '../stream-cursor.js';
 
 /** Maximum number of slugs whose answers are remembered. */
 const MAX_REMEMBERED = 10_000;

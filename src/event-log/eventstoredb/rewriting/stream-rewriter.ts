@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { ERASED_TYPE } from '../../events/streams.js';
-import { type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
-import { bytesOf } from '../new-event.js';
-import { readWithRetries } from '../read-with-retries.js';
-import type { EventStoreConnection } from './connection.js';
+import { ERASED_TYPE } from '../../../events/streams.js';
+import { type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../../event-log.js';
+import { bytesOf } from '../../new-event.js';
+import { readWithRetries } from '../../read-with-retries.js';
+import type { EventStoreConnection } from '../connection.js';
 import { copyOf, readCopy } from './erased-events.js';
-import { appendFailure } from './failures.js';
-import type { OurStreams } from './streams.js';
-import type { Writer } from './writer.js';
+import { appendFailure } from '../failures.js';
+import type { OurStreams } from '../streams.js';
+import type { Writer } from '../writer.js';
 
 const PAGE = 1_000;
 const MAX_CONCURRENT_STREAMS = 16;

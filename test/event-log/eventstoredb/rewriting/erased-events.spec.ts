@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
-import { withoutErased } from '../../../src/event-log/eventstoredb/erased-events.js';
-import { erasureDigest } from '../../../src/events/erasure.js';
+import { ErasedOrganizations } from '../../../../src/event-log/rewriting/erased-organizations.js';
+import { withoutErased } from '../../../../src/event-log/eventstoredb/rewriting/erased-events.js';
+import { erasureDigest } from '../../../../src/events/erasure.js';
 
 const erased = new ErasedOrganizations();
 const data = { digest: erasureDigest('log', 'gone'), logId: 'log', startedAt: '2026-03-01T12:00:00.000Z' };

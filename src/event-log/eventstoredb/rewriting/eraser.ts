@@ -1,11 +1,11 @@
-import { API_KEYS_STREAM, OPERATIONS_STREAM, organizationOf, webhooksStream } from '../../events/streams.js';
-import { BEGINNING, type RecordedEvent } from '../event-log.js';
-import type { ErasedPage, LogEraser, OrganizationToErase } from '../log-eraser.js';
-import { readWithRetries } from '../read-with-retries.js';
-import type { EventStoreConnection } from './connection.js';
+import { API_KEYS_STREAM, OPERATIONS_STREAM, organizationOf, webhooksStream } from '../../../events/streams.js';
+import { BEGINNING, type RecordedEvent } from '../../event-log.js';
+import type { ErasedPage, LogEraser, OrganizationToErase } from '../../rewriting/log-eraser.js';
+import { readWithRetries } from '../../read-with-retries.js';
+import type { EventStoreConnection } from '../connection.js';
 import { reviewersIn, withoutReviews } from './erased-events.js';
 import type { StreamRewriter } from './stream-rewriter.js';
-import type { OurStreams } from './streams.js';
+import type { OurStreams } from '../streams.js';
 
 const isTombstone = ({ type }: RecordedEvent): boolean => type === '$streamDeleted';
 
