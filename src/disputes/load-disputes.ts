@@ -44,9 +44,11 @@ export const loadDisputes = async (
     maxEvents: MAX_TAIL,
     name: 'disputes',
   };
-  const revision = await readTail(log, tail, (event, { metadata }) =>
-    evolve(disputes, event.data, hashOf({ event, metadata })),
-  );
+  const revision = await readTail(log, tail, (event, { metadata, copyOf }) => {
+    evolve(disputes, event.data, hashOf({ event, metadata }));
+    // A redaction copies disputes that the read model counts.
+    if (copyOf !== undefined) disputes.openCount -= 1;
+  });
   for (const hash of assets) {
     const { disputeId } = disputes.open.get(hash) ?? {};
     if (disputeId === undefined) continue;

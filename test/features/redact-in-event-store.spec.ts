@@ -336,6 +336,9 @@ for (const { name, open } of eventStores)
         state('t-young', 'kept-1.example', 1_000),
         state('t-young', 'kept-2.example', 10),
         entry('c-old', 'expired', 1_000),
+        ...Array.from({ length: 40 }, (_, n) => state(`t-recent-${n}`, `recent-${n}.example`, 10)),
+        // In the stream of `c-old`, which has been rewritten when the search reaches this entry.
+        entry('c-old-2', 'expired', 950),
         entry('c-current', 'kept', 900),
       ];
       expect((await send(events)).body.accepted).toBe(events.length);
@@ -343,10 +346,18 @@ for (const { name, open } of eventStores)
       const counts = await countsOf();
       const apply = (...words: string[]): Promise<CommandResult> =>
         operate('retention', 'apply', '--older-than', '730d', '--json', ...words);
+      // A round of a search has twenty pages.
+      const { pages } = StreamRewriter.prototype;
+      jest.spyOn(StreamRewriter.prototype, 'pages').mockImplementation(async function* singly(
+        this: StreamRewriter,
+        after,
+      ) {
+        for await (const page of pages.call(this, after)) for (const event of page) yield [event];
+      });
       const dry = JSON.parse((await apply('--dry-run')).out);
       const { nodesToScavenge, ...applied } = JSON.parse((await apply()).out);
       expect(nodesToScavenge).toHaveLength(1);
-      expect(dry.events).toEqual({ ThreatStatusChanged: 2, AssetStatusChanged: 1 });
+      expect(dry.events).toEqual({ ThreatStatusChanged: 2, AssetStatusChanged: 2 });
       expect(applied.events).toEqual(dry.events);
       await expectSameAfterScavenge();
       expect(await countsOf()).toEqual(counts);

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { LogRedactor, RecordedEvent } from '../../event-log/event-log.js';
+import { BEGINNING, type LogRedactor, type RecordedEvent } from '../../event-log/event-log.js';
 
 import { DISPUTED_AMONG, EXPIRED_AMONG } from '../../event-log/postgres/redaction-sql.js';
 import { REDACTED } from '../../events/redacted.js';
@@ -24,9 +24,12 @@ const hasContent = ({ data }: Stored): boolean => {
 const isOpenResolution = ({ type, data }: Stored): boolean =>
   type === 'DisputeResolved' && typeof data['note'] === 'string' && data['note'] !== REDACTED;
 
-const contentOf = ({ id, stream, type, data, metadata, ...place }: Stored): StoredContent => {
-  const position = Number((place.copyOf ?? place).position);
-  return { position, eventId: id, stream, type, data, metadata };
+/** Where an event was first stored. */
+const placeOf = (event: RecordedEvent): bigint => (event.copyOf ?? event).position;
+
+const contentOf = (event: Stored): StoredContent => {
+  const { id: eventId, stream, type, data, metadata } = event;
+  return { position: Number(placeOf(event)), eventId, stream, type, data, metadata };
 };
 
 /** The contents of a log in EventStoreDB, whose streams are rewritten. The tables that decide are in PostgreSQL. */
@@ -93,13 +96,17 @@ export class ContentsInStore implements StoredContents {
     let rewritten = 0;
     for (let from = 0; from < streams.length; from += STREAMS_PER_BATCH) {
       const batch = new Set(streams.slice(from, from + STREAMS_PER_BATCH));
-      await this.redactor.rewrite(batch, (stored) => redactEvents(stored, idsByStream.get(stored[0]!.stream)!));
+      await this.redactor.rewrite(batch, (stored) => redactStream(stored, idsByStream.get(stored[0]!.stream)!));
       for (const stream of batch) rewritten += idsByStream.get(stream)!.size;
       onRewritten(rewritten);
     }
   }
 
-  /** @param find returns what the tables know of those of the events that are searched for */
+  /**
+   * Searches to the end of the log: if an earlier round has rewritten the stream of an event, the event is found again as
+   * a copy.
+   * @param find returns what the tables know of those of the events that are searched for
+   */
   private async *rounds<Known>(
     end: number,
     find: (events: readonly Stored[]) => Promise<ReadonlyMap<Stored, Known>>,
@@ -109,7 +116,7 @@ export class ContentsInStore implements StoredContents {
     let pages = 0;
     for await (const page of this.redactor.pages()) {
       const events = page.filter(
-        (event): event is Stored => event.position < end && isObject(event.data) && isObject(event.metadata),
+        (event): event is Stored => placeOf(event) < end && isObject(event.data) && isObject(event.metadata),
       );
       const found = await find(events);
       for (const event of await this.redactor.present([...found.keys()]))
@@ -121,7 +128,6 @@ export class ContentsInStore implements StoredContents {
         yield round;
         round = [];
       }
-      if (position >= end) break;
     }
     yield round;
   }
@@ -131,17 +137,17 @@ const keyOf = ({ kind, id, assetHash }: RedactedRecord): string => JSON.stringif
 
 /**
  * Redacts these events of a stream, and what was stored before the `ContentRedacted` of the same record, because
- * projections skip copies of `ContentRedacted`.
+ * projections skip copies of `ContentRedacted`. The stream may contain originals and copies, if an earlier call was killed.
  */
-const redactEvents = (events: readonly RecordedEvent[], ids: ReadonlySet<string>): readonly RecordedEvent[] => {
-  const redactions = new Map<string, number>();
-  for (const [index, { type, data }] of events.entries())
-    if (type === 'ContentRedacted') redactions.set(keyOf(data as RedactedRecord), index);
-  return events.map((event, index) => {
+const redactStream = (events: readonly RecordedEvent[], ids: ReadonlySet<string>): readonly RecordedEvent[] => {
+  const redactions = new Map<string, bigint>();
+  for (const event of events)
+    if (event.type === 'ContentRedacted') redactions.set(keyOf(event.data as RedactedRecord), placeOf(event));
+  return events.map((event) => {
     const stored = event as Stored;
     const hash = isObject(event.data) ? hashOfStored(stored) : undefined;
     const key = hash === undefined ? '' : keyOf(recordOfAsset(event.type, stored.data, hash));
-    const isRedacted = ids.has(event.id) || index < (redactions.get(key) ?? 0);
+    const isRedacted = ids.has(event.id) || placeOf(event) < (redactions.get(key) ?? BEGINNING);
     return isRedacted ? { ...event, ...redactContent(stored) } : event;
   });
 };

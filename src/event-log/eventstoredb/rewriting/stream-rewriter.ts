@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Conflict } from '../../../errors.js';
 import { ERASED_TYPE } from '../../../events/streams.js';
 import { type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../../event-log.js';
 import { bytesOf } from '../../new-event.js';
@@ -14,6 +15,7 @@ const MAX_CONCURRENT_STREAMS = 16;
 const MAX_COPIES_PER_APPEND = 200;
 const MAX_BYTES_PER_APPEND = 256 * 1_024;
 const TIMEOUT_MS = 1_800;
+const MAX_ATTEMPTS = 10;
 
 /**
  * Returns what remains of the events of a stream, in the same order; undefined if the stream stays as it is. Several
@@ -74,33 +76,37 @@ export class StreamRewriter {
    * Appends copies of what remains of a stream. If another process appends to the stream meanwhile, the copies are
    * appended again after its events.
    * @returns the revision of the first copy; undefined if the stream stays as it is
+   * @throws Conflict if another process appends during each of ten attempts
    */
   async appendCopies(stream: string, clean: Clean): Promise<bigint | undefined> {
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       const events = await this.readStream(stream);
       const remaining = clean(events);
       if (remaining === undefined) return undefined;
       const copies = new Map<string, NewEvent>();
-      for (const event of remaining) if (!copies.has(event.id)) copies.set(event.id, copyOf(event));
+      // The last copy counts: another call may have redacted it, and not truncated the stream yet.
+      for (const event of remaining) copies.set(event.id, copyOf(event));
       // A scavenge always keeps the last event of a stream.
       if (copies.size === 0) copies.set('', { id: randomUUID(), type: ERASED_TYPE, data: {}, metadata: {} });
       const { revision } = events.at(-1)!;
       try {
         await this.append(stream, revision, [...copies.values()]);
       } catch (error) {
-        if (error instanceof WrongExpectedRevision) continue;
-        throw error;
+        if (!(error instanceof WrongExpectedRevision)) throw error;
+        if (attempt < MAX_ATTEMPTS) continue;
+        throw new Conflict(`Another process keeps appending to the stream ${stream}; repeat the call later`);
       }
       return revision + 1n;
     }
   }
 
-  /** Sets `$tb` in the metadata of a stream, and keeps everything else there. */
+  /** Sets `$tb` in the metadata of a stream, unless it is higher already, and keeps everything else there. */
   async truncateBefore(stream: string, revision: bigint): Promise<void> {
     const name = `$$${this.streams.nameInStore(stream)}`;
     await readWithRetries(async () => {
       const [last] = await this.connection.readStream(name, 'end', 1, 'backwards');
-      const data = { ...(last?.data as object | undefined), $tb: Number(revision) };
+      const known = (last?.data ?? {}) as { readonly $tb?: number };
+      const data = { ...known, $tb: Math.max(known.$tb ?? 0, Number(revision)) };
       const event = { id: randomUUID(), type: '$metadata', data, metadata: {} };
       try {
         await this.connection.append(name, 'any', [event], TIMEOUT_MS);
