@@ -48,12 +48,18 @@ export class Process {
   ) {
     this.ended = once(child, 'exit').then(() => undefined);
     child.once('message', () => (this.hasReportedReady = true));
-    for (const stream of [child.stdout!, child.stderr!])
+    for (const stream of [child.stdout!, child.stderr!]) {
+      // A long line arrives in several parts.
+      let rest = '';
+      stream.once('end', () => rest !== '' && this.lines.push(rest));
       stream.setEncoding('utf8').on('data', (text: string) => {
-        this.lines.push(...text.trimEnd().split('\n'));
+        const lines = (rest + text).split('\n');
+        rest = lines.pop()!;
+        this.lines.push(...lines);
         this.url = /Listening on (http:[^"\s]+)/.exec(text)?.[1] ?? this.url;
         this.opsUrl = /operators on (http:[^"\s]+)/.exec(text)?.[1] ?? this.opsUrl;
       });
+    }
   }
 
   static start(
