@@ -347,7 +347,7 @@ for (const { name, open } of eventStores)
       const apply = (...words: string[]): Promise<CommandResult> =>
         operate('retention', 'apply', '--older-than', '730d', '--json', ...words);
       // A round of a search has twenty pages.
-      const { pages } = StreamRewriter.prototype;
+      const pages = Reflect.get(StreamRewriter.prototype, 'pages') as StreamRewriter['pages'];
       jest.spyOn(StreamRewriter.prototype, 'pages').mockImplementation(async function* singly(
         this: StreamRewriter,
         after,
