@@ -15,7 +15,6 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/asset-check/lists/list-source.ts': [3, 'when this machine fetched a list, kept in its own data folder'],
   'src/asset-check/sources/configured-sources.ts': [1, 'the age of a list that this machine fetched'],
   'src/asset-check/sources/sources-status.ts': [1, 'the age of a list that this machine fetched'],
-  'src/event-log/eventstoredb/rewriting/redactor.ts': [1, 'when streams were rewritten, for people'],
   'src/event-log/new-event.ts': [1, 'when a log was opened, for people'],
   'src/api-keys/issue-api-key.ts': [1, 'when an operator issued a key; its expiry is a time that the operator typed'],
   'src/api-keys/revoke-api-key.ts': [1, 'when an operator revoked a key, for people'],

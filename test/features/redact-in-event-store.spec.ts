@@ -6,7 +6,6 @@ import { gunzipSync } from 'node:zlib';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import { EventStoreRedactor } from '../../src/event-log/eventstoredb/rewriting/redactor.js';
 import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
@@ -16,6 +15,7 @@ import { eventStores, type TestEventStore } from '../support/event-store.js';
 import { eventually } from '../support/eventually.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { operatorCall, type CommandResult } from '../support/operator-call.js';
+import { organizationWithGroup } from '../support/organization-with-group.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
@@ -147,11 +147,7 @@ for (const { name, open } of eventStores)
       keys = {};
       disputes = {};
       for (const organization of ORGANIZATIONS) {
-        const key = await app.issueKey({ organization, scopes: ['read', 'write'] });
-        keys[organization] = key;
-        await app.app.get(KeyRing).refresh();
-        const json = { name: 'group' };
-        expect((await app.call('/v2/organization/asset-groups', { method: 'POST', key, json })).status).toBe(201);
+        keys[organization] = await organizationWithGroup(app, organization);
         expect((await send(eventsOf(organization))).body.accepted).toBe(eventsOf(organization).length);
         await send([sentThreat('t-wrong', { organization, asset: ASSET, status: 7 })]);
       }

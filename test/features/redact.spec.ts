@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/redaction-sql.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures/statements.js';
 import { EMPTY_SAMPLES } from '../../src/ingestion/rejections/statements.js';
@@ -10,6 +9,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type CommandResult, operatorCall } from '../support/operator-call.js';
+import { organizationWithGroup } from '../support/organization-with-group.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
@@ -128,11 +128,7 @@ describe('assets redact', () => {
     upstream = await app.issueKey({ scopes: ['ingest'] });
     keys = {};
     for (const organization of ['acme', 'beta']) {
-      const key = await app.issueKey({ organization, scopes: ['read', 'write'] });
-      keys[organization] = key;
-      await app.app.get(KeyRing).refresh();
-      const json = { name: 'group' };
-      expect((await app.call('/v2/organization/asset-groups', { method: 'POST', key, json })).status).toBe(201);
+      keys[organization] = await organizationWithGroup(app, organization);
       expect((await send(eventsOf(organization))).body.accepted).toBe(eventsOf(organization).length);
       await send([sentThreat('t-wrong', { organization, asset: ASSET, status: 7 })]);
     }

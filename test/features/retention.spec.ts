@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { LOCK_EVENTS } from '../../src/event-log/postgres/redaction-sql.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures/statements.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { sized } from '../support/full-size.js';
 import { type CommandResult, operatorCall } from '../support/operator-call.js';
+import { organizationWithGroup } from '../support/organization-with-group.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -177,11 +177,7 @@ describe('retention apply', () => {
     projecting = startProjecting(app.log, app.pool);
     const upstream = await app.issueKey({ scopes: ['ingest'] });
     for (const organization of ORGANIZATIONS) {
-      const key = await app.issueKey({ organization, scopes: ['read', 'write'] });
-      keys[organization] = key;
-      await app.app.get(KeyRing).refresh();
-      const json = { name: 'group' };
-      expect((await app.call('/v2/organization/asset-groups', { method: 'POST', key, json })).status).toBe(201);
+      keys[organization] = await organizationWithGroup(app, organization);
       await report(app, upstream, eventsOf(organization));
     }
     await report(app, upstream, STATUSES);

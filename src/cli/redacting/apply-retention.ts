@@ -4,7 +4,7 @@ import { awaitProjections } from '../erasing/await-projections.js';
 import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';
 import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';
-import { storedContents } from './open-stored-contents.js';
+import { openStoredContents } from './open-stored-contents.js';
 import type { OutdatedContent } from './stored-contents.js';
 
 export interface Retention {
@@ -60,7 +60,7 @@ export const applyRetention = async (
   // A newer state that is stored but not applied yet keeps the content of its record.
   if (!dryRun) await awaitProjections(session, end - 1);
   const events: Record<string, number> = {};
-  const contents = storedContents(session);
+  const contents = openStoredContents(session);
   const onSearched = (position: number): void => onProgress(position, position / end);
   for await (const outdated of contents.outdated(2 * cutoff, end, onSearched)) {
     const expired = expiredOf(outdated, cutoff);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { withProjections } from '../projections.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
-import { Progress } from '../runtime/progress.js';
+import { withProgress } from '../runtime/progress.js';
 import { withNodesToScavenge } from './nodes-to-scavenge.js';
 import { countAsset, hashesOf, redactAsset, type RedactionProgress } from './redact-asset.js';
 
@@ -12,19 +12,16 @@ interface RedactOptions {
 
 const redact = async (content: string, { dryRun = false }: RedactOptions): Promise<Result> => {
   hashesOf(content);
-  return withProjections(async (session) => {
-    const bars = { positions: new Progress('positions'), events: new Progress('events') };
-    const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);
-    try {
+  return withProjections((session) =>
+    withProgress({ positions: 'positions', events: 'events' }, async (bars) => {
+      const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);
       const { events, records, nodes } = dryRun
         ? await countAsset(session, content, onProgress)
         : await redactAsset(session, content, operatorName(), onProgress);
       const lines = [...table(['events', 'number'], Object.entries(events)), `records: ${records}`];
       return withNodesToScavenge({ lines, json: { events, records } }, nodes);
-    } finally {
-      Object.values(bars).forEach((bar) => bar.end());
-    }
-  });
+    }),
+  );
 };
 
 export const addAssetCommands = (program: Command): void => {

@@ -21,7 +21,7 @@ const hasContent = ({ data }: Stored): boolean => {
   return typeof content === 'string' && content !== REDACTED;
 };
 
-const isOpenResolution = ({ type, data }: Stored): boolean =>
+const isReadableResolution = ({ type, data }: Stored): boolean =>
   type === 'DisputeResolved' && typeof data['note'] === 'string' && data['note'] !== REDACTED;
 
 /** Where an event was first stored. */
@@ -47,7 +47,7 @@ export class ContentsInStore implements StoredContents {
     return this.rounds(
       end,
       async (events) => {
-        const resolutions = events.filter(isOpenResolution).map(({ id: eventId, data }) => ({
+        const resolutions = events.filter(isReadableResolution).map(({ id: eventId, data }) => ({
           eventId,
           organization: String(data['organization']),
           disputeId: String(data['disputeId']),
@@ -56,7 +56,7 @@ export class ContentsInStore implements StoredContents {
         const disputed = new Map(disputes.map(({ eventId, disputedHash }) => [eventId, disputedHash]));
         return new Map(
           events.flatMap((event) => {
-            const disputedHash = (isOpenResolution(event) && disputed.get(event.id)) || null;
+            const disputedHash = (isReadableResolution(event) && disputed.get(event.id)) || null;
             const isAbout = disputedHash !== null || (hasContent(event) && hashes.includes(hashOfStored(event) ?? ''));
             return isAbout ? [[event, { disputedHash }]] : [];
           }),

@@ -8,7 +8,7 @@ import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';
 import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';
 import { redactSamples } from './rejected-samples.js';
-import { storedContents } from './open-stored-contents.js';
+import { openStoredContents } from './open-stored-contents.js';
 import type { StoredContents } from './stored-contents.js';
 
 export interface RedactionProgress {
@@ -88,7 +88,7 @@ const findAll = async (
  * @throws NotFound if there is no such event
  */
 export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
-  const contents = storedContents(session);
+  const contents = openStoredContents(session);
   const found = await findAll(contents, session.log, hashesOf(content), onProgress);
   if (found.length === 0) throw new NotFound('No event is about this asset');
   return summary(found);
@@ -107,7 +107,7 @@ export const redactAsset = async (
   onProgress: OnProgress = () => {},
 ): Promise<Redacted> => {
   const hashes = hashesOf(content);
-  const contents = storedContents(session);
+  const contents = openStoredContents(session);
   const found = await findAll(contents, session.log, hashes, onProgress);
   await requireNoneParked(session, found);
   const samples = await redactSamples(session.pool, hashes);

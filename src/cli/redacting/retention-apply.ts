@@ -4,7 +4,7 @@ import { formatInstant, MS_PER_DAY } from '../../events/instant.js';
 import { withProjections } from '../projections.js';
 import { operatorName } from '../runtime/operator-name.js';
 import { prints, type Result, table } from '../runtime/output.js';
-import { Progress } from '../runtime/progress.js';
+import { withProgress } from '../runtime/progress.js';
 import { applyRetention } from './apply-retention.js';
 import { withNodesToScavenge } from './nodes-to-scavenge.js';
 
@@ -25,21 +25,18 @@ const readAge = (text: string): number => {
 
 const apply = async ({ olderThan, dryRun = false }: ApplyOptions): Promise<Result> => {
   const ageMs = readAge(olderThan);
-  return withProjections(async (session) => {
-    const bar = new Progress('positions');
-    try {
+  return withProjections((session) =>
+    withProgress({ positions: 'positions' }, async (bars) => {
       const { cutoff, events, nodes } = await applyRetention(session, ageMs, operatorName(), {
         dryRun,
-        onProgress: (positions, fraction) => bar.update(positions, fraction),
+        onProgress: (positions, fraction) => bars.positions.update(positions, fraction),
       });
       const before = formatInstant(cutoff);
       const counts = Object.entries(events);
       const lines = counts.length === 0 ? [`Nothing to redact before ${before}`] : table(['events', 'number'], counts);
       return withNodesToScavenge({ lines, json: { before, events } }, nodes);
-    } finally {
-      bar.end();
-    }
-  });
+    }),
+  );
 };
 
 export const addRetentionCommands = (program: Command): void => {

@@ -20,7 +20,7 @@ export const parkedEventDropped = ownEvent('ParkedEventDropped', {
  * from now on. An event that is stored before this event may therefore be missing after a scavenge.
  */
 export const streamsRewritten = ownEvent('StreamsRewritten', {
-  createdAt: instant('When the copies had been appended.'),
+  streams: wholeNumber(1, 'The number of these streams.'),
 });
 
 /** A number for each name, such as the number of events of each type. */

@@ -39,7 +39,7 @@ export class EventStoreRedactor implements LogRedactor {
     });
     if (firstCopies.size === 0) return;
     // Places of truncated events must count as present from the moment at which a scavenge may remove the events.
-    const rewritten = newEvent({ type: 'StreamsRewritten', data: { createdAt: Date.now() } });
+    const rewritten = newEvent({ type: 'StreamsRewritten', data: { streams: firstCopies.size } });
     await readWithRetries(() => this.writer.append(OPERATIONS_STREAM, 'any', [rewritten]));
     await this.rewriter.forEach(new Set(firstCopies.keys()), (stream) =>
       this.rewriter.truncateBefore(stream, firstCopies.get(stream)!),
