@@ -71,33 +71,26 @@ export interface FeedPage extends PageMoment {
 }
 
 const COLUMNS = {
-  /** Set in one row only. */
-  moment: nullable(json<PageMoment>()),
-  /**
-   * Set in all other rows: the attributes of an element and its item, or null if the element is beyond the maximum
-   * size.
-   */
-  element: nullable('text'),
+  moment: json<PageMoment>(),
+  /** The elements in order, one per line; null if there are none. */
+  elements: nullable('text'),
+  isCut: 'boolean',
 } as const;
 
-/** Parses an element; only the item, at the end, may contain spaces. */
+/** Parses the line of an element; only the item, at the end, may contain spaces. */
 const parseElement = (text: string): ElementRow => {
   const [position, kind, storedAt, eventId, id] = text.split(' ', 5) as [string, string, string, string, string];
   const itemAt = position.length + kind.length + storedAt.length + eventId.length + id.length + 5;
   return { position: +position, kind: +kind, storedAt: +storedAt, eventId, id, item: text.slice(itemAt) };
 };
 
-/** A row of a statement of `NEXT_ELEMENTS`. */
+/** The row of a statement of `NEXT_ELEMENTS`. */
 export type PageRow = RowOf<ReturnType<typeof nextOf>>;
 
-/** Returns the page that the rows contain. SQL does not define the order of the rows of a `union all`. */
-export const pageOf = (rows: readonly PageRow[]): FeedPage => {
-  const texts = rows.flatMap(({ element }) => element ?? []);
-  return {
-    ...rows.find(({ moment }) => moment !== null)!.moment!,
-    elements: texts.map(parseElement).sort((a, b) => a.position - b.position),
-    isCut: texts.length + 1 < rows.length,
-  };
+/** @param rows the only row of a statement of `NEXT_ELEMENTS` */
+export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
+  const { moment, elements, isCut } = row!;
+  return { ...moment, elements: elements?.split('\n').map(parseElement) ?? [], isCut };
 };
 
 /**
@@ -138,15 +131,17 @@ const nextOf = (kinds: readonly number[]) => {
           order by position limit ${MAX_PARKED}
         ) after
       )
-    ) as moment, null as element
-    union all
-    select null, case when bytes < ${MAX_RESPONSE_BYTES} or number = 1
-      then concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(item, '')) end
+    ) as moment, elements, is_cut as "isCut"
     from (
-      select *, row_number() over in_order as number, sum(${ELEMENT_BYTES}) over in_order as bytes
-      from (select * from ${merged} limit $3::int) next
-      window in_order as (order by position rows unbounded preceding)
-    ) sized`,
+      select string_agg(concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(item, '')), E'\\n' order by position)
+          filter (where bytes < ${MAX_RESPONSE_BYTES} or number = 1) as elements,
+        coalesce(bool_or(bytes >= ${MAX_RESPONSE_BYTES} and number > 1), false) as is_cut
+      from (
+        select *, row_number() over in_order as number, sum(${ELEMENT_BYTES}) over in_order as bytes
+        from (select * from ${merged} limit $3::int) next
+        window in_order as (order by position rows unbounded preceding)
+      ) sized
+    ) page`,
   );
 };
 
