@@ -41,10 +41,19 @@ const packageOf = (name) =>
 /** The path of an import inside the folder of its package; `index` for the package itself. */
 const pathOf = (name) => (name === packageOf(name) ? 'index' : name.slice(packageOf(name).length + 1));
 
-/** Exports each name explicitly, because the exports of a CommonJS package are known only once it has run. */
+/** Whether esbuild may leave out the modules of a package from which nothing is imported. */
+const isTreeShakable = (name) =>
+  JSON.parse(readFileSync(join('node_modules', packageOf(name), 'package.json'), 'utf8')).sideEffects === false;
+
+/**
+ * Exports each name explicitly, because the exports of a CommonJS package are known only once it has run.
+ * @param imported the names that are imported, if they are known; other names are exported only if that costs nothing
+ */
 const reexportsOf = async (name, imported) => {
   const names =
-    imported ?? Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
+    imported && isTreeShakable(name)
+      ? imported
+      : Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
   const each = (exported) =>
     exported === 'default' ? 'export default all.default;' : `export const ${exported} = all.${exported};`;
   return `import * as all from '${name}';\n${names.map(each).join('\n')}\n`;
