@@ -38,11 +38,11 @@ export const appendSingle: Goal = {
     const log = await openLog(bench, database);
     const before = await log.head();
     const once = storedEvents(upstreamEvents(3, 999));
-    const repeated = async (): Promise<boolean[]> => (await log.appendAll(once)).map(({ duplicate }) => duplicate);
+    const areDuplicates = async (): Promise<boolean[]> => (await log.appendAll(once)).map(({ duplicate }) => duplicate);
     requireEqual(
       'first append, then repeated append',
       [[false, false, false], [true, true, true], 3n],
-      [await repeated(), await repeated(), (await log.head()) - before],
+      [await areDuplicates(), await areDuplicates(), (await log.head()) - before],
     );
     const append = appendOne(log);
     const lines: Measured[] = [];

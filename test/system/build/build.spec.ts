@@ -42,7 +42,7 @@ describe('The build', () => {
   );
 
   it(
-    'bundles those parts of a package that a file imports, and not what the package imports only when it needs it',
+    'bundles only those parts of a package that its files import',
     async () => {
       const folder = newFolder(NAME, []);
       for (const name of ['src', 'bench']) mkdirSync(join(folder, name));
