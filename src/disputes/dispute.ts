@@ -20,6 +20,8 @@ export interface FileCommand {
   /** The present verdict about the content. */
   readonly verdict: CheckVerdict;
   readonly reason: string | undefined;
+  /** Whom to ask. Stored outside of the log. */
+  readonly contact: string | undefined;
   /** Present if the client sent an `Idempotency-Key`. */
   readonly request: IdempotentRequest | undefined;
 }

@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { ContactErasure } from './contact-erasure.js';
 import { DisputesController } from './disputes.controller.js';
 import { FileDisputeHandler } from './file-dispute.js';
 
@@ -10,6 +9,6 @@ import { FileDisputeHandler } from './file-dispute.js';
 @Module({
   imports: [EventLogModule, ReadModelsModule, QuotasModule],
   controllers: [DisputesController],
-  providers: [FileDisputeHandler, ContactErasure],
+  providers: [FileDisputeHandler],
 })
 export class DisputesModule {}

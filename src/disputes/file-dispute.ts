@@ -14,11 +14,17 @@ import { disputesStream } from '../events/streams.js';
 import type { Origin } from '../http/access/origin.js';
 import { idempotentRequest } from '../http/body/idempotency-key.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
+import { Expiry } from '../read-models/expiry/expiry.js';
 import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
 import { GetVerdicts } from '../verdicts/get-verdicts.js';
 import { decide, type Decision, type Dispute, evolve, type FileCommand } from './dispute.js';
 import { type LoadedDisputes, loadDisputes } from './load-disputes.js';
-import { STORE_DISPUTE_CONTACT } from './statements.js';
+import {
+  CONTACTS_OF_RESOLVED,
+  CONTACTS_WITHOUT_DISPUTE,
+  REMOVE_DISPUTE_CONTACTS,
+  STORE_DISPUTE_CONTACTS,
+} from './statements.js';
 
 const ID_BYTES = 12;
 /** Maximum number of commands per append. With the longest contents and reasons, their events take 1 MB. */
@@ -66,11 +72,13 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
 
   constructor(
     log: EventLog,
-    private readonly pool: Pool,
+    pool: Pool,
     quota: DailyQuota,
     private readonly queries: QueryBus,
     private readonly checkpoints: Checkpoints,
+    expiry: Expiry,
   ) {
+    expiry.register(CONTACTS_OF_RESOLVED, CONTACTS_WITHOUT_DISPUTE);
     const rules = {
       name: 'disputes',
       maxCommands: MAX_COMMANDS,
@@ -82,6 +90,19 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
         for (const { data } of events) evolve(disputes, data, hash);
       },
       metadata: ({ hash }: FileCommand) => ({ assetKey: { version: KEY_VERSION, hash } }),
+      beside: {
+        bytes: ({ contact = '' }: FileCommand) => Buffer.byteLength(contact),
+        store: async (organization: string, commands: readonly FileCommand[]) => {
+          const given = commands.flatMap(({ disputeId: dispute, contact }) =>
+            contact === undefined ? [] : { dispute, contact },
+          );
+          await STORE_DISPUTE_CONTACTS.runEach(pool, given, { organization });
+        },
+        remove: async (organization: string, commands: readonly FileCommand[]) => {
+          const disputes = commands.flatMap(({ disputeId, contact }) => (contact === undefined ? [] : disputeId));
+          if (disputes.length > 0) await REMOVE_DISPUTE_CONTACTS.run(pool, { organization, disputes });
+        },
+      },
     };
     this.commands = new CommandQueue(log, rules, quota);
   }
@@ -99,11 +120,8 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
     const asset = readAsset(content);
     const [verdict] = await this.queries.execute(new GetVerdicts([content], organization, command.minPosition));
     const disputeId = `dp_${randomBytes(ID_BYTES).toString('hex')}`;
-    // The contact is stored first, so that no dispute loses its contact. If no dispute follows, the contact is erased.
-    if (contact !== undefined && verdict!.status === 'BLOCKED')
-      await STORE_DISPUTE_CONTACT.run(this.pool, { organization, dispute: disputeId, contact });
     const { decision, position } = await this.commands.execute(
-      { organization, disputeId, asset, hash: assetHash(asset), content, verdict: verdict!, reason, request },
+      { organization, disputeId, asset, hash: assetHash(asset), content, verdict: verdict!, reason, contact, request },
       origin,
     );
     const { dispute, replayed = false } = decision as Extract<Decision, { readonly dispute: Dispute }>;

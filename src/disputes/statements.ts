@@ -1,6 +1,7 @@
 import { CLOCK } from '../postgres/statements.js';
 import { json, nullable, statement } from '../postgres/statement.js';
 import { MS_PER_DAY } from '../events/instant.js';
+import { expiringRows } from '../read-models/expiry/expiring-rows-sql.js';
 
 /**
  * Reads the open disputes of an organization about these assets, and the disputes that were filed by requests with these
@@ -37,36 +38,49 @@ export const KNOWN_DISPUTES = statement(
 );
 
 const MS_PER_HOUR = 3_600_000;
+/** How long the contact of a dispute is kept after the resolution. */
+const CONTACT_KEPT_DAYS = 90;
 
-export const STORE_DISPUTE_CONTACT = statement(
+export const STORE_DISPUTE_CONTACTS = statement(
   'dispute-contacts-store',
-  { organization: 'text', dispute: 'text', contact: 'text' },
+  { organization: 'text', dispute: 'text[]', contact: 'text[]' },
   {},
   `
-    insert into service.dispute_contacts (organization, dispute, contact, stored_at) values ($1, $2, $3, ${CLOCK})
-    on conflict do nothing`,
+    insert into service.dispute_contacts (organization, dispute, contact, stored_at)
+    select $1, i.*, ${CLOCK} from unnest($2::text[], $3::text[]) i (dispute, contact) on conflict do nothing`,
 );
+
+/** Removes the contacts of disputes that were not filed. */
+export const REMOVE_DISPUTE_CONTACTS = statement(
+  'dispute-contacts-remove',
+  { organization: 'text', disputes: 'text[]' },
+  {},
+  'delete from service.dispute_contacts where organization = $1 and dispute = any($2::text[])',
+);
+
+const CONTACTS = {
+  table: 'service.dispute_contacts',
+  join: `left join lateral (
+    select d.created_at, d.resolved_at from read.disputes d where d.organization = t.organization and d.id = t.dispute limit 1
+  ) d on true`,
+  walk: { organization: ['text', ''], dispute: ['text', ''] },
+} as const;
+
+/** The contacts of disputes that were resolved long ago. */
+export const CONTACTS_OF_RESOLVED = expiringRows({
+  ...CONTACTS,
+  name: 'contacts of resolved disputes',
+  where: `d.resolved_at <= ${CLOCK} - ${CONTACT_KEPT_DAYS * MS_PER_DAY}`,
+});
 
 /**
- * Erases the contacts of disputes that were resolved `keptDays` ago, and the contacts of requests that filed no dispute.
- * A contact is stored before its dispute, so a dispute is missing only if the read model includes everything from an
- * hour after the contact was stored.
+ * The contacts without a dispute, which a process that ended between two statements has left. A contact is stored before
+ * its dispute, so a dispute is missing only if the read model includes everything from an hour after the contact was
+ * stored.
  */
-export const ERASE_DISPUTE_CONTACTS = statement(
-  'dispute-contacts-erase',
-  { keptDays: 'bigint' },
-  {},
-  `
-    delete from service.dispute_contacts c
-    where exists (
-      select from read.disputes d
-      where d.organization = c.organization and d.id = c.dispute
-        and d.resolved_at <= ${CLOCK} - $1::bigint * ${MS_PER_DAY}
-    ) or (
-      c.stored_at < (select as_of from read.checkpoints where projection = 'records') - ${MS_PER_HOUR}
-      and not exists (
-        select from read.disputes d
-        where d.organization = c.organization and d.id = c.dispute and d.created_at is not null
-      )
-    )`,
-);
+export const CONTACTS_WITHOUT_DISPUTE = expiringRows({
+  ...CONTACTS,
+  name: 'contacts without a dispute',
+  where: `d.created_at is null
+    and t.stored_at < (select as_of from read.checkpoints where projection = 'records') - ${MS_PER_HOUR}`,
+});

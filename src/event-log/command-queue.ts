@@ -43,6 +43,14 @@ export interface CommandRules<Command, State extends Loaded, Decision extends De
   apply(state: State, decision: Decision, command: Command): void;
   /** Returns metadata that is stored with the events, in addition to the caller. */
   metadata?(command: Command): object | undefined;
+  /** What is stored outside of the log for accepted commands, and charged with their events. */
+  readonly beside?: {
+    bytes(command: Command): number;
+    /** Called before the append, so that no event lacks what belongs to it. */
+    store(organization: string, commands: readonly Command[]): Promise<void>;
+    /** Called if the append was refused. If it fails or the process ends before, what was stored has to expire. */
+    remove(organization: string, commands: readonly Command[]): Promise<void>;
+  };
 }
 
 /** A number of events, and their size in bytes. */
@@ -135,22 +143,26 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
       const { revision, now } = state;
       const refusalOf = await quota?.refuser(organization);
       const events: NewEvent[] = [];
+      const accepted: Command[] = [];
       let bytes = 0;
       const outcomes = batch.map(({ command, origin }): D | Error => {
         const decision = rules.decide(state, command, now);
         const metadata = { ...rules.metadata?.(command), ...origin };
         const added = decision.events.map((event) => newEvent(event, metadata));
-        const after = bytes + bytesOf(added);
+        const after = bytes + (added.length > 0 ? bytesOf(added) + (rules.beside?.bytes(command) ?? 0) : 0);
         const refusal = added.length > 0 && refusalOf?.({ events: events.length + added.length, bytes: after });
         if (refusal) return refusal;
         rules.apply(state, decision, command);
         events.push(...added);
+        if (added.length > 0) accepted.push(command);
         bytes = after;
         return decision;
       });
       // If the batch has no events, its position is the head of the log.
       const position =
-        events.length === 0 ? await this.log.head() : await this.append(organization, revision, events, bytes);
+        events.length === 0
+          ? await this.log.head()
+          : await this.append(organization, revision, events, accepted, bytes);
       if (position === undefined) {
         if (performance.now() < giveUpAt) continue;
         throw new Unavailable(`Too many concurrent changes to the ${rules.name} of this organization; try again`);
@@ -176,6 +188,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     organization: string,
     revision: bigint,
     events: readonly NewEvent[],
+    accepted: readonly Command[],
     bytes: number,
   ): Promise<bigint | undefined> {
     const cost = { events: events.length, bytes };
@@ -188,11 +201,14 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
       const wait = backoff.next();
       return error instanceof Unavailable && performance.now() + wait <= retryUntil ? wait : undefined;
     };
+    const { beside } = this.rules;
     try {
+      await beside?.store(organization, accepted);
       return (await retry(append, pauseAfter)).position;
     } catch (error) {
       // An append with an unknown outcome is not charged: an outage must not use up the quota of clients that retry.
       this.quota?.refund(organization, cost);
+      if (!(error instanceof Unavailable)) await beside?.remove(organization, accepted).catch(() => {});
       if (error instanceof WrongExpectedRevision) return undefined;
       throw error;
     }

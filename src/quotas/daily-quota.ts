@@ -3,13 +3,14 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { storeIsolated } from '../postgres/store-isolated.js';
 import { DatabaseClock } from '../postgres/clock.js';
+import { Expiry } from '../read-models/expiry/expiry.js';
 import { Config } from '../runtime/config.js';
 import { finishesWithin } from '../flow/deadline.js';
 import { DelayedFlush } from '../flow/background/delayed-flush.js';
 import { type FailureReport, reportFailures } from '../flow/background/failure-report.js';
 import { TooManyRequests } from '../errors.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
-import { ADD_INGEST_USAGE, DELETE_OLD_INGEST_USAGE } from './statements.js';
+import { ADD_INGEST_USAGE, OLD_INGEST_USAGE } from './statements.js';
 import { readIngestUsage } from './usage.js';
 
 /** A number of stored events, and a number of bytes: of request bodies with events, or of the events of other changes. */
@@ -64,7 +65,9 @@ export class DailyQuota implements BeforeApplicationShutdown {
     config: Config,
     registry: Registry,
     private readonly clock: DatabaseClock = new DatabaseClock(),
+    expiry?: Expiry,
   ) {
+    expiry?.register(OLD_INGEST_USAGE);
     this.limits = { events: config.ingestEventsPerDay, bytes: config.ingestBytesPerDay };
     this.report = reportFailures('count quotas', registry);
     this.flushes = new DelayedFlush(
@@ -183,7 +186,6 @@ export class DailyQuota implements BeforeApplicationShutdown {
       // The last counts of the previous day are not flushed, because they are no longer needed.
       this.day = today;
       this.usages = new Map();
-      DELETE_OLD_INGEST_USAGE.run(this.pool, {}).catch((error: unknown) => this.report.failed(error));
     }
     let usage = this.usages.get(organization);
     if (usage === undefined) {

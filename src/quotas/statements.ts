@@ -1,5 +1,6 @@
 import { CLOCK } from '../postgres/statements.js';
 import { statement } from '../postgres/statement.js';
+import { expiringRows } from '../read-models/expiry/expiring-rows-sql.js';
 
 /**
  * Adds amounts to the totals of organizations on a day (days since 1970), and returns the new totals over all instances.
@@ -18,10 +19,9 @@ export const ADD_INGEST_USAGE = statement(
     returning organization, events, bytes`,
 );
 
-/** Deletes the usage of all days before yesterday, by the clock of the database. */
-export const DELETE_OLD_INGEST_USAGE = statement(
-  'ingest-usage-forget',
-  {},
-  {},
-  `delete from service.ingest_usage where day < ${CLOCK} / 86400000 - 1`,
-);
+/** The usage of all days before yesterday, by the clock of the database. */
+export const OLD_INGEST_USAGE = expiringRows({
+  name: 'daily quotas',
+  table: 'service.ingest_usage',
+  where: `t.day < ${CLOCK} / 86400000 - 1`,
+});

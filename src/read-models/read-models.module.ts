@@ -6,6 +6,7 @@ import { WaitingRequests } from '../flow/waiting-requests.js';
 import { Checkpoints } from './checkpoints/checkpoints.js';
 import { Config } from '../runtime/config.js';
 import { Replicas } from './replicas/replicas.js';
+import { Expiry } from './expiry/expiry.js';
 import { RequestConcurrency } from './request-concurrency.js';
 import {
   CheckpointPool,
@@ -36,6 +37,7 @@ const provided = (
     WaitingRequests,
     Checkpoints,
     RequestConcurrency,
+    Expiry,
     provided(Pool, createRequestPool),
     provided(MetricsPool, createMetricsPool),
     provided(RecordsPool, createRecordsPool),
@@ -54,7 +56,7 @@ const provided = (
         ),
     },
   ],
-  exports: [DatabaseClock, Checkpoints, Replicas, ...POOLS, RequestConcurrency, WaitingRequests],
+  exports: [DatabaseClock, Checkpoints, Replicas, ...POOLS, RequestConcurrency, WaitingRequests, Expiry],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(private readonly module: ModuleRef) {}

@@ -1,4 +1,5 @@
 import { statement } from '../postgres/statement.js';
+import { expiringRows } from '../read-models/expiry/expiring-rows-sql.js';
 
 /** The lane of the webhook deliveries. A delivery process holds the lease of this lane while it delivers. */
 export const WEBHOOKS_LANE = 'webhooks';
@@ -123,17 +124,39 @@ export const REWIND_TO_END = statement(
 );
 
 /**
- * Deletes the progress and the attempts of deleted endpoints. Endpoints that a rebuild has not restored yet are kept.
+ * Deletes the progress and the attempts of these endpoints, if they were deleted. Endpoints that a rebuild has not
+ * restored yet are kept.
  */
 export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
   'webhooks-forget-deleted',
-  {},
+  { endpoints: 'text[]' },
   {},
   `
-    with attempts as (
-      delete from service.webhook_attempts a
-      where exists (select from read.webhook_endpoints e where e.id = a.endpoint and e.state = 'DELETED')
+    with gone as materialized (
+      select id from read.webhook_endpoints where id = any($1::text[]) and state = 'DELETED'
+    ), attempts as (
+      delete from service.webhook_attempts where endpoint = any(array(select id from gone))
     )
-    delete from service.webhook_progress p
-    where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')`,
+    delete from service.webhook_progress where endpoint = any(array(select id from gone))`,
 );
+
+const OF_DELETED_ENDPOINTS = {
+  join: `left join lateral (select e.state from read.webhook_endpoints e where e.id = t.endpoint and e.state = 'DELETED' limit 1) e on true`,
+  where: 'e.state is not null',
+} as const;
+
+/** The attempts of deleted endpoints, if the process that ended their deliveries could not delete them. */
+export const ATTEMPTS_OF_DELETED_ENDPOINTS = expiringRows({
+  ...OF_DELETED_ENDPOINTS,
+  name: 'attempts of deleted webhooks',
+  table: 'service.webhook_attempts',
+  walk: { endpoint: ['text', ''], number: ['bigint', '-1'] },
+});
+
+/** The progress of deleted endpoints. */
+export const PROGRESS_OF_DELETED_ENDPOINTS = expiringRows({
+  ...OF_DELETED_ENDPOINTS,
+  name: 'progress of deleted webhooks',
+  table: 'service.webhook_progress',
+  walk: { endpoint: ['text', ''] },
+});

@@ -1,5 +1,6 @@
 import { json, nullable, statement } from '../postgres/statement.js';
 import { CLOCK } from '../postgres/statements.js';
+import { expiringRows } from '../read-models/expiry/expiring-rows-sql.js';
 import { WEBHOOKS_LANE } from './progress-sql.js';
 
 /** How long a requested test is kept, in ms. The API waits less than this for the result. */
@@ -15,13 +16,12 @@ export interface TestResult {
   readonly took: number;
 }
 
-/** Requests a test from the delivery process, and deletes expired tests. */
+/** Requests a test from the delivery process. */
 export const ADD_TEST = statement(
   'webhook-tests-add',
-  { id: 'uuid', organization: 'text', webhookId: 'text', keptMs: 'bigint' },
+  { id: 'uuid', organization: 'text', webhookId: 'text' },
   {},
   `
-    with forgotten as (delete from service.webhook_tests where requested_at < ${CLOCK} - $4::bigint)
     insert into service.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, ${CLOCK})`,
 );
 
@@ -32,16 +32,22 @@ export const DELETE_TEST = statement(
   `delete from service.webhook_tests where id = $1`,
 );
 
-/** Lists the tests without a result, oldest first, and deletes expired tests. */
+/** Lists the tests without a result that have not expired, oldest first. */
 export const LIST_PENDING_TESTS = statement(
   'webhooks-take-tests',
   { keptMs: 'bigint', limit: 'integer' },
   { id: 'uuid', organization: 'text', endpoint: 'text' },
   `
-    with old as (delete from service.webhook_tests where requested_at <= ${CLOCK} - $1::bigint)
     select id, organization, endpoint from service.webhook_tests
     where answered_at is null and requested_at > ${CLOCK} - $1::bigint order by requested_at limit $2::int`,
 );
+
+/** The tests that have expired. */
+export const EXPIRED_TESTS = expiringRows({
+  name: 'webhook tests',
+  table: 'service.webhook_tests',
+  where: `t.requested_at <= ${CLOCK} - ${TEST_TTL_MS}`,
+});
 
 export const COMPLETE_TEST = statement(
   'webhooks-answer-test',

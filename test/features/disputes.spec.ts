@@ -10,7 +10,8 @@ import { MAX_OPEN } from '../../src/disputes/dispute.js';
 import type { NewEvent } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputesStream } from '../../src/events/streams.js';
-import { ContactErasure } from '../../src/disputes/contact-erasure.js';
+import { Expiry } from '../../src/read-models/expiry/expiry.js';
+import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -381,8 +382,10 @@ describe('A dispute outside of its routes', () => {
     const ago = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
     await resolve(organization, recent.id, { resolvedAt: ago(89.9) });
     await resolve(organization, old.id, { resolvedAt: ago(90.1) });
-    // The request is rejected, so its contact belongs to no dispute.
-    expect((await file({ content: 'shop-1.example', contact: 'rejected@shop.example' })).status).toBe(409);
+    // A process that ended before the append has left a contact without a dispute.
+    await rig.rows(`insert into service.dispute_contacts values ($1, 'dp_none', 'none@shop.example', 0)`, [
+      organization,
+    ]);
     await rig.projecting.reached();
     const contacts = async (...filter: string[]): Promise<[string, string | null][]> => {
       const env = { DATABASE_URL: rig.database.url };
@@ -400,7 +403,7 @@ describe('A dispute outside of its routes', () => {
     await rig.rows(`update service.dispute_contacts set stored_at = stored_at - 7200000 where organization = $1`, [
       organization,
     ]);
-    await new ContactErasure(app.pool).erase();
+    expect(await app.app.get(Expiry).round()).toBe(true);
     expect(await contacts()).toEqual([
       [open.id, 'open@shop.example'],
       [recent.id, 'recent@shop.example'],
@@ -408,6 +411,40 @@ describe('A dispute outside of its routes', () => {
     ]);
     const left = await rig.rows('select contact from service.dispute_contacts where organization = $1', [organization]);
     expect(left).toHaveLength(2);
+  });
+
+  it('stores the contact of a filed dispute only, and charges it to the daily quota of bytes', async () => {
+    const { organization, file } = await newCaller();
+    const contacts = () =>
+      rig.rows('select contact from service.dispute_contacts where organization = $1', [organization]);
+    const charged = async (): Promise<number> => {
+      await app.app.get(DailyQuota).beforeApplicationShutdown();
+      await other.app.get(DailyQuota).beforeApplicationShutdown();
+      const [row] = await rig.rows<{ bytes: string }>(
+        'select bytes from service.ingest_usage where organization = $1',
+        [organization],
+      );
+      return Number(row?.bytes ?? 0);
+    };
+    const contact = '@'.repeat(254);
+    const content = 'shop-20.example';
+    expect((await file({ content: 'good.example', contact })).status).toBe(422);
+    expect([await contacts(), await charged()]).toEqual([[], 0]);
+    expect((await file({ content }, 'bare')).status).toBe(201);
+    const bare = await charged();
+    expect([await contacts(), bare > 500]).toEqual([[], true]);
+    for (const [body, key, status] of [
+      [{ content, contact }, undefined, 409],
+      [{ content, contact }, 'bare', 201],
+      [{ content, contact, reason: 'Else.' }, 'bare', 422],
+    ] as const)
+      expect((await file(body, key)).status).toBe(status);
+    expect([await contacts(), await charged()]).toEqual([[], bare]);
+    const racing = await Promise.all(
+      [app, other, app, other, app, other].map((at) => file({ content: 'shop-21.example', contact }, 'kept', at)),
+    );
+    expect(racing.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201]);
+    expect([await contacts(), (await charged()) - bare]).toEqual([[{ contact }], bare + 254]);
   });
 
   it('has the same rows after a rebuild', async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Expiry } from '../../src/read-models/expiry/expiry.js';
 import { ADD_EVENT_USAGE, type EventUsage, KEPT_DAYS } from '../../src/ingestion/usage/statements.js';
 import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
@@ -99,9 +100,7 @@ describe('GET /v2/events/usage', () => {
     expect(await days('?from=2001-01-01')).toEqual([99, 12, 11]);
     for (const query of ['from=2026-02-30', 'to=x', `from=${formatDay(today)}&to=${formatDay(today - 1)}`])
       expect([query, (await app.call(`/v2/events/usage?${query}`, { key: keys.globex })).status]).toEqual([query, 400]);
-    const usage = new UsageLog(app.pool as never);
-    usage.add('globex', 'accepted', 'ReportFiled', 1);
-    await usage.beforeApplicationShutdown();
+    expect(await app.app.get(Expiry).round()).toBe(true);
     const { rows } = await app.pool.query('select from service.event_usage where day <= $1', [today - KEPT_DAYS]);
     expect(rows).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { json, statement } from '../../postgres/statement.js';
 import { CLOCK } from '../../postgres/statements.js';
 import { ALL_PROJECTIONS } from '../../read-models/checkpoints/checkpoints.js';
+import { expiringRows } from '../../read-models/expiry/expiring-rows-sql.js';
 import { rowsAtPosition } from '../../read-models/checkpoints/position-sql.js';
 
 export const OUTCOMES = ['accepted', 'duplicate', 'rejected'] as const;
@@ -51,10 +52,9 @@ export const ADD_EVENT_USAGE = statement(
     on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
 );
 
-/** Deletes all days before the last `keptDays` days, the last of which is today by the clock of the database. */
-export const DELETE_OLD_EVENT_USAGE = statement(
-  'event-usage-forget',
-  { keptDays: 'integer' },
-  {},
-  `delete from service.event_usage where day <= ${CLOCK} / 86400000 - $1::integer`,
-);
+/** All days before the last `KEPT_DAYS` days, the last of which is today by the clock of the database. */
+export const OLD_EVENT_USAGE = expiringRows({
+  name: 'event usage',
+  table: 'service.event_usage',
+  where: `t.day <= ${CLOCK} / 86400000 - ${KEPT_DAYS}`,
+});

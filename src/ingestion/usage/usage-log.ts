@@ -4,24 +4,26 @@ import { dayOf } from '../../events/instant.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { UpsertBuffer } from '../../read-models/upsert-buffer.js';
+import { Expiry } from '../../read-models/expiry/expiry.js';
 import { WatchPool } from '../../read-models/pools.js';
-import { ADD_EVENT_USAGE, DELETE_OLD_EVENT_USAGE, type EventUsage, KEPT_DAYS, type Outcome } from './statements.js';
+import { ADD_EVENT_USAGE, type EventUsage, OLD_EVENT_USAGE, type Outcome } from './statements.js';
 
 /** Counts the outcomes of events for their senders. The table is up to a second behind. */
 @Injectable()
 export class UsageLog implements BeforeApplicationShutdown {
-  private day = 0;
   private readonly rows: UpsertBuffer<EventUsage>;
 
   constructor(
     private readonly pool: WatchPool,
     registry: Registry = new Registry(),
     private readonly clock: DatabaseClock = new DatabaseClock(),
+    expiry?: Expiry,
   ) {
+    expiry?.register(OLD_EVENT_USAGE);
     this.rows = new UpsertBuffer<EventUsage>({
       keyOf: ({ owner, day, type, outcome }) => `${owner} ${day} ${type} ${outcome}`,
       merge: (known, more) => ({ ...known, events: known.events + more.events }),
-      write: (rows) => this.write(rows),
+      write: (rows) => ADD_EVENT_USAGE.runEach(this.pool, rows),
       maxRows: 20_000,
       flushIntervalMs: 1_000,
       report: reportFailures('write usage', registry),
@@ -38,12 +40,5 @@ export class UsageLog implements BeforeApplicationShutdown {
 
   beforeApplicationShutdown(): Promise<void> {
     return this.rows.stop();
-  }
-
-  private async write(rows: readonly EventUsage[]): Promise<void> {
-    const today = dayOf(this.clock.now());
-    if (today !== this.day) await DELETE_OLD_EVENT_USAGE.run(this.pool, { keptDays: KEPT_DAYS });
-    this.day = today;
-    await ADD_EVENT_USAGE.runEach(this.pool, rows);
   }
 }

@@ -13,6 +13,8 @@ import { LeaseLost } from './progress-writer.js';
 const POLL_INTERVAL_MS = 250;
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 5_000;
+/** Maximum number of deleted endpoints whose rows are deleted in one statement: 100 attempts each. */
+const MAX_FORGOTTEN = 20;
 /** Maximum number of concurrent tests, in addition to the deliveries. */
 const MAX_TESTS = 16;
 
@@ -28,8 +30,8 @@ export class Deliveries {
   private readonly tests = new Set<string>();
   /** The fingerprint of the list of endpoints that the deliveries correspond to; empty if the list must be read. */
   private fingerprint = '';
-  /** Whether the database may still have rows about deleted endpoints. */
-  private hasLeftovers = true;
+  /** The ids of endpoints of which the database may still have rows although they were deleted. */
+  private ended: string[] = [];
   /** The end of the log when these deliveries started. */
   private endAtStart: number | undefined;
 
@@ -67,12 +69,10 @@ export class Deliveries {
     const { endAtStart: upTo, fingerprint } = this;
     const rows = await LIST_CHANGED_ENDPOINTS.run(pool, { upTo, fingerprint });
     if (rows.length > 0) this.follow(rows);
-    if (this.hasLeftovers) {
-      this.hasLeftovers = false;
-      await DELETE_STATE_OF_DELETED_ENDPOINTS.run(pool, {}).catch((error: unknown) => {
-        this.hasLeftovers = true;
-        throw error;
-      });
+    const endpoints = this.ended.slice(0, MAX_FORGOTTEN);
+    if (endpoints.length > 0) {
+      await DELETE_STATE_OF_DELETED_ENDPOINTS.run(pool, { endpoints });
+      this.ended.splice(0, endpoints.length);
     }
     await this.runTests(pool);
   }
@@ -109,7 +109,7 @@ export class Deliveries {
     this.deliveries.set(id, { delivery, revision });
     const ended = delivery.run().finally(() => {
       this.deliveries.delete(id);
-      this.hasLeftovers = true;
+      this.ended.push(id);
       // The list may have this endpoint again with the same revision, for example after a rebuild.
       this.fingerprint = '';
     });
@@ -130,7 +130,7 @@ export class Deliveries {
       const ended = finished.finally(() => {
         this.tests.delete(test.id);
         // The rows of a deleted endpoint may have been removed before this attempt was stored.
-        if (!this.deliveries.has(test.endpoint)) this.hasLeftovers = true;
+        if (!this.deliveries.has(test.endpoint)) this.ended.push(test.endpoint);
       });
       this.track(ended);
     }

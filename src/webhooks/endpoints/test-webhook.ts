@@ -6,7 +6,9 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { ConcurrencyLimit } from '../../flow/concurrency-limit.js';
 import { pause } from '../../flow/retry.js';
-import { ADD_TEST, DELETE_TEST, READ_TEST, TEST_TTL_MS, type TestResult } from '../requested-tests-sql.js';
+import { Expiry } from '../../read-models/expiry/expiry.js';
+import { ATTEMPTS_OF_DELETED_ENDPOINTS, PROGRESS_OF_DELETED_ENDPOINTS } from '../progress-sql.js';
+import { ADD_TEST, DELETE_TEST, EXPIRED_TESTS, READ_TEST, type TestResult } from '../requested-tests-sql.js';
 import { loadWebhooks } from './load-webhooks.js';
 import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from '../attempts.dto.js';
@@ -37,7 +39,10 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
   constructor(
     private readonly pool: Pool,
     private readonly log: EventLog,
-  ) {}
+    expiry: Expiry,
+  ) {
+    expiry.register(EXPIRED_TESTS, ATTEMPTS_OF_DELETED_ENDPOINTS, PROGRESS_OF_DELETED_ENDPOINTS);
+  }
 
   /**
    * @throws NotFound if the organization has no such endpoint
@@ -60,7 +65,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
 
   private async runTest(organization: string, webhookId: string): Promise<TestResult> {
     const id = randomUUID();
-    await ADD_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_TTL_MS }, TIME_LIMIT_MS);
+    await ADD_TEST.run(this.pool, { id, organization, webhookId }, TIME_LIMIT_MS);
     try {
       for (
         const began = performance.now();

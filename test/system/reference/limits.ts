@@ -311,7 +311,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Contacts of disputes',
       limit: (sources) =>
-        `${sources.count('src/disputes/contact-erasure.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
+        `${sources.count('src/disputes/statements.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
       beyond: 'erased',
     },
     {
