@@ -51,6 +51,13 @@ export class Conflict extends Error {
   }
 }
 
+/** An organization of the events was erased, or is being erased. Its keys are invalid from the same moment on. */
+export class OrganizationIsErased extends Conflict {
+  constructor() {
+    super('An organization of these events was erased');
+  }
+}
+
 /** The request is valid, but contradicts an earlier request, or the response would be too large. */
 export class Unprocessable extends Error {}
 

@@ -10,6 +10,8 @@ import { LANES, PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { Conflict } from '../../src/errors.js';
+import { erasureDigest } from '../../src/events/erasure.js';
+import { pause } from '../../src/flow/retry.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
@@ -24,7 +26,15 @@ import { operatorCall, type CommandResult } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
-import { eventsOf, RANGE, rowsOfAcme, SECRET, SHARED_VERDICTS, verdict } from '../support/two-organizations.js';
+import {
+  eventsOf,
+  namesAcme,
+  RANGE,
+  rowsOfAcme,
+  SECRET,
+  SHARED_VERDICTS,
+  verdict,
+} from '../support/two-organizations.js';
 import { cloudEvent, eventId, type Sent, sentThreat, stored } from '../support/upstream.js';
 
 // Each test starts the service twice and reads the whole log several times.
@@ -335,6 +345,81 @@ describe('organizations erase', () => {
     const changing = /^(read\.checkpoints|service\.(key_uses|rejections|event_usage|ingest_usage)) /;
     const rest = (lines: string[]): string[] => lines.filter((line) => !changing.test(line));
     expect(rest(await dump())).toEqual(rest(before));
+  });
+
+  it('counts with --dry-run what the erasure then erases, for every table', async () => {
+    const { rows: named } = await database.pool.query<{ key: string; webhook: string }>(`
+      select (select data ->> 'keyId' from log.events where type = 'ApiKeyIssued' and data ->> 'organization' = 'acme') as key,
+        (select id from read.webhook_endpoints where organization = 'acme') as webhook`);
+    const { key, webhook } = named[0]!;
+    for (const [table, values] of [
+      ['key_uses', `('${key}', 1)`],
+      ['webhook_progress', `('${webhook}', '{}')`],
+      ['webhook_attempts', `('${webhook}', 1, '{}'), ('${webhook}', 2, '{}')`],
+      ['webhook_tests', `('${eventId(sentThreat('any'))}', 'acme', '${webhook}', 1, null, null)`],
+      ['dispute_contacts', `('acme', 'dp_1', '${SECRET}', 1)`],
+    ])
+      await database.pool.query(`insert into service.${table} values ${values} on conflict do nothing`);
+    await pause(1_500);
+    const { rows } = JSON.parse((await erase('acme', '--dry-run', '--json')).out);
+    expect(rows).toMatchObject({
+      'service.key_uses': 1,
+      'service.webhook_progress': 1,
+      'service.webhook_attempts': 2,
+      'service.webhook_tests': 1,
+      'service.dispute_contacts': 1,
+    });
+    expect(JSON.parse((await erase('acme', '--confirm', 'acme', '--json')).out).rows).toEqual(rows);
+  });
+
+  it('leaves nothing of the organization in the statistics of the planner, also not of tables that became empty', async () => {
+    const statistics = async (): Promise<string[]> =>
+      (
+        await database.pool.query<{ line: string }>(`
+          select concat_ws(' ', schemaname, tablename, attname, most_common_vals, histogram_bounds, most_common_elems) as line
+          from pg_stats where schemaname in ('log', 'read', 'service') or schemaname like 'read_%'`)
+      ).rows
+        .map(({ line }) => line)
+        .filter(namesAcme);
+    await database.pool.query(`
+      insert into service.dispute_contacts select 'acme', 'dp_' || i % 3 || i, '${SECRET}', 1 from generate_series(1, 50) i;
+      create index contacts_by_length on service.dispute_contacts (lower(contact || '${SECRET}'))`);
+    await database.pool.query('analyze');
+    const tables = (await statistics()).map((line) => line.split(' ').slice(0, 2).join('.'));
+    for (const table of ['log.events', 'read.listed_records', 'service.dispute_contacts', 'service.contacts_by_length'])
+      expect(tables).toContain(table);
+    expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
+    expect(await statistics()).toEqual([]);
+  });
+
+  it('says that another call is erasing the organization', async () => {
+    const other = await database.pool.connect();
+    const digest = erasureDigest(await app.log.id(), 'acme');
+    await other.query('select pg_advisory_lock($1)', [BigInt(`0x${digest.slice(0, 15)}`)]);
+    const second = await erase('acme', '--confirm', 'acme');
+    other.release(true);
+    expect(second).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('Another call is erasing acme. Repeat this call when the other has ended'),
+    });
+  });
+
+  it('answers writes with 401 before the process knows that the key is invalid', async () => {
+    await database.pool.query('insert into log.erased values ($1, $2)', [
+      erasureDigest(await app.log.id(), 'acme'),
+      await app.log.id(),
+    ]);
+    const key = keys['acme']!;
+    const unauthorized = { status: 401, body: { code: 'UNAUTHORIZED' } };
+    expect(
+      await app.call('/v2/organization/asset-groups', { method: 'POST', key, json: { name: 'new' } }),
+    ).toMatchObject(unauthorized);
+    const url = 'https://new.example/hooks';
+    expect(await app.call('/v2/organization/webhooks', { method: 'POST', key, json: { url } })).toMatchObject(
+      unauthorized,
+    );
+    expect(await send(key, [sentThreat('new', { organization: 'acme' })])).toMatchObject(unauthorized);
   });
 
   it('erases an organization that exists only in the reviews of verdicts', async () => {

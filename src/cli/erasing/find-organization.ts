@@ -1,10 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import type { EventLog } from '../../event-log/event-log.js';
 import type { OrganizationToErase } from '../../event-log/rewriting/log-eraser.js';
-import { COUNT_EVENTS } from '../../event-log/postgres/erasure-sql.js';
+import { COUNT_EVENTS, NAMES_OF_ORGANIZATION } from '../../event-log/postgres/erasure-sql.js';
 import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { erasureDigest } from '../../events/erasure.js';
 import { READ_ERASED_NAMES, ROW_STEPS } from '../../read-models/erasures/statements.js';
+import type { Connection } from '../../postgres/statement.js';
 import type { Session } from '../runtime/session.js';
 import type { Subject } from './subject.js';
 
@@ -39,7 +40,7 @@ export const findOrganization = async (
   if (log.eraser !== undefined) {
     const target = await targetOf(pool, log, subject);
     const found = await log.eraser.find(target, (position) => report(Number(position)));
-    return { events: found, rows: await countRows(pool, organization) };
+    return { events: found, rows: await countRows({ pool, log }, organization) };
   }
   const events: Record<string, number> = {};
   const count = async (connection: PoolClient, from: number, next: number): Promise<void> => {
@@ -47,7 +48,7 @@ export const findOrganization = async (
       events[type] = (events[type] ?? 0) + n;
   };
   await forEachBatch(pool, { from: 0, to }, count, report);
-  return { events, rows: await countRows(pool, organization) };
+  return { events, rows: await countRows({ pool, log }, organization) };
 };
 
 /** The keys of the organization are known by their digests once the events that name them have been erased. */
@@ -61,10 +62,18 @@ export const targetOf = async (
   return { organization, isKey: (keyId) => names.has(keyId) || digests.has(erasureDigest(logId, keyId)) };
 };
 
-export const countRows = async (pool: Pool, organization: string): Promise<Counts> => {
+/** The keys and webhook endpoints of an organization, which name rows of the service. */
+export const namesOf = async (log: EventLog, connection: Connection, organization: string): Promise<string[]> =>
+  log.eraser === undefined
+    ? (await NAMES_OF_ORGANIZATION.run(connection, { organization })).map(({ name }) => name)
+    : log.eraser.names(organization);
+
+/** Counts the rows that `eraseRows` would erase, whether the erasure has begun or not. */
+export const countRows = async ({ pool, log }: Session, organization: string): Promise<Counts> => {
+  const names = await namesOf(log, pool, organization);
   const rows: Record<string, number> = {};
   for (const { table, count } of ROW_STEPS) {
-    const [row] = await count.run(pool, { organization });
+    const [row] = await count.run(pool, { organization, names });
     if (row!.rows > 0) rows[table] = (rows[table] ?? 0) + row!.rows;
   }
   return rows;

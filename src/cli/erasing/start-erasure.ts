@@ -1,9 +1,8 @@
 import type { Pool } from 'pg';
 import type { EventLog, NewEvent } from '../../event-log/event-log.js';
 import { findEvents } from '../../event-log/find-events.js';
-import type { LogEraser } from '../../event-log/rewriting/log-eraser.js';
 import { newEvent } from '../../event-log/new-event.js';
-import { APPEND_LOCK, NAMES_OF_ORGANIZATION, REFUSE_ERASED } from '../../event-log/postgres/erasure-sql.js';
+import { APPEND_LOCK, REFUSE_ERASED } from '../../event-log/postgres/erasure-sql.js';
 import { APPEND } from '../../event-log/postgres/statements.js';
 import { erasureDigest } from '../../events/erasure.js';
 import { eventIdOf, OWN_SOURCE } from '../../events/event-id.js';
@@ -14,6 +13,7 @@ import { LOCK_UNTIL_COMMIT } from '../../postgres/statements.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { ENTER_ERASURE, ENTER_NAMES } from '../../read-models/erasures/statements.js';
 import type { Session } from '../runtime/session.js';
+import { namesOf } from './find-organization.js';
 import type { Subject } from './subject.js';
 
 /** Makes an event with an id that a repeated call gives it again, so that the log stores it once. */
@@ -35,11 +35,11 @@ export const startErasure = async ({ pool, log }: Session, subject: Subject, ope
   const { organization, logId, digest } = subject;
   const startedAt = await databaseTime(pool);
   const event = eventOnce({ type: 'OrganizationErasureStarted', data: { digest, logId, startedAt } }, digest, operator);
-  if (log.eraser !== undefined) return startInStore(pool, log, log.eraser, subject, event, startedAt);
+  if (log.eraser !== undefined) return startInStore(pool, log, subject, event, startedAt);
   await inTransaction(pool, async (connection) => {
     await LOCK_UNTIL_COMMIT.run(connection, { key: APPEND_LOCK });
-    const names = await NAMES_OF_ORGANIZATION.run(connection, { organization });
-    const digests = [digest, ...names.map(({ name }) => erasureDigest(logId, name))];
+    const names = await namesOf(log, connection, organization);
+    const digests = [digest, ...names.map((name) => erasureDigest(logId, name))];
     await REFUSE_ERASED.run(connection, { digests, logId });
     await ENTER_NAMES.run(connection, { digests, logId });
     const [appended] = await APPEND.run(connection, {
@@ -62,12 +62,11 @@ export const startErasure = async ({ pool, log }: Session, subject: Subject, ope
 const startInStore = async (
   pool: Pool,
   log: EventLog,
-  eraser: LogEraser,
   { organization, logId, digest }: Subject,
   event: NewEvent,
   startedAt: number,
 ): Promise<void> => {
-  const digests = [digest, ...(await eraser.names(organization)).map((name) => erasureDigest(logId, name))];
+  const digests = [digest, ...(await namesOf(log, pool, organization)).map((name) => erasureDigest(logId, name))];
   await ENTER_NAMES.run(pool, { digests, logId });
   const { position } = await appendOnce(log, event);
   await ENTER_ERASURE.run(pool, { digest, startedAt, position: Number(position) });

@@ -1,5 +1,6 @@
 import { parseInstant } from '../../events/instant.js';
 import { databaseTime } from '../../postgres/clock.js';
+import { renewStatistics } from '../../postgres/renew-statistics-sql.js';
 import { awaitProjections } from '../erasing/await-projections.js';
 import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';
@@ -68,5 +69,6 @@ export const applyRetention = async (
     if (!dryRun && expired.length > 0)
       await redactEvents(session, contents, expired, operator, ({ version }) => version);
   }
+  if (!dryRun && Object.keys(events).length > 0) await renewStatistics(pool);
   return { cutoff, events, nodes: dryRun || Object.keys(events).length === 0 ? [] : contents.nodes };
 };

@@ -1,4 +1,4 @@
-import { Conflict, Unavailable } from '../../errors.js';
+import { OrganizationIsErased, Unavailable } from '../../errors.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { singleFlight } from '../../flow/single-flight.js';
 import { ErasedOrganizations } from '../rewriting/erased-organizations.js';
@@ -251,14 +251,13 @@ export class EventStoreDbLog extends EventLog {
     );
   }
 
-  /** @throws Conflict if an organization of the events was erased */
+  /** @throws OrganizationIsErased if an organization of the events was erased */
   private async requireNotErased(entries: readonly StreamEvent[]): Promise<void> {
     await this.knowErased();
     if (this.erased.isEmpty) return;
     for (const { stream, event } of entries)
       for (const organization of organizationsOf(stream, event))
-        if (typeof organization === 'string' && this.erased.has(organization))
-          throw new Conflict('An organization of these events was erased');
+        if (typeof organization === 'string' && this.erased.has(organization)) throw new OrganizationIsErased();
   }
 
   /** A stream that an erasure deleted refuses appends, even if this process has not heard of the erasure. */
@@ -269,7 +268,7 @@ export class EventStoreDbLog extends EventLog {
       if (!(error instanceof StreamDeleted)) throw error;
       await this.readErasures();
       const isErased = streams.some((stream) => this.erased.has(organizationOf(stream) ?? ''));
-      throw isErased ? new Conflict('An organization of these events was erased') : error;
+      throw isErased ? new OrganizationIsErased() : error;
     }
   }
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { Conflict, Unavailable } from '../../errors.js';
+import { OrganizationIsErased, Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import { withSpansOf, type Span, tracing } from '../../runtime/tracing/tracing.js';
 import type { NewEvent } from '../event-log.js';
@@ -39,7 +39,7 @@ export class PostgresWriter {
 
   constructor(private readonly pool: Pool) {}
 
-  /** @throws Unavailable if the outcome is unknown; Conflict if an organization of the events was erased */
+  /** @throws Unavailable if the outcome is unknown; OrganizationIsErased if an organization of the events was erased */
   append(request: AppendRequest): Promise<AppendedEntry[]> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ request, spans: tracing?.active(), resolve, reject });
@@ -85,8 +85,7 @@ export class PostgresWriter {
     try {
       results = await withSpansOf(batch, () => this.execute(batch.map(({ request }) => request)));
     } catch (error) {
-      if ((error as { code?: unknown }).code === ERASED && batch.length === 1)
-        throw new Conflict((error as Error).message);
+      if ((error as { code?: unknown }).code === ERASED && batch.length === 1) throw new OrganizationIsErased();
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // At least one request cannot be stored. The requests are stored one by one, so that the other requests do not
       // fail too.

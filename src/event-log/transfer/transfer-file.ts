@@ -31,6 +31,8 @@ export interface FileEvent extends NewEvent {
   readonly stream: string;
   /** The position of the event in its stream, from 0, without gaps; of a verdict, its position in the source. */
   readonly revision: bigint;
+  /** The position of the event in the log that it comes from. */
+  readonly position: bigint;
 }
 
 /** The number of events by type. */
@@ -138,7 +140,7 @@ const headerOf = ({ format, version, logId, organization, positions }: Json): He
 
 /** @throws DamagedFile if this is no event of the organization */
 const eventOf = (line: Json, organization: string): FileEvent => {
-  const { id, type, stream, revision, metadata, data } = line;
+  const { id, type, stream, revision, position, metadata, data } = line;
   if (
     typeof id !== 'string' ||
     !UUID.test(id) ||
@@ -146,6 +148,8 @@ const eventOf = (line: Json, organization: string): FileEvent => {
     typeof stream !== 'string' ||
     typeof revision !== 'string' ||
     !/^\d+$/.test(revision) ||
+    typeof position !== 'string' ||
+    !/^\d+$/.test(position) ||
     typeof metadata !== 'string' ||
     data === undefined
   )
@@ -155,7 +159,7 @@ const eventOf = (line: Json, organization: string): FileEvent => {
     : organizationOf(stream) === organization;
   if (!isOwn) throw new DamagedFile(`the event ${id} in stream ${stream} does not belong to ${organization}`);
   const content = { data: data as object, metadata: parse(metadata) };
-  return { id, type, stream, revision: BigInt(revision), ...content };
+  return { id, type, stream, revision: BigInt(revision), position: BigInt(position), ...content };
 };
 
 async function* chunksOf(file: FileHandle, onRead: (bytes: number) => void): AsyncGenerator<Buffer> {
@@ -192,6 +196,9 @@ export async function* readTransfer(
   let events: FileEvent[] = [];
   let bytes = 0;
   let number = 0;
+  let last = -1n;
+  /** Reported after the digest: the digest tells whether the file was changed after the export. */
+  let disordered: { readonly number: number; readonly issue: string } | undefined;
   try {
     for await (const line of linesOf(source.pipe(unpacked), MAX_LINE_BYTES)) {
       number += 1;
@@ -208,6 +215,14 @@ export async function* readTransfer(
         continue;
       }
       const event = eventOf(json, header.organization);
+      if (event.position <= last || event.position > header.position)
+        disordered ??= {
+          number,
+          issue:
+            `the event ${event.id} at position ${event.position} comes after position ${last}: the lines are not in the ` +
+            'order of the log',
+        };
+      last = event.position;
       digest.event(event);
       events.push(event);
       bytes += line.length;
@@ -221,6 +236,10 @@ export async function* readTransfer(
     if (trailer['sha256'] !== expected.sha256) throw new DamagedFile('the digest does not match: the file was changed');
     if (JSON.stringify(trailer) !== JSON.stringify(expected))
       throw new DamagedFile('the counts of the last line do not match the events');
+    if (disordered !== undefined) {
+      ({ number } = disordered);
+      throw new DamagedFile(disordered.issue);
+    }
     yield { header, events };
   } catch (error) {
     if (error instanceof DamagedFile) throw new DamagedFile(`Line ${number}: ${error.message}`, { cause: error });

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
 import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
-import { Conflict, type Rejection, Unavailable } from '../../errors.js';
+import { OrganizationIsErased, type Rejection, Unavailable } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { ErasedOrganizations } from '../../event-log/rewriting/erased-organizations.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
@@ -92,7 +92,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
       if (organization !== undefined)
         await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
       charged = entries.length;
-      await this.append(entries, appended);
+      await this.append(organization, entries, appended);
       unusedBytes = 0;
     } finally {
       const typesOf = (isDuplicate: boolean): string[] =>
@@ -128,9 +128,14 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   /**
    * Stores the entries in one or more appends. If an append is rejected, the earlier appends remain, and a retry of the
    * request does not count them again.
+   * @param organization the organization of the key
    * @param appended receives the outcome of each stored event, even on failure
    */
-  private async append(entries: readonly Entry[], appended: AppendedEvent[]): Promise<void> {
+  private async append(
+    organization: string | undefined,
+    entries: readonly Entry[],
+    appended: AppendedEvent[],
+  ): Promise<void> {
     const budget = newHoldBudget();
     const countFacts: CountFacts = ({ event }) => (this.partlyStored.has(event.id) ? 0 : maxFactsOf(event));
     while (appended.length < entries.length) {
@@ -151,8 +156,10 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         this.backpressure.stored(facts, lastOf(outcomes)!);
       } catch (error) {
         this.backpressure.release(facts);
-        // The erasure began after the events were checked. A retry of the request rejects them one by one.
-        throw error instanceof Conflict ? new Unavailable(error.message, 1, { cause: error }) : error;
+        // The erasure began after the events were checked. A retry of the request rejects them one by one, or its key.
+        throw error instanceof OrganizationIsErased && organization === undefined
+          ? new Unavailable(error.message, 1, { cause: error })
+          : error;
       }
     }
   }

@@ -1,6 +1,8 @@
 /** How the rows of an organization are found in a table, in SQL. `$1` is the slug. */
 export interface OrganizationRows {
   readonly where: string;
+  /** The column with a name that `where` knows only once an erasure has begun. */
+  readonly named?: string;
   /**
    * What removes the organization from rows that other organizations share. The rows then no longer match `where`.
    * Absent: the rows are deleted.
@@ -15,4 +17,6 @@ export type RowsByTable<Tables> = Readonly<Record<keyof Tables, readonly Organiz
 export const OWN_ROWS: readonly OrganizationRows[] = [{ where: 'organization = $1::text' }];
 
 /** The rows of a table with a column that names a key or an endpoint. Only the digests of erased names are known. */
-export const rowsOfNames = (column: string): readonly OrganizationRows[] => [{ where: `service.is_erased(${column})` }];
+export const rowsOfNames = (column: string): readonly OrganizationRows[] => [
+  { where: `service.is_erased(${column})`, named: column },
+];

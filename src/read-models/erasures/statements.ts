@@ -97,7 +97,7 @@ export const SHADOW_SCHEMAS = statement(
 );
 
 const steps = Object.entries(ROWS_OF_ORGANIZATION).flatMap(([table, kinds]) =>
-  kinds.map(({ where, set }, n) => {
+  kinds.map(({ where, named, set }, n) => {
     const name = table.includes('.') ? table : `read.${table}`;
     const found = `from ${name} where $1::text <> '' and (${where})`;
     const change = set === undefined ? `delete from ${name} t using found` : `update ${name} t set ${set} from found`;
@@ -106,9 +106,11 @@ const steps = Object.entries(ROWS_OF_ORGANIZATION).flatMap(([table, kinds]) =>
       isShared: set !== undefined,
       count: statement(
         `erasures-count-${name}-${n}`,
-        { organization: 'text' },
+        { organization: 'text', names: 'text[]' },
         { rows: 'bigint' },
-        `select count(*) as rows ${found}`,
+        `
+          select count(*) as rows from ${name}
+          where $1::text <> '' and (${where}${named === undefined ? ' and $2::text[] is not null' : ` or ${named} = any($2::text[])`})`,
       ),
       erase: statement(
         `erasures-erase-${name}-${n}`,

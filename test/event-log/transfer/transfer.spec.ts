@@ -147,6 +147,10 @@ const write = (lines: readonly string[], trailer: object = {}): string => {
   return path;
 };
 
+/** A page that ends before the wrong line shows the missing revision first. */
+const WRONG_ORDER =
+  /^(?:Line \d+: .*not in the order of the log|The file does not have all events of stream threat-acme:long)/;
+
 let opened: OpenLog[] = [];
 const opening = async (open: () => Promise<OpenLog>): Promise<EventLog> => {
   const each = await open();
@@ -404,7 +408,45 @@ describe('organizations import', () => {
   it('refuses a file that lacks an event of a stream, even if the digest matches', async () => {
     const file = write(lines.filter((line) => !/"threat-acme:t1","revision":"1"/.test(line)));
     await refused(file, /^The file does not have all events of stream threat-acme:t1/);
+    const first = write(lines.filter((line) => !/"threat-acme:t1","revision":"0"/.test(line)));
+    await refused(
+      first,
+      /^The file does not have all events of stream threat-acme:t1: revision 1 comes where 0 should/,
+    );
   });
+
+  it.each([2, 1_500])(
+    'refuses a file with swapped, repeated or renumbered lines %s events apart, even if the digest matches',
+    async (count) => {
+      const [header, one] = [lines[0]!, JSON.parse(lines[1]!) as object];
+      const line = (revision: number, position = revision): string => {
+        const stream = 'threat-acme:long';
+        return JSON.stringify({
+          ...one,
+          id: randomUUID(),
+          stream,
+          revision: String(revision),
+          position: String(position),
+        });
+      };
+      const head = header.replace(/"upTo":"\d+"/, '"upTo":"9999"');
+      const all = Array.from({ length: count }, (_, n) => line(n));
+      const [last, before] = [all.at(-1)!, all.slice(0, -1)];
+      await refused(write([head, ...all.slice(1), all[0]!]), WRONG_ORDER);
+      await refused(write([head, last, ...before]), WRONG_ORDER);
+      await refused(write([head, ...all, last]), WRONG_ORDER);
+      await refused(write([head, ...all, line(count, 10_000)]), WRONG_ORDER);
+      await refused(
+        write([head, ...all, line(count - 1, count)]),
+        /does not have all events of stream threat-acme:long/,
+      );
+      await refused(
+        write([head, ...before, line(count, count)]),
+        /does not have all events of stream threat-acme:long/,
+      );
+      expect(await importFrom(target, write([head, ...all]))).toMatchObject({ events: count });
+    },
+  );
 
   it('refuses a file of an erased organization', async () => {
     const logId = await target.id();

@@ -96,8 +96,8 @@ beforeAll(async () => {
     insert into read.checkpoints (projection, position, log_id, as_of) values ('records', 1, 'log', ${NOW})
       on conflict (projection) do update set as_of = excluded.as_of;
     insert into read.webhook_endpoints (organization, id, state, created_at, revision, endpoint)
-      select 'o', 'gone' || i, 'DELETED', 1, i, '{}' from generate_series(0, ${MANY}) i
-      union all select 'o', 'living', 'ACTIVE', 1, 9999, '{}'`);
+      select 'o', 'gone' || i, 'DELETED', 1, i, '{}'::jsonb from generate_series(0, ${MANY}) i
+      union all select 'o', 'living', 'ACTIVE', 1, 9999, '{}'::jsonb`);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
