@@ -235,7 +235,7 @@ export abstract class EventLog {
   }
 
   /**
-   * Returns whether a place is that of a redaction and names an event of the same stream before the redaction. Version 2.1
+   * Returns whether a place is that of a redaction and names an event of the same stream before the redaction. An earlier version
    * gave a redacted record the position of the redaction and the event of its state, in ids of the feed and in the progress
    * of webhooks.
    */
