@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { QueryBus } from '@nestjs/cqrs';
-import { rebuild } from '../../projections/engine/rebuild.js';
+import { rebuild, rebuildOutdated } from '../../projections/engine/rebuild.js';
 import { retryParked } from '../../projections/engine/parked.js';
 import { records } from '../../projections/records/projection.js';
 import { PROJECTIONS } from '../../projections/registry.js';
@@ -461,3 +461,49 @@ for (const { name, open, seeds: all } of variants)
       }
     });
   });
+
+describe('the places that an earlier version gave to redacted records', () => {
+  it('stay valid, are written anew by the rebuild after the upgrade, and do not hide a lost event', async () => {
+    const world = await new World(undefined).start();
+    try {
+      const { pool, log } = world.session;
+      const asset = { type: 'URL', content: 'secret.example' };
+      await world.append([
+        sentThreat('t-1', { asset }),
+        sentThreat('t-2', { asset: { ...asset, content: 'other.example' } }),
+      ]);
+      await redactAsset(world.session, 'secret.example', 'operator');
+      await world.note();
+      const placesOf = async () => (await world.feed('acme')).map(({ id }) => world.ids.read(id));
+      const states = (await world.rows()).map((row) => eventMark(row['event_id'] as string));
+      const [other, redacted] = (await placesOf()).map(({ position }) => position);
+      await pool.query('update read.listed_records set moved_to = null, moved_by = null');
+      await pool.query(`update read.checkpoints set version = version - 1 where projection = 'records'`);
+      const [, old] = await world.feed('acme');
+      expect(world.ids.read(old!.id)).toMatchObject({ position: redacted, event: states[0] });
+      expect(await world.feed('acme', old!.id)).toEqual([]);
+
+      const stop = new AbortController().signal;
+      await rebuildOutdated(world.session, PROJECTIONS, { say: () => {}, warn: () => {} }, stop);
+      const nameEvents = (places: readonly { position: number }[]) =>
+        places.map(({ position }) => ({ position, event: eventMark(world.events.get(position)!), parked: 0 }));
+      expect(await placesOf()).toEqual(nameEvents([{ position: other! }, { position: redacted! }]));
+      expect(await world.feed('acme', old!.id)).toEqual([]);
+
+      // Only the event of a state before the redaction, in its stream, is accepted.
+      const has = (event: string, position: number) => log.has({ event, position: BigInt(position) });
+      expect([await has(states[1]!, redacted!), await has('00000000', redacted!)]).toEqual([false, false]);
+      expect(await has(states[0]!, other!)).toBe(false);
+
+      // A projector of the previous version changes the row and leaves `moved_by`.
+      await pool.query(`update read.listed_records set position = $1, event_id = $2 where id = 't-1'`, [
+        Number(await log.head()),
+        world.events.get(Number(await log.head())),
+      ]);
+      const places = await placesOf();
+      expect(places).toEqual(nameEvents(places));
+    } finally {
+      await world.end();
+    }
+  });
+});
