@@ -70,7 +70,7 @@ const CONTACTS = {
 export const CONTACTS_OF_RESOLVED = expiringRows({
   ...CONTACTS,
   name: 'contacts of resolved disputes',
-  where: `d.resolved_at <= ${CLOCK} - ${CONTACT_KEPT_DAYS * MS_PER_DAY}`,
+  where: `d.resolved_at <= (select ${CLOCK}) - ${CONTACT_KEPT_DAYS * MS_PER_DAY}`,
 });
 
 /**

@@ -1,5 +1,5 @@
 import { KIND_NAMES, LISTED_KIND } from '../events/listed-items.js';
-import { nullable, statement } from '../postgres/statement.js';
+import { nullable, statement, textOf } from '../postgres/statement.js';
 import { CLOCK } from '../postgres/statements.js';
 
 /** Maximum number of records that are counted for the backlog of an endpoint and a kind. */
@@ -7,12 +7,10 @@ const MAX_COUNTED = 100;
 
 const KINDS = KIND_NAMES.map((name) => `(${LISTED_KIND[name]}::smallint, '${name}')`).join(', ');
 
-/**
- * The numbers of endpoints, attempts and pending records, for Prometheus, in one row.
- */
+/** The numbers of endpoints and pending records, for Prometheus, over a page of the endpoints that are not deleted. */
 export const READ_WEBHOOK_FIGURES = statement(
   'webhooks-figures',
-  {},
+  { afterOrganization: 'text', afterId: 'text', limit: 'bigint' },
   {
     active: 'bigint',
     failing: 'bigint',
@@ -20,17 +18,16 @@ export const READ_WEBHOOK_FIGURES = statement(
     behind: 'bigint',
     /** Age of the oldest pending record by the database's clock (ms). Null: no record is pending. */
     oldestAge: nullable('bigint'),
-    delivered: 'bigint',
-    refused: 'bigint',
-    unanswered: 'bigint',
+    /** The organization and the id of the last endpoint of the page. Null: the page is empty. */
+    last: nullable('text[]'),
   },
   `
     with living as materialized (
-      select e.organization, e.endpoint -> 'types' as types, e.state, p.progress ->> 'failingSince' is not null as failing,
+      select e.organization, e.id, e.endpoint -> 'types' as types, e.state, p.progress ->> 'failingSince' is not null as failing,
         coalesce(p.progress ->> 'position', e.endpoint ->> 'startAfter')::bigint as position
       from read.webhook_endpoints e
       left join service.webhook_progress p on p.endpoint = e.id and p.progress -> 'replay' = e.endpoint -> 'replay'
-      where e.state <> 'DELETED'
+      where e.state <> 'DELETED' and (e.organization, e.id) > ($1, $2) order by e.organization, e.id limit $3
     ), waiting as (
       select
         (select count(*) from (
@@ -50,7 +47,15 @@ export const READ_WEBHOOK_FIGURES = statement(
       (select count(*) from living where state = 'DISABLED') as disabled,
       (select coalesce(sum(behind), 0)::bigint from waiting) as behind,
       (select greatest(0, ${CLOCK} - min(oldest)) from waiting) as "oldestAge",
-      (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'delivered') as delivered,
-      (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'refused') as refused,
-      (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'unanswered') as unanswered`,
+      (select array[organization, id] from living order by organization desc, id desc limit 1) as last`,
+);
+
+/** The numbers of attempts of all endpoints by outcome. */
+export const READ_WEBHOOK_ATTEMPTS = statement(
+  'webhooks-outcomes',
+  {},
+  { outcome: textOf<'delivered' | 'refused' | 'unanswered'>(), attempts: 'bigint' },
+  `
+    select outcome, coalesce(attempts, 0)::bigint as attempts
+    from unnest(array['delivered', 'refused', 'unanswered']) o (outcome) left join service.webhook_outcomes using (outcome)`,
 );

@@ -1,9 +1,19 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { WatchPool } from '../read-models/pools.js';
-import { READ_WEBHOOK_FIGURES } from './webhook-figures-sql.js';
+import { reportFailures } from '../flow/background/failure-report.js';
+import { READ_WEBHOOK_ATTEMPTS, READ_WEBHOOK_FIGURES } from './webhook-figures-sql.js';
+
+/** Endpoints per statement. A statement takes milliseconds. */
+const ENDPOINTS_PER_PAGE = 200;
+const PAGE_LIMIT_MS = 1_000;
+/** The time that a scrape may take for the endpoints, in ms. The next scrape continues where this one has ended. */
+const BUDGET_MS = 1_000;
+
+const NOTHING = { active: 0, failing: 0, disabled: 0, behind: 0, oldestAge: 0 };
 
 /**
- * Registers the metrics of the webhooks, which come from the tables of the delivery process.
+ * Registers the metrics of the webhooks, which come from the tables of the delivery process. With very many endpoints,
+ * their figures are of the last scrape that has reached the last endpoint. If they cannot be read, they are not exported.
  * @returns a function that updates the metrics; call it before each scrape
  */
 export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => Promise<void>) => {
@@ -30,14 +40,43 @@ export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => P
     labelNames: ['outcome'],
     registers,
   });
+  const report = reportFailures('count undelivered records of webhooks', registry);
+  let walked = { ...NOTHING };
+  let [afterOrganization, afterId] = ['', ''];
+  let figures: typeof NOTHING | undefined;
+  const walk = async (): Promise<void> => {
+    for (const until = performance.now() + BUDGET_MS; performance.now() < until;) {
+      const page = { afterOrganization, afterId, limit: ENDPOINTS_PER_PAGE };
+      const [row] = await READ_WEBHOOK_FIGURES.run(pool, page, PAGE_LIMIT_MS);
+      const { active, failing, disabled, behind: pending, oldestAge, last } = row!;
+      walked.active += active;
+      walked.failing += failing;
+      walked.disabled += disabled;
+      walked.behind += pending;
+      walked.oldestAge = Math.max(walked.oldestAge, oldestAge ?? 0);
+      [afterOrganization, afterId] = (last ?? ['', '']) as [string, string];
+      if (active + failing + disabled === ENDPOINTS_PER_PAGE) continue;
+      [figures, walked, afterOrganization, afterId] = [walked, { ...NOTHING }, '', ''];
+      return;
+    }
+  };
   return async () => {
     for (const metric of [endpoints, behind, oldest, attemptsTotal]) metric.reset();
-    const [row] = await READ_WEBHOOK_FIGURES.run(pool, {});
-    const { active, failing, disabled, delivered, refused, unanswered } = row!;
+    // Gauges without labels are 0 after a reset.
+    for (const metric of [behind, oldest]) metric.remove({});
+    const names = { delivered: 'delivered', refused: 'error_response', unanswered: 'no_response' } as const;
+    for (const { outcome, attempts } of await READ_WEBHOOK_ATTEMPTS.run(pool, {}))
+      attemptsTotal.inc({ outcome: names[outcome] }, attempts);
+    try {
+      await walk();
+    } catch (error) {
+      figures = undefined;
+      report.failed(error);
+    }
+    if (figures === undefined) return;
+    const { active, failing, disabled } = figures;
     for (const [state, n] of Object.entries({ active, failing, disabled })) endpoints.set({ state }, n);
-    const attempts = { delivered, error_response: refused, no_response: unanswered };
-    for (const [outcome, n] of Object.entries(attempts)) attemptsTotal.inc({ outcome }, n);
-    behind.set(row!.behind);
-    oldest.set((row!.oldestAge ?? 0) / 1000);
+    behind.set(figures.behind);
+    oldest.set(figures.oldestAge / 1000);
   };
 };

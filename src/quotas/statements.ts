@@ -23,5 +23,5 @@ export const ADD_INGEST_USAGE = statement(
 export const OLD_INGEST_USAGE = expiringRows({
   name: 'daily quotas',
   table: 'service.ingest_usage',
-  where: `t.day < ${CLOCK} / 86400000 - 1`,
+  where: `t.day < (select ${CLOCK}) / 86400000 - 1`,
 });

@@ -1,4 +1,4 @@
-import { statement } from '../postgres/statement.js';
+import { nullable, statement } from '../postgres/statement.js';
 import { expiringRows } from '../read-models/expiry/expiring-rows-sql.js';
 
 /** The lane of the webhook deliveries. A delivery process holds the lease of this lane while it delivers. */
@@ -109,18 +109,30 @@ export const STORE_PROGRESS = statement(
     select count(*) > 0 as "isHeld" from held`,
 );
 
+/** Maximum number of cursors that one statement examines. */
+const CURSORS_PER_BATCH = 1_000;
+
 /**
- * Rewinds cursors that are beyond the end of the log to the end. Such cursors exist after the log was restored to an
+ * Rewinds cursors that are beyond the end of the log to the end, among the next 1,000 endpoints. Such cursors exist after the log was restored to an
  * earlier state. Without this statement, the deliveries would skip new events.
  */
 export const REWIND_TO_END = statement(
   'webhooks-rewind-to-end',
-  { logId: 'text', end: 'bigint' },
-  {},
+  { logId: 'text', end: 'bigint', after: 'text' },
+  {
+    /** The last of these endpoints. Null: there are no further endpoints. */
+    last: nullable('text'),
+  },
   `
-    update service.webhook_progress
-    set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parked', null, 'parkedFrom', null)
-    where progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2`,
+    with page as materialized (
+      select endpoint, progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2 as "isBeyond"
+      from service.webhook_progress where endpoint > $3 order by endpoint limit ${CURSORS_PER_BATCH}
+    ), rewound as (
+      update service.webhook_progress
+      set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parked', null, 'parkedFrom', null)
+      where endpoint = any(array(select endpoint from page where "isBeyond"))
+    )
+    select max(endpoint) as last from page`,
 );
 
 /**

@@ -46,7 +46,7 @@ export const LIST_PENDING_TESTS = statement(
 export const EXPIRED_TESTS = expiringRows({
   name: 'webhook tests',
   table: 'service.webhook_tests',
-  where: `t.requested_at <= ${CLOCK} - ${TEST_TTL_MS}`,
+  where: `t.requested_at <= (select ${CLOCK}) - ${TEST_TTL_MS}`,
 });
 
 export const COMPLETE_TEST = statement(

@@ -513,7 +513,7 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     const states = async (): Promise<unknown> => {
       await projecting.reached();
       const [one] = await listAllWebhooks(app.pool, organization);
-      const [figures] = await READ_WEBHOOK_FIGURES.run(app.pool, {});
+      const [figures] = await READ_WEBHOOK_FIGURES.run(app.pool, { afterOrganization: '', afterId: '', limit: 10_000 });
       const { failing, active } = figures!;
       return { state: one!.state, nextAttemptAt: one!.nextAttemptAt, failing, active };
     };

@@ -63,6 +63,30 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     by: 'test/features/erase.spec.ts',
     sql: ['drop schema if exists "…" cascade'],
   },
+  'src/read-models/expiry/expiring-rows-sql.ts': {
+    by: 'test/read-models/expiry/expiry.spec.ts',
+    sql: [
+      `select t.ctid as id, true as expired, null::text[] as place, row_number() over () as nth
+        from … t … where … limit $1`,
+      `select *, row_number() over () as nth from (
+        select t.ctid as id, coalesce(…, false) as expired, array[…] as place
+        from … t …
+        where (…) > (…)
+        order by … limit $1
+      ) walked`,
+      `
+        with page as materialized (…), deleted as (
+          delete from … where … and ctid = any(array(select id from page where expired)) returning 1
+        )
+        select (select count(*) from page) as examined, (select count(*) from deleted) as deleted,
+          (select place from page order by nth desc limit 1) as last`,
+      'select count(*) as rows from (select from … t … where … limit …) expired',
+    ],
+  },
+  'src/cli/erasing/statistics-sql.ts': {
+    by: 'test/features/erase.spec.ts',
+    sql: ['select from … limit 1', 'alter table … …'],
+  },
   // Settings of a connection.
   'src/postgres/session-settings.ts': {
     by: 'test/postgres/pool.spec.ts',

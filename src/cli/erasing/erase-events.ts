@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING } from '../../event-log/event-log.js';
 import type { LogEraser } from '../../event-log/rewriting/log-eraser.js';
-import { REWRITE_EVENTS, REWRITE_REASONS } from '../../event-log/postgres/erasure-sql.js';
+import { OPERATIONS_LENGTH, REWRITE_EVENTS, REWRITE_REASONS } from '../../event-log/postgres/erasure-sql.js';
 import { forEachBatch } from '../../event-log/postgres/batches.js';
 import { pause } from '../../flow/retry.js';
 import { databaseTime } from '../../postgres/clock.js';
@@ -39,7 +39,10 @@ export const rewriteEvents = async (
   await forEachBatch(pool, { from, to: position }, rewrite, (done) =>
     onProgress({ phase: 'events', done, fraction: done / position }),
   );
-  await REWRITE_REASONS.run(pool, {});
+  const [operations] = await OPERATIONS_LENGTH.run(pool, {});
+  await forEachBatch(pool, { from: 0, to: operations!.length }, async (connection, first, next) => {
+    await REWRITE_REASONS.run(connection, { from: first, to: next });
+  });
 };
 
 /** Erases the events in the store, once every process has heard of the erasure. */

@@ -1,7 +1,7 @@
 import { Conflict, NotFound } from '../../errors.js';
 import { pause } from '../../flow/retry.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { renewStatistics } from '../../postgres/renew-statistics-sql.js';
+import { renewStatistics } from './statistics-sql.js';
 import { LOCK_IF_FREE } from '../../postgres/statements.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { DELETE_ERASURE, READ_ERASURE } from '../../read-models/erasures/statements.js';

@@ -1,6 +1,6 @@
 import { parseInstant } from '../../events/instant.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { renewStatistics } from '../../postgres/renew-statistics-sql.js';
+import { renewStatistics } from '../erasing/statistics-sql.js';
 import { awaitProjections } from '../erasing/await-projections.js';
 import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';

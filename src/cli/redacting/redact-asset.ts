@@ -4,7 +4,7 @@ import { hashOfKey } from '../../assets/keys.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
 import { PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
-import { renewStatistics } from '../../postgres/renew-statistics-sql.js';
+import { renewStatistics } from '../erasing/statistics-sql.js';
 import type { Session } from '../runtime/session.js';
 import { hashOfStored } from './redact-content.js';
 import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';

@@ -88,16 +88,28 @@ export const REWRITE_EVENTS = statement(
     select type, count(*) as events, min(position) as first, max(position) as last from rewritten group by type`,
 );
 
-/** Erases the reasons for which parked events of the organization were dropped. Operators write these reasons. */
+/** The number of events in the stream of the operators. */
+export const OPERATIONS_LENGTH = statement(
+  'erasure-operations-length',
+  {},
+  { length: 'bigint' },
+  `select coalesce(max(revision) + 1, 0) as length from log.events where stream = '${OPERATIONS_STREAM}'`,
+);
+
+/**
+ * Erases the reasons for which parked events of the organization were dropped, from one revision to another. Operators
+ * write these reasons.
+ */
 export const REWRITE_REASONS = statement(
   'erasure-rewrite-reasons',
-  {},
+  { from: 'bigint', to: 'bigint' },
   { position: 'bigint' },
   `
     update log.events e set data = jsonb_set(e.data::jsonb, '{reason}', '"[erased]"')::json
-    where e.stream = '${OPERATIONS_STREAM}' and e.type = 'ParkedEventDropped' and e.data ->> 'reason' <> '[erased]'
+    where e.stream = '${OPERATIONS_STREAM}' and e.revision >= $1 and e.revision < $2
+      and e.type = 'ParkedEventDropped' and e.data ->> 'reason' <> '[erased]'
       and exists (
-        select from log.events x where x.event_id::text = e.data ->> 'eventId' and x.type = '${ERASED_TYPE}'
+        select from log.events x where x.event_id = (e.data ->> 'eventId')::uuid and x.type = '${ERASED_TYPE}'
       )
     returning e.position`,
 );

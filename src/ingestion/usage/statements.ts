@@ -56,5 +56,5 @@ export const ADD_EVENT_USAGE = statement(
 export const OLD_EVENT_USAGE = expiringRows({
   name: 'event usage',
   table: 'service.event_usage',
-  where: `t.day <= ${CLOCK} / 86400000 - ${KEPT_DAYS}`,
+  where: `t.day <= (select ${CLOCK}) / 86400000 - ${KEPT_DAYS}`,
 });

@@ -23,7 +23,10 @@ interface Declaration<Name extends string> {
   readonly table: string;
   /** Joins what decides whether a row `t` has expired: at most one row for each, found by an index. */
   readonly join?: string;
-  /** Whether a row `t` has expired, in SQL. Without `walk`, an index finds these rows. */
+  /**
+   * Whether a row `t` has expired, in SQL. Without `walk`, an index finds these rows: the clock is in a subquery, because
+   * no index is used for a comparison with a volatile function.
+   */
   readonly where: string;
   /**
    * The columns of a unique index, with their types and a value before the first. The table is then walked in the order

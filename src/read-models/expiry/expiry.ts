@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { reportFailures, type FailureReport } from '../../flow/background/failure-report.js';
 import { pause } from '../../flow/retry.js';
+import { ACQUIRE_LEASE, RELEASE_LEASE } from '../leases/statements.js';
 import { WatchPool } from '../pools.js';
 import { countExpired, deleteExpired, type ExpiringRows } from './expiring-rows-sql.js';
 
@@ -11,6 +13,11 @@ const INTERVAL_MS = 600_000;
 const UNFINISHED_INTERVAL_MS = 5_000;
 /** The time that one kind of rows may take in a round, in ms. The other kinds wait for it. */
 const BUDGET_MS = 20_000;
+/** The lane of the process that deletes. Other processes look every minute whether it has ended. */
+const LANE = 'expiry';
+/** How long the lease of the lane is valid, in ms: longer than a round and the time until the next one. */
+const LEASE_TTL_MS = 900_000;
+const STANDBY_INTERVAL_MS = 60_000;
 /** How long a count is exported, in ms. */
 const COUNTED_FOR_MS = 60_000;
 
@@ -19,14 +26,15 @@ interface Kind {
   readonly report: FailureReport;
   /** Where the next pass begins; undefined: at the beginning. */
   next: readonly string[] | undefined;
-  /** When this process last had no expired rows left, or started (monotonic, ms). */
+  /** When this process last had no expired rows left, or became the process that deletes (monotonic, ms). */
   completeAt: number;
   left: number | undefined;
 }
 
 /**
- * Deletes the rows of all organizations that have expired, in batches. Modules register their rows. Each kind of rows has
- * its own statements, time and metrics, so that no kind keeps the rows of another from being deleted.
+ * Deletes the rows of all organizations that have expired, in batches, in one process of the installation. Modules
+ * register their rows. Each kind of rows has its own statements, time and metrics, so that no kind keeps the rows of
+ * another from being deleted.
  */
 @Injectable()
 export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -34,13 +42,18 @@ export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown
   private readonly stop = new AbortController();
   private running: Promise<void> = Promise.resolve();
   private countedAt = -Infinity;
+  private readonly owner = randomUUID();
+  private isElected = false;
+  private readonly election: FailureReport;
 
   constructor(
     private readonly pool: WatchPool,
     private readonly registry: Registry = new Registry(),
   ) {
+    this.election = reportFailures('elect the process that deletes expired rows', registry);
     const { kinds } = this;
     const count = (): Promise<void> => this.count();
+    const isElected = (): boolean => this.isElected;
     const registers = [registry];
     new Gauge({
       name: 'threat_protection_expired_rows',
@@ -55,10 +68,12 @@ export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown
     });
     new Gauge({
       name: 'threat_protection_expiry_age_seconds',
-      help: 'Seconds since this process last had deleted all expired rows, or since it started',
+      help: 'Seconds since all expired rows were last deleted, in the process that deletes them',
       labelNames: ['rows'],
       registers,
       collect() {
+        this.reset();
+        if (!isElected()) return;
         for (const { rows, completeAt } of kinds)
           this.set({ rows: rows.name }, Math.floor((performance.now() - completeAt) / 1_000));
       },
@@ -80,11 +95,15 @@ export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown
     this.running = this.repeat();
   }
 
-  /** Gives each kind of rows its time once. @returns whether everything that had expired is deleted */
-  async round(): Promise<boolean> {
+  /**
+   * Gives each kind of rows its time once, unless another process deletes.
+   * @returns how long to wait until the next round, in ms
+   */
+  async round(): Promise<number> {
+    if (!(await this.elect())) return STANDBY_INTERVAL_MS;
     let isComplete = true;
     for (const kind of this.kinds) {
-      if (this.stop.signal.aborted) return false;
+      if (this.stop.signal.aborted) break;
       try {
         const { next } = await deleteExpired(this.pool, kind.rows, BUDGET_MS, kind.next, this.stop.signal);
         kind.next = next;
@@ -94,20 +113,32 @@ export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown
         kind.report.failed(error);
       }
     }
-    return isComplete;
+    return isComplete ? INTERVAL_MS : UNFINISHED_INTERVAL_MS;
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     this.stop.abort();
     await this.running;
+    if (this.isElected) await RELEASE_LEASE.run(this.pool, { lane: LANE, owner: this.owner }).catch(() => {});
   }
 
   private async repeat(): Promise<void> {
     const { signal } = this.stop;
-    while (!signal.aborted) {
-      const isComplete = await this.round();
-      await pause(isComplete ? INTERVAL_MS : UNFINISHED_INTERVAL_MS, signal);
+    while (!signal.aborted) await pause(await this.round(), signal);
+  }
+
+  /** Acquires or renews the lease. Two processes that both delete for a while only repeat work. */
+  private async elect(): Promise<boolean> {
+    const { owner, isElected } = this;
+    try {
+      const [lease] = await ACQUIRE_LEASE.run(this.pool, { lane: LANE, owner, ttlMs: LEASE_TTL_MS, hasOther: true });
+      this.isElected = lease!.isHeld;
+    } catch (error) {
+      this.election.failed(error);
+      return false;
     }
+    if (!isElected) for (const kind of this.kinds) kind.completeAt = performance.now();
+    return this.isElected;
   }
 
   /** A count that fails is not exported; the age still shows that rows are left. */

@@ -100,7 +100,8 @@ export class Deliveries {
   private async readEnd(pool: DeliveryContext['pool']): Promise<number> {
     const { logId, head } = this.context;
     const end = Number(await head());
-    await REWIND_TO_END.run(pool, { logId, end });
+    for (let after: string | null = ''; after !== null;)
+      after = (await REWIND_TO_END.run(pool, { logId, end, after }))[0]!.last;
     return end;
   }
 

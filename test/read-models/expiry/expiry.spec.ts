@@ -40,7 +40,7 @@ const KINDS: readonly (readonly [ExpiringRows, table: string, expired: string, k
     CONTACTS_WITHOUT_DISPUTE,
     'service.dispute_contacts',
     `insert into service.dispute_contacts
-      select 'o' || i % 7, 'dp' || i, 'c', ${NOW} - 3600002 from generate_series(1, ${MANY}) i`,
+      select 'o' || i % 7, 'dp' || i, 'c', ${NOW} - 3700000 from generate_series(1, ${MANY}) i`,
     `with d as (
       insert into read.disputes (organization, id, created_at) values ('a', 'open', 1) returning organization, id
     ) insert into service.dispute_contacts select organization, id, 'c', 1 from d
@@ -171,6 +171,23 @@ describe('Rows that have expired', () => {
     expect(await valueOf(registry, 'threat_protection_expiry_age_seconds', 'daily quotas')).toBe(0);
     expect(await valueOf(registry, 'threat_protection_expiry_age_seconds', 'broken rows')).toBeGreaterThanOrEqual(1);
     expect(await valueOf(registry, 'threat_protection_expired_rows', 'broken rows')).toBeUndefined();
+  });
+
+  it('are deleted by one process of the installation, and by another when that one has ended', async () => {
+    const registries = [new Registry(), new Registry()] as const;
+    const [first, second] = registries.map((registry) => new Expiry(pool as never, registry)) as [Expiry, Expiry];
+    for (const expiry of [first, second]) expiry.register(OLD_INGEST_USAGE);
+    const ages = (): Promise<unknown[]> =>
+      Promise.all(registries.map((each) => valueOf(each, 'threat_protection_expiry_age_seconds', 'daily quotas')));
+    await pool.query(`update read.projector_leases set expires_at = 0 where lane = 'expiry'`);
+    await first.round();
+    await pool.query(KINDS[2]![2]);
+    expect(await second.round()).toBe(60_000);
+    expect([await rowsOf('service.ingest_usage'), await ages()]).toEqual([MANY, [0, undefined]]);
+    await first.beforeApplicationShutdown();
+    expect(await second.round()).toBe(600_000);
+    expect([await rowsOf('service.ingest_usage'), await ages()]).toEqual([0, [0, 0]]);
+    await second.beforeApplicationShutdown();
   });
 
   it('are deleted in smaller batches if a batch takes longer than its limit', async () => {

@@ -13,10 +13,11 @@ const NOT_IN_THE_LOG = [
 /** Converts the tables of this version to those of the unreleased version before it. */
 export const AS_BEFORE = `
   delete from read.later_migrations;
+  drop index read.webhook_endpoints_deleted, service.webhook_tests_by_time;
   drop table read.disputes, read.counted_threats, service.dispute_contacts;
   insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
   alter table read.listed_records
-    drop item, add updated_at bigint, add content text collate "C", add brands text[] collate "C";
+    drop item, drop moved_to, drop moved_by, add updated_at bigint, add content text collate "C", add brands text[] collate "C";
   create table read.projector_lease (singleton boolean primary key, owner text, epoch bigint, expires_at bigint);
   alter table read.webhook_endpoints
     drop endpoint, add url text, add types text[], add asset_types text[], add statuses text[], add batch integer,

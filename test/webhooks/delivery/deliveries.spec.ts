@@ -411,10 +411,16 @@ describe('An endpoint', () => {
     await rig.rows(`
       update service.webhook_progress
       set progress = progress || jsonb_build_object('position', (progress ->> 'position')::bigint + 1000)`);
+    // More cursors than two statements rewind.
+    await rig.rows(`
+      insert into service.webhook_progress (endpoint, progress)
+      select p.endpoint || i, p.progress from service.webhook_progress p, generate_series(1, 2500) i`);
     await rig.deliver();
-    await eventually('the cursor is set back', async () => {
-      const [row] = await rig.rows<{ progress: StoredProgress }>('select progress from service.webhook_progress');
-      return row?.progress.position === Number(await rig.log.head());
+    await eventually('all cursors are set back', async () => {
+      const rows = await rig.rows<{ position: number; n: number }>(
+        `select (progress ->> 'position')::int as position, count(*)::int as n from service.webhook_progress group by 1`,
+      );
+      return rows.length === 1 && rows[0]!.n === 2_501 && rows[0]!.position === Number(await rig.log.head());
     });
     await rig.block(named(1, 1));
     await waitForRequests(2);

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { pause } from '../flow/retry.js';
-import { statement } from './statement.js';
-import { inTransaction } from './transaction.js';
-import { isTransient } from './transient-errors.js';
+import { pause } from '../../flow/retry.js';
+import { statement } from '../../postgres/statement.js';
+import { inTransaction } from '../../postgres/transaction.js';
+import { isTransient } from '../../postgres/transient-errors.js';
 
 const MAX_ATTEMPTS = 20;
 const RETRY_MS = 250;
@@ -25,7 +25,7 @@ export const COLUMNS_WITH_STATISTICS = statement(
   `
     select quote_ident(a.attname) as "column", format_type(a.atttypid, a.atttypmod) as type
     from pg_attribute a join pg_statistic s on s.starelid = a.attrelid and s.staattnum = a.attnum
-    where a.attrelid = $1::regclass and not a.attisdropped group by a.attnum, a.attname, a.atttypid, a.atttypmod order by a.attnum`,
+    where a.attrelid = to_regclass($1) and not a.attisdropped group by a.attnum, a.attname, a.atttypid, a.atttypmod order by a.attnum`,
 );
 
 /**
