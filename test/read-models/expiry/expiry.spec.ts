@@ -103,6 +103,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   for (const table of new Set(['read.disputes', ...KINDS.map(([, name]) => name)]))
     await pool.query(`truncate ${table}`);
+  await pool.query(`delete from read.projector_leases where lane = 'expiry'`);
 });
 
 const rowsOf = async (table: string): Promise<number> =>
@@ -162,6 +163,7 @@ describe('Rows that have expired', () => {
     const broken = expiringRows({ name: 'broken rows', table: 'service.missing', where: 'true' });
     const expiry = new Expiry(pool as never, registry);
     expiry.register(broken, OLD_INGEST_USAGE);
+    await expiry.round();
     await pool.query(KINDS[2]![2]);
     expect(await valueOf(registry, 'threat_protection_expired_rows', 'daily quotas')).toBe(MANY);
     await new Promise((resolve) => setTimeout(resolve, 1_100));
@@ -179,7 +181,6 @@ describe('Rows that have expired', () => {
     for (const expiry of [first, second]) expiry.register(OLD_INGEST_USAGE);
     const ages = (): Promise<unknown[]> =>
       Promise.all(registries.map((each) => valueOf(each, 'threat_protection_expiry_age_seconds', 'daily quotas')));
-    await pool.query(`update read.projector_leases set expires_at = 0 where lane = 'expiry'`);
     await first.round();
     await pool.query(KINDS[2]![2]);
     expect(await second.round()).toBe(60_000);
