@@ -403,7 +403,7 @@ describe('A dispute outside of its routes', () => {
     await rig.rows(`update service.dispute_contacts set stored_at = stored_at - 7200000 where organization = $1`, [
       organization,
     ]);
-    expect(await app.app.get(Expiry).round()).toBe(true);
+    expect(await app.app.get(Expiry).round()).toBe(600_000);
     expect(await contacts()).toEqual([
       [open.id, 'open@shop.example'],
       [recent.id, 'recent@shop.example'],
