@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './output.js';
-import { ConfigError, EXIT_CONFIG, readConfig } from '../../runtime/config.js';
+import { ConfigError, EXIT_CONFIG, overrideSettings, readConfig } from '../../runtime/config.js';
 import { requireFileDescriptors } from '../../runtime/file-descriptors.js';
 import { logToStderr } from '../../runtime/log-line.js';
 import { VERSION } from '../../runtime/version.js';
@@ -75,7 +75,7 @@ const addSettingsOption = (program: Command): void => {
     const files: string[] = [];
     for (let command: Command | null = call; command !== null; command = command.parent)
       files.unshift(...(command.opts<{ settings?: readonly string[] }>().settings ?? []));
-    for (const file of files) Object.assign(process.env, readSettings(file));
+    for (const file of files) overrideSettings(readSettings(file));
   });
 };
 

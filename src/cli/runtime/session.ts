@@ -78,10 +78,10 @@ const useDatabase = async <Result>(
 };
 
 /** Describes the database that the settings name, without user and password. */
-const databaseOf = ({ databaseUrl, dataDir }: Config): string => {
+const databaseOf = ({ databaseUrl, dataDir, env }: Config): string => {
   if (databaseUrl === undefined) return `the embedded database in DATA_DIR ${dataDir}`;
   const { host, port, database, user } = parseDatabaseUrl(databaseUrl);
-  const { PGHOST, PGPORT, PGDATABASE } = process.env;
+  const { PGHOST, PGPORT, PGDATABASE } = env;
   const name = database || PGDATABASE || user;
   return `the database ${name ? `"${name}" ` : ''}at ${host || PGHOST || 'localhost'}:${port || PGPORT || 5432}`;
 };
