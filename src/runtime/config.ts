@@ -215,6 +215,11 @@ export abstract class Config {}
  */
 export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
 
+/** Sets variables of this process, which every later `readConfig` and the child processes then see. */
+export const overrideSettings = (settings: Readonly<Record<string, string>>): void => {
+  Object.assign(process.env, settings);
+};
+
 /** Reads LOG_FORMAT before the settings have been validated; an invalid value counts as the default. */
 export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =>
   LOG_FORMAT === 'json' || (LOG_FORMAT !== 'pretty' && !process.stdout.isTTY) ? 'json' : 'pretty';

@@ -110,6 +110,7 @@ for (const { name, open } of eventStores)
         ThreatStatusChanged: 2,
       });
       expect(JSON.stringify(certificate.outOfReach)).toContain('until every node behind it is scavenged');
+      expect(JSON.stringify(certificate.outOfReach)).toContain('link events of system projections');
       expect((await app.call('/v2/organization/brands', { key: keys['acme']! })).status).toBe(401);
 
       await projecting.reached();
