@@ -121,3 +121,27 @@ export const isPublicAddress = (text: string): boolean => useOfText(text) === 'p
 
 /** Whether an IP address belongs to the machine or a private network. */
 export const isInternalAddress = (text: string): boolean => useOfText(text) === 'internal';
+
+/** A range of addresses. */
+export interface AddressRange {
+  /** The first address of the range and the length of the prefix: `198.51.100.0/24`. */
+  readonly key: string;
+  readonly prefix: number;
+  readonly kind: 'v4' | 'v6';
+}
+
+/**
+ * Returns the range around an address.
+ * @param length the length of the prefix in bits, or a netmask
+ * @returns undefined if the text is no address, or the address cannot have such a prefix
+ */
+export const rangeOf = (text: string, length: number | string): AddressRange | undefined => {
+  const address = parse(text);
+  if (address === undefined) return undefined;
+  const isV4 = address instanceof ipaddr.IPv4;
+  const mask = String(length);
+  const prefix = mask.includes('.') ? (isV4 ? ipaddr.IPv4.parse(mask).prefixLengthFromSubnetMask() : null) : Number(mask);
+  if (prefix === null || prefix > (isV4 ? 32 : 128)) return undefined;
+  const bytes = address.toByteArray().map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * at))));
+  return { key: `${String(ipaddr.fromByteArray(bytes))}/${prefix}`, prefix, kind: isV4 ? 'v4' : 'v6' };
+};
