@@ -140,7 +140,11 @@ export const rangeOf = (text: string, length: number | string): AddressRange | u
   if (address === undefined) return undefined;
   const isV4 = address instanceof ipaddr.IPv4;
   const mask = String(length);
-  const prefix = mask.includes('.') ? (isV4 ? ipaddr.IPv4.parse(mask).prefixLengthFromSubnetMask() : null) : Number(mask);
+  const prefix = mask.includes('.')
+    ? isV4
+      ? ipaddr.IPv4.parse(mask).prefixLengthFromSubnetMask()
+      : null
+    : Number(mask);
   if (prefix === null || prefix > (isV4 ? 32 : 128)) return undefined;
   const bytes = address.toByteArray().map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * at))));
   return { key: `${String(ipaddr.fromByteArray(bytes))}/${prefix}`, prefix, kind: isV4 ? 'v4' : 'v6' };
