@@ -1,6 +1,5 @@
 import { Query } from '@nestjs/cqrs';
-import type { Asset } from '../assets/asset.js';
-import type { CheckVerdict } from '../events/types/disputes.js';
+import type { CheckVerdict, DisputeFiled } from '../events/types/disputes.js';
 
 export interface PresentVerdict {
   readonly verdict: CheckVerdict;
@@ -8,7 +7,7 @@ export interface PresentVerdict {
    * The asset whose entry decided. Undefined if there is no verdict, or if it cannot be told which of several assets that
    * the content opens it was.
    */
-  readonly asset: Asset | undefined;
+  readonly asset: DisputeFiled['data']['asset'] | undefined;
   /** Whether the content was checked, and every enabled source that supports it gave an answer. */
   readonly isComplete: boolean;
 }
