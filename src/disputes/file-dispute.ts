@@ -96,14 +96,17 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
     const { organization, content, reason, contact, origin } = command;
     // The contact is not part of the hash: the hash stays in the log, and a contact could be guessed from it.
     const request = idempotentRequest(command.idempotencyKey, JSON.stringify([content, reason]));
-    const asset = readAsset(content);
-    const [verdict] = await this.queries.execute(new GetVerdicts([content], organization, command.minPosition));
+    const parsed = readAsset(content);
+    const [checked] = await this.queries.execute(new GetVerdicts([content], organization, command.minPosition));
+    const { verdict, asset } = checked!;
+    if (asset !== undefined && isLongerThan(asset.content, MAX_CONTENT))
+      throw new Unprocessable('The normalised content is too long');
     const disputeId = `dp_${randomBytes(ID_BYTES).toString('hex')}`;
     // The contact is stored first, so that no dispute loses its contact. If no dispute follows, the contact is erased.
-    if (contact !== undefined && verdict!.status === 'BLOCKED')
+    if (contact !== undefined && verdict.status === 'BLOCKED')
       await STORE_DISPUTE_CONTACT.run(this.pool, { organization, dispute: disputeId, contact });
     const { decision, position } = await this.commands.execute(
-      { organization, disputeId, asset, hash: assetHash(asset), content, verdict: verdict!, reason, request },
+      { organization, disputeId, asset, hash: assetHash(asset ?? parsed), content, verdict, reason, request },
       origin,
     );
     const { dispute, replayed = false } = decision as Extract<Decision, { readonly dispute: Dispute }>;

@@ -45,8 +45,8 @@ export const matchList = (
   if (served !== undefined) return served;
   const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes, guards) : undefined;
   if (page !== undefined && (format !== 'metamask' || parsed.isSharedHost)) return page;
-  if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
-  if (content === undefined) return FAILED;
+  if (content === undefined && (host !== undefined || kindsOf(format).pages)) return FAILED;
+  if (host === undefined || content === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
   if (lookUpSuffixes(host, content, hashes) === 0)
     return (
       page ??

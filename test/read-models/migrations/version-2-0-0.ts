@@ -13,7 +13,7 @@ const NOT_IN_THE_LOG = [
 /** Converts the tables of this version to those of the unreleased version before it. */
 export const AS_BEFORE = `
   delete from read.later_migrations;
-  drop table read.disputes, read.counted_threats, service.dispute_contacts;
+  drop table read.disputes, read.counted_threats, read.counted_threat_days, service.dispute_contacts;
   insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
   alter table read.listed_records
     drop item, add updated_at bigint, add content text collate "C", add brands text[] collate "C";
