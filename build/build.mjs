@@ -3,7 +3,7 @@
  * its own and then renamed, because a running service may use the present `dist`. `--no-check` skips the type check; a
  * later build with the type check does not treat such a build as up to date.
  */
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleDependencies } from './dependencies.mjs';
 import { stampOf } from './stamp.mjs';
@@ -70,6 +70,8 @@ if (current !== stamp && !(isUnchecked && current === UNCHECKED)) {
     if (compile(NEXT, isUnchecked)) {
       copyAssets();
       await bundleDependencies(NEXT);
+      // An installed link to the operator's command (`bin` in package.json) runs this file.
+      chmodSync(join(NEXT, 'src/cli.js'), 0o755);
       writeFileSync(join(NEXT, STAMP), isUnchecked ? UNCHECKED : stamp);
       switchOver();
     } else process.exitCode = 1;

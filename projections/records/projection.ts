@@ -112,7 +112,7 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
 export const records = {
   name: 'records',
   versions: [KEY_VERSION, ITEM_VERSION],
-  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'counted_threats'],
+  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'counted_threats', 'counted_threat_days'],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

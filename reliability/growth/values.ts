@@ -52,7 +52,8 @@ export const tables = (n: number): string => {
       select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
     insert into read.disputes (organization, id, asset, created_at, request_key_hash, revision, filed)
       select 'acme', 'd' || i, ${uuid}, i, ${hashed}, i, '{}' ${rows};
-    insert into read.counted_threats select 'acme', 'r' || i, 2, ${uuid}, true, i, 'URL' ${rows};
+    insert into read.counted_threats select 'acme', 'r' || i, 2, ${uuid}, true, i * 86400000::bigint, 'URL' ${rows};
+    insert into read.counted_threat_days select 'acme', i, 'URL', 5, 1 ${rows};
     insert into service.dispute_contacts select 'acme', 'd' || i, 'a@b.example', i ${rows};
     insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
     insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
@@ -189,7 +190,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'metrics-comparison': () => [...owned, ...RANGE, ...RANGE],
   'metrics-timeline': () => [...owned, ...RANGE, 'month', '1 month', 0, DAY, DAY],
   'metrics-timeline-by-day': () => [...owned, ...RANGE, 'day', '1 day', 0, 3_000, 3_000],
-  'metrics-false-positives': () => ['acme', 0, AT],
+  'metrics-false-positives': () => ['acme', ...RANGE],
   'takedown-statistics': () => [...owned, ...RANGE],
   'takedown-statistics-of-brand': () => ['acme', 'shoes', ...RANGE],
   'find-brand': () => ['acme', 'b1'],

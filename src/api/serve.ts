@@ -12,7 +12,7 @@ import { OperatorServer } from '../ops/operator-server.js';
 import { Readiness } from '../ops/readiness.js';
 import { createLogger, logThrough } from '../runtime/logger.js';
 import { prepareTables } from '../read-models/prepare-tables.js';
-import { notifySupervisor, shutdownSignal } from '../runtime/lifecycle.js';
+import { notifySupervisor, shutdownSignal, unlessStopped } from '../runtime/lifecycle.js';
 import { Pool } from 'pg';
 import { logStandbys } from '../postgres/standbys.js';
 import { closeTracing, openTracing } from '../runtime/tracing/open-tracing.js';
@@ -49,10 +49,12 @@ const serve = async (config: Config, { sources, logger, release, stopSignal }: S
     await ops?.close();
     await Promise.all([release(), closeTracing()]);
   };
-  gracefulShutdown(stopSignal, app.getHttpServer(), app.get(Readiness), close, log);
   const opsUrl = ops && (await ops.listen(config.opsHost, opsPort!, 'OPS_PORT'));
   if (opsUrl !== undefined) log(`Metrics and health details for operators on ${opsUrl}`);
   await listenAt(app, { host: config.host, port: config.port });
+  // Until here, a signal abandons the start (`run`). A server that does not listen yet cannot be closed.
+  stopSignal.throwIfAborted();
+  gracefulShutdown(stopSignal, app.getHttpServer(), app.get(Readiness), close, log);
   const url = await app.getUrl();
   log(`Listening on ${url}`);
   notifySupervisor({ url });
@@ -63,16 +65,13 @@ const run = async (config: Config, stopSignal: AbortSignal): Promise<void> => {
   // The sources file is read first, so that a mistake in the file stops the process before anything else has started.
   const sources = readSourcesFile(config);
   await openTracing(config, 'threat-protection-api', logThrough(logger, 'main'));
-  const database = await openDatabase(config, logThrough(logger, 'main')).catch((error: unknown) => {
-    // Ctrl-C also reaches initdb, whose error would be misleading.
-    stopSignal.throwIfAborted();
-    throw error;
-  });
+  const database = await openDatabase(config, logThrough(logger, 'main'));
   try {
-    await serve(
+    const serving = serve(
       { ...config, databaseUrl: database.url },
       { sources, logger, release: () => database.release(), stopSignal },
     );
+    await unlessStopped(stopSignal, serving);
   } catch (error) {
     // A failed start must not leave the embedded server running.
     await database.release();
@@ -84,7 +83,8 @@ const stopSignal = shutdownSignal();
 try {
   await run(readConfig(), stopSignal);
 } catch (error) {
-  exitWith(asConfigError(error), stopSignal, {
+  // Ctrl-C also reaches initdb, whose error would be misleading.
+  exitWith(stopSignal.aborted ? stopSignal.reason : asConfigError(error), stopSignal, {
     context: 'main',
     task: 'listening',
     // An operator can resolve a port that is in use; any other error is logged with its stack.

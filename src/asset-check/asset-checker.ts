@@ -1,11 +1,13 @@
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
+import type { Asset } from '../assets/asset.js';
+import { assetKey } from '../assets/asset-key.js';
 import { parseContent } from '../assets/parse-content.js';
 import type { ParsedContent } from '../assets/parsed-content.js';
 import type { AssetCheckResponse, SourceStatusDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
-import type { NoVerdictCode } from './source-result.js';
-import { MAX_REQUESTS_OF_ORGANIZATION } from './lookups/lookup-source.js';
+import { isInherited, isUnanswered, type NoVerdictCode } from './source-result.js';
+import { type LookupBudget, MAX_REQUESTS_OF_ORGANIZATION } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
@@ -13,6 +15,18 @@ import { decide, decideContent, type AttributedResult } from './verdict.js';
 
 /** Maximum time in ms that a bulk check waits for lookups, unless the budget of a single check is longer. */
 const MAX_BUDGET_MS = 30_000;
+
+/** What a check does for a dispute. */
+export interface CheckOptions {
+  /** Limits the lookups. Default: each content is looked up. */
+  readonly lookups?: LookupBudget | undefined;
+  /**
+   * Called if there is a verdict.
+   * @param asset the asset whose entry decided; undefined if it cannot be told which of several assets it was
+   * @param isComplete whether every enabled source that supports the assets of the content gave an answer
+   */
+  onVerdict(asset: Asset | undefined, isComplete: boolean): void;
+}
 
 const NO_ASSETS: readonly ParsedContent[] = [];
 
@@ -22,6 +36,15 @@ const assetsOf = (parsed: ParsedContent): readonly ParsedContent[] => [
   ...(parsed.alternatives ?? NO_ASSETS),
   ...(parsed.carriers ?? NO_ASSETS),
 ];
+
+/** Returns the asset under one of whose keys a source has this entry. */
+const listedAsset = ({ keys, blockingKeys = [] }: ParsedContent, match = ''): Asset | undefined => {
+  for (const key of [...keys, ...blockingKeys]) {
+    const [type, content] = [key.slice(0, key.indexOf(':')), key.slice(key.indexOf(':') + 1)];
+    if (content === match || assetKey({ type, content: match }) === key) return { type, content };
+  }
+  return undefined;
+};
 
 /** Checks one asset against every source. */
 export class AssetChecker {
@@ -66,6 +89,7 @@ export class AssetChecker {
     content: string,
     organization: string,
     deadline = performance.now() + this.budgetMs,
+    options?: CheckOptions,
   ): AssetCheckResponse | Promise<AssetCheckResponse> {
     let asset: AssetCheckResponse['asset'];
     try {
@@ -76,11 +100,13 @@ export class AssetChecker {
       if (result.code !== undefined) return this.withoutVerdict(result.code, content, asset);
       const { parsed } = result;
       const assets = assetsOf(parsed);
-      const pending = assets.map((one) => this.querySourcesFor(one.opened ?? content, one, organization, deadline));
+      const pending = assets.map((one) =>
+        this.querySourcesFor(one.opened ?? content, one, organization, deadline, options),
+      );
       if (pending.every((one) => !(one instanceof Promise)))
-        return this.toResponse(content, assets, pending as (readonly AttributedResult[])[]);
+        return this.toResponse(content, assets, pending as (readonly AttributedResult[])[], options);
       return Promise.all(pending.map((one) => Promise.resolve(one)))
-        .then((all) => this.toResponse(content, assets, all))
+        .then((all) => this.toResponse(content, assets, all, options))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
       return this.failed(error, content, asset);
@@ -113,8 +139,16 @@ export class AssetChecker {
     parsed: ParsedContent,
     organization: string,
     deadline: number,
+    options: CheckOptions | undefined,
   ): readonly AttributedResult[] | Promise<readonly AttributedResult[]> {
-    const query = { content: content.trim(), parsed, organization, deadline, hashes: this.hashes };
+    const query = {
+      content: content.trim(),
+      parsed,
+      organization,
+      deadline,
+      hashes: this.hashes,
+      lookups: options?.lookups,
+    };
     return querySources(this.sources, query, (source, error) => this.onFailure(source, error));
   }
 
@@ -123,6 +157,7 @@ export class AssetChecker {
     content: string,
     assets: readonly ParsedContent[],
     resultsByAsset: readonly (readonly AttributedResult[])[],
+    options: CheckOptions | undefined,
   ): AssetCheckResponse {
     const parsed = assets[0]!;
     const verdict = decideContent(
@@ -133,6 +168,16 @@ export class AssetChecker {
     );
     const results = resultsByAsset[verdict.index]!;
     const decider = assets[verdict.index]!;
+    options?.onVerdict(
+      verdict.status !== 'BLOCKED'
+        ? undefined
+        : this.decidedBy(
+            assets,
+            decider,
+            results.find(({ source }) => source === verdict.source)!,
+          ),
+      resultsByAsset.every((all) => all.every(({ result }) => !isUnanswered(result))),
+    );
     return {
       status: verdict.status,
       source: verdict.source,
@@ -148,6 +193,21 @@ export class AssetChecker {
       message: describe(content.trim(), decider, verdict, results, this.sources),
       asset: { type: parsed.type, content: parsed.name },
     };
+  }
+
+  /** Returns the asset that a deciding result is about; undefined if the result is about a text that opens several. */
+  private decidedBy(
+    [parsed, ...others]: readonly ParsedContent[],
+    decider: ParsedContent,
+    { source, result }: AttributedResult,
+  ): Asset | undefined {
+    const asset = { type: decider.type, content: decider.name };
+    if (this.sources.find(({ id }) => id === source)!.of.kind === 'http') {
+      const isWholeText =
+        decider.opened === undefined || parsed!.alternatives?.some(({ opened }) => opened === undefined);
+      return others.length > 0 && isWholeText === true ? undefined : asset;
+    }
+    return isInherited(result) ? asset : (listedAsset(decider, result.match) ?? asset);
   }
 
   private failed(error: unknown, content: string, asset: AssetCheckResponse['asset']): AssetCheckResponse {

@@ -5,7 +5,9 @@ import { ConfiguredSources } from './sources/configured-sources.js';
 import { AssetChecker } from './asset-checker.js';
 import { contentIssue } from '../assets/content-issue.js';
 import { arrayJson } from '../http/json/array-json.js';
+import type { CheckOptions } from './asset-checker.js';
 import { cut } from './message.js';
+import { isUnanswered } from './source-result.js';
 import { TimeSlices, type Work } from '../flow/time-slices.js';
 
 export class CheckAssets extends Query<AtPosition<BulkAssetCheckResponse>> {
@@ -46,18 +48,12 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
    * All contents share one time budget, which grows with the number of contents.
    * @throws Unavailable if this service's own statuses do not include `minPosition` yet
    */
-  async execute({ contents, organization, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
-    const { own } = this.configured;
-    if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
-    const position = BigInt(own?.position ?? -1);
-    const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
-    const checked = await Promise.all(
-      await this.slices.run(organization, this.startChecks(contents, organization, deadline)),
-    );
+  async execute(query: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
+    const { results: checked, position } = await this.check(query);
     const results = checked.map(withTruncatedAsset);
     const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0, incomplete: 0 };
     for (const { status, code, sources } of results) {
-      if (sources.some(({ reason }) => reason === 'timeout' || reason === 'source-error')) summary.incomplete += 1;
+      if (sources.some(isUnanswered)) summary.incomplete += 1;
       if (code !== undefined) summary.errored += 1;
       else if (status === 'BLOCKED') summary.blocked += 1;
       else if (status === 'ALLOWED') summary.allowed += 1;
@@ -66,17 +62,34 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     return { result: { results, summary }, position };
   }
 
+  /**
+   * As `execute`, but does not truncate the assets.
+   * @param optionsOf the options for the content with this index
+   */
+  async check(
+    { contents, organization, minPosition }: CheckAssets,
+    optionsOf?: (index: number) => CheckOptions,
+  ): Promise<{ readonly results: readonly AssetCheckResponse[]; readonly position: bigint }> {
+    const { own } = this.configured;
+    if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
+    const position = BigInt(own?.position ?? -1);
+    const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
+    const checks = await this.slices.run(organization, this.startChecks(contents, organization, deadline, optionsOf));
+    return { results: await Promise.all(checks), position };
+  }
+
   private *startChecks(
     contents: readonly unknown[],
     organization: string,
     deadline: number,
+    optionsOf?: (index: number) => CheckOptions,
   ): Work<Promise<AssetCheckResponse>[]> {
     const checks: Promise<AssetCheckResponse>[] = [];
-    for (const content of contents) {
+    for (const [index, content] of contents.entries()) {
       const { assetCheck } = this;
       const answer =
         contentIssue(content) === undefined
-          ? assetCheck.check(content as string, organization, deadline)
+          ? assetCheck.check(content as string, organization, deadline, optionsOf?.(index))
           : assetCheck.invalidContent;
       checks.push(Promise.resolve(answer));
       yield;

@@ -50,5 +50,9 @@ export const NOT_QUERIED: SourceResult = Object.freeze({ status: 'UNKNOWN' });
 /** The result for an asset below a listed domain under which anybody can publish. */
 export const hostingResult = (match?: string): SourceResult => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
 
+/** Whether a source that supports the asset gave no answer. */
+export const isUnanswered = ({ reason }: Pick<SourceResult, 'reason'>): boolean =>
+  reason === 'source-error' || reason === 'timeout';
+
 /** Whether the status is inherited from a parent domain, page or profile. */
 export const isInherited = ({ reason }: SourceResult): boolean => reason === 'parent-domain';

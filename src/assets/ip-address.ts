@@ -2,24 +2,26 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+type Use = 'public' | 'internal' | 'unused';
+
 /**
- * Address blocks that are not on the public Internet, from IANA's special-purpose registries, and unallocated blocks.
- * `internal` addresses belong to the machine or a private network; `unused` addresses are not routed.
+ * The use of address blocks by IANA's special-purpose registries, and of unallocated blocks. The first block that
+ * contains an address counts. A block that the registries call globally reachable is `public`; `internal` addresses
+ * belong to the machine or a private network; `unused` addresses are not routed.
  */
-const NOT_PUBLIC: readonly (readonly [block: string, use: 'internal' | 'unused'])[] = [
+const USES: readonly (readonly [block: string, use: Use])[] = [
   ['0.0.0.0/8', 'internal'],
   ['10.0.0.0/8', 'internal'],
   ['100.64.0.0/10', 'internal'],
   ['127.0.0.0/8', 'internal'],
   ['169.254.0.0/16', 'internal'],
   ['172.16.0.0/12', 'internal'],
+  ['192.0.0.9/32', 'public'],
+  ['192.0.0.10/32', 'public'],
   ['192.0.0.0/24', 'unused'],
   ['192.0.2.0/24', 'unused'],
-  ['192.31.196.0/24', 'internal'],
-  ['192.52.193.0/24', 'internal'],
   ['192.88.99.0/24', 'unused'],
   ['192.168.0.0/16', 'internal'],
-  ['192.175.48.0/24', 'internal'],
   ['198.18.0.0/15', 'unused'],
   ['198.51.100.0/24', 'unused'],
   ['203.0.113.0/24', 'unused'],
@@ -31,20 +33,22 @@ const NOT_PUBLIC: readonly (readonly [block: string, use: 'internal' | 'unused']
   ['fc00::/7', 'internal'],
   ['fe80::/10', 'internal'],
   ['ff00::/8', 'internal'],
-  ['2001:3::/32', 'internal'],
-  ['2001:4:112::/48', 'internal'],
+  ['2001:1::1/128', 'public'],
+  ['2001:1::2/128', 'public'],
+  ['2001:1::3/128', 'public'],
+  ['2001:3::/32', 'public'],
+  ['2001:4:112::/48', 'public'],
+  ['2001:20::/28', 'public'],
+  ['2001:30::/28', 'public'],
   ['2001::/23', 'unused'],
   ['2001:db8::/32', 'unused'],
-  ['2620:4f:8000::/48', 'internal'],
   ['3fff::/20', 'unused'],
   // Everything except 2000::/3, the only block that IANA has allocated to hosts.
   ['::/3', 'unused'],
   ['4000::/2', 'unused'],
   ['8000::/1', 'unused'],
 ];
-const BLOCKS = NOT_PUBLIC.map(([block, use]) => ({ range: ipaddr.parseCIDR(block), use }));
-
-type Use = 'public' | 'internal' | 'unused';
+const BLOCKS = USES.map(([block, use]) => ({ range: ipaddr.parseCIDR(block), use }));
 
 /** Returns the use of an address according to the first matching block. */
 const useOf = (address: Address): Use => {
@@ -117,3 +121,31 @@ export const isPublicAddress = (text: string): boolean => useOfText(text) === 'p
 
 /** Whether an IP address belongs to the machine or a private network. */
 export const isInternalAddress = (text: string): boolean => useOfText(text) === 'internal';
+
+/** A range of addresses. */
+export interface AddressRange {
+  /** The first address of the range and the length of the prefix: `198.51.100.0/24`. */
+  readonly key: string;
+  readonly prefix: number;
+  readonly kind: 'v4' | 'v6';
+}
+
+/**
+ * Returns the range around an address.
+ * @param length the length of the prefix in bits, or a netmask
+ * @returns undefined if the text is no address, or the address cannot have such a prefix
+ */
+export const rangeOf = (text: string, length: number | string): AddressRange | undefined => {
+  const address = parse(text);
+  if (address === undefined) return undefined;
+  const isV4 = address instanceof ipaddr.IPv4;
+  const mask = String(length);
+  const prefix = mask.includes('.')
+    ? isV4
+      ? ipaddr.IPv4.parse(mask).prefixLengthFromSubnetMask()
+      : null
+    : Number(mask);
+  if (prefix === null || prefix > (isV4 ? 32 : 128)) return undefined;
+  const bytes = address.toByteArray().map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * at))));
+  return { key: `${String(ipaddr.fromByteArray(bytes))}/${prefix}`, prefix, kind: isV4 ? 'v4' : 'v6' };
+};

@@ -154,13 +154,16 @@ const parsedHost = (address: string): string | undefined => {
 };
 
 const NAME = /^([^:]+)(?::(\d{0,64}))?$/;
+/** Ethereum's name service takes both apostrophes for one, and DNS allows neither. */
+const NAME_WITH_APOSTROPHE = /'.*\.eth\.?$/i;
 const PUNYCODE = /(?<=^|\.)xn--/gi;
 
 const nameOf = (address: string, isWeb: boolean): string | undefined => {
   const [, sent, port = ''] = NAME.exec(address) ?? [];
   if (sent === undefined || Number(port) > 65_535) return undefined;
-  const name = sent.includes('%') ? unescaped(sent) : sent;
-  if (name === undefined) return undefined;
+  const plain = sent.includes('%') ? unescaped(sent) : sent;
+  if (plain === undefined) return undefined;
+  const name = NAME_WITH_APOSTROPHE.test(plain) ? plain.replaceAll("'", '’') : plain;
   if (!BEYOND_ASCII.test(name)) return asciiHost(name);
   const letters = name.replace(IGNORED, '');
   if (isSlowToConvert(letters)) return isWeb ? convertLastLabels(name) : undefined;

@@ -63,7 +63,7 @@ const parseOtherText = (sent: string): Content | undefined => {
   const text = refang(sent);
   if (text === '') return undefined;
   if (isInternalScheme(text)) return internalContent(text);
-  if (/^[^.@?]*(?:\?|$)/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
+  if (/^[^.@?]*(?:\?|$)/.test(text) || /^(?:[a-z0-9+-]+:|[^\s:/?#]+\*)/i.test(text)) {
     const payment = readPayment(text);
     if (payment) return paymentContent(payment);
   }

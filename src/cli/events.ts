@@ -15,7 +15,7 @@ import { onFirstSignal } from './runtime/interruption.js';
 import { prints, type Result } from './runtime/output.js';
 import { count, Progress } from './runtime/progress.js';
 import { requireToken, readSecret } from './runtime/secret.js';
-import { type Session, withLog } from './runtime/session.js';
+import { requireDatabase, type Session, withLog } from './runtime/session.js';
 import { pause } from '../flow/retry.js';
 
 interface SendOptions {
@@ -117,9 +117,12 @@ const sendFilesTo = async (files: string[], options: SendOptions): Promise<Resul
     throw new Invalid(
       'With --url, a key of that service with the scope `ingest` is required: set THREAT_PROTECTION_API_KEY or use --key-file',
     );
-  const { host, port, databaseUrl, dataDir } = readConfig();
+  const config = readConfig();
+  const { host, port, databaseUrl, dataDir } = config;
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   await requireReadable(files);
+  if (key === undefined)
+    requireDatabase(config, 'With a key (THREAT_PROTECTION_API_KEY or --key-file), this call needs no database.');
   const stop = new AbortController();
   const stopListening = onFirstSignal(() => stop.abort());
   const send = (ingestKey: string, keyHint?: string): Promise<Sent> =>

@@ -29,17 +29,17 @@ interface CopyOptions {
 const addressOf = async ({ to = '', urlFile }: CopyOptions): Promise<string> => {
   if ((to === '') === (urlFile === undefined))
     throw new Invalid('Give the address of the EventStoreDB with either --to URL or --url-file FILE');
-  if (urlFile === undefined && to.includes('@'))
-    throw new Invalid(
-      'A password on the command line can be read by every process on the machine: put the address into a file and use ' +
-        '--url-file FILE (- for standard input)',
-    );
   const address = urlFile === undefined ? to : await readSecret(urlFile, 'the address');
   try {
-    return readConfig({ EVENTSTORE_URL: address.trim() || '-' }).eventStoreUrl!;
+    const url = readConfig({ EVENTSTORE_URL: address.trim() || '-' }).eventStoreUrl!;
+    if (urlFile !== undefined || !/:\/\/[^/?]*:[^/?]*@/.test(to)) return url;
   } catch (error) {
-    throw asOption(error);
+    throw new Invalid(`${(asOption(error) as Error).message}; a log can be copied only into an EventStoreDB`);
   }
+  throw new Invalid(
+    'A password on the command line can be read by every process on the machine: put the address into a file and use ' +
+      '--url-file FILE (- for standard input)',
+  );
 };
 
 const open = (address: string): Promise<EventLog> =>

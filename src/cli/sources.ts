@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describeRejected, quote } from '../asset-check/lists/list-entry.js';
 import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
 import { readConfig } from '../runtime/config.js';
+import { inDataDir } from '../runtime/data-dir.js';
+import { say } from '../runtime/terminal.js';
 import { formatInstant } from '../events/instant.js';
 import { prints, type Result, table } from './runtime/output.js';
+import { requireDatabase } from './runtime/session.js';
 
 const problemOf = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
   if (mode === 'DISABLED') return 'disabled';
@@ -18,11 +22,15 @@ const overruledLines = ({ id, overruled }: ListStatus): string[] =>
   (overruled?.examples ?? []).map(({ entry, guard }) => `${id}: ${quote(entry)} is overruled by the guard ${guard}`);
 
 const status = async (): Promise<Result> => {
-  const lists = await readSourcesStatus(readConfig());
+  const config = readConfig();
+  // The copies of the lists are in the `DATA_DIR` of the API. In another folder, every list would seem never loaded.
+  if (!existsSync(inDataDir(config.dataDir, 'lists')) && config.databaseUrl === undefined) requireDatabase(config);
+  say(`Reading the copies of the lists in ${inDataDir(config.dataDir, 'lists')}`);
+  const lists = await readSourcesStatus(config);
   return {
     lines: [
       ...table(
-        ['list', 'entries', 'refused', 'overruled', 'age in s', 'problem'],
+        ['list', 'entries', 'rejected', 'overruled', 'age in s', 'problem'],
         lists.map((list) => [
           list.id,
           list.entries,

@@ -1,8 +1,11 @@
+import { once } from 'node:events';
+import { createServer, type ListenOptions } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Config, ConfigError, environmentOf, EXIT_CONFIG } from '../runtime/config.js';
 import { type Database, openDatabase } from '../postgres/embedded/embedded-postgres.js';
+import { AddressInUse, listenAt, type PortSetting } from '../runtime/listen.js';
 import { type WriteLog, logToStderr } from '../runtime/log-line.js';
 import { masterKeyFile, openMasterKeys } from '../webhooks/master-keys.js';
 import { Child } from './runtime/child.js';
@@ -13,6 +16,8 @@ import { SIGNALS } from './runtime/interruption.js';
 const API_STOP_TIMEOUT_MS = 4_500;
 const PROJECTOR_STOP_TIMEOUT_MS = 2_000;
 const DELIVERIES_STOP_TIMEOUT_MS = 4_500;
+const PORT_TIMEOUT_MS = 5_000;
+const PORT_POLL_INTERVAL_MS = 250;
 /** How long the database may take to stop after a second signal. */
 const KILL_TIMEOUT_MS = 500;
 
@@ -27,6 +32,31 @@ export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/**
+ * Waits until a port is free: the processes of a killed `npm start` release their ports within 3 s.
+ * @param isStopping ends the waiting
+ * @throws ConfigError if the port stays in use, or if this machine or user cannot listen on the address
+ */
+const requireFreePort = async (
+  host: string,
+  port: number | undefined,
+  setting: PortSetting,
+  isStopping: () => boolean,
+): Promise<void> => {
+  if (port === undefined) return;
+  const probe = createServer();
+  const listen = (address: ListenOptions): Promise<unknown> => once(probe.listen(address), 'listening');
+  for (const end = performance.now() + PORT_TIMEOUT_MS; !isStopping(); await sleep(PORT_POLL_INTERVAL_MS))
+    try {
+      await listenAt({ listen }, { host, port }, setting);
+      await new Promise((resolve) => probe.close(resolve));
+      return;
+    } catch (error) {
+      if (!(error instanceof AddressInUse)) throw error;
+      if (performance.now() > end) throw new ConfigError(error.message);
+    }
+};
 
 /** Runs the API, the projector, the delivery process and, unless DATABASE_URL is set, the database on this machine. */
 export class Service {
@@ -75,6 +105,15 @@ export class Service {
     // The sources file is checked before the API starts, because with an invalid file the API would exit and be
     // restarted again and again.
     readSourcesFile(this.config);
+    const { host, port, opsHost, opsPort, projectorOpsPort, deliveriesOpsPort } = this.config;
+    const ports = [
+      [host, port, 'PORT'],
+      [opsHost, opsPort, 'OPS_PORT'],
+      [opsHost, projectorOpsPort, 'PROJECTOR_OPS_PORT'],
+      [opsHost, deliveriesOpsPort, 'DELIVERIES_OPS_PORT'],
+    ] as const;
+    await Promise.all(ports.map(([at, each, setting]) => requireFreePort(at, each, setting, () => this.isStopping)));
+    if (this.isStopping) throw new Error('The service was stopped while it started');
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
@@ -87,6 +126,10 @@ export class Service {
     if (!delivers) this.log('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE to enable them');
     this.#url = url;
     return { url, databaseUrl };
+  }
+
+  get isStopping(): boolean {
+    return this.#stopped !== undefined;
   }
 
   /** Stops the API and the delivery process, then the projector, then the database. Takes less than 10 s. */
@@ -165,6 +208,8 @@ export const start = async (config: Config): Promise<number> => {
     .start()
     .then(() => service.failed)
     .catch(async (error: Error) => {
+      // Ctrl-C also reaches initdb, whose error would be misleading.
+      if (service.isStopping) return stopped;
       writeLog(error.message, 'error');
       await service.stop();
       return error instanceof ConfigError ? EXIT_CONFIG : 1;

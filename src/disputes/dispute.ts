@@ -12,7 +12,8 @@ export type Dispute = DisputeFiled['data'];
 export interface FileCommand {
   readonly organization: string;
   readonly disputeId: string;
-  readonly asset: Asset;
+  /** The asset whose entry decided the verdict; undefined if it cannot be told which of several assets it is. */
+  readonly asset: Asset | undefined;
   /** The `assetHash` of the asset. */
   readonly hash: string;
   /** The content as sent. */
@@ -64,6 +65,12 @@ export const decide = (disputes: Disputes, command: FileCommand, now: number): D
   if (first) return { events: [], dispute: first, replayed: true };
   if (verdict.status !== 'BLOCKED')
     return reject(new Unprocessable(`The asset is not blocked, so there is nothing to dispute: ${verdict.message}`));
+  if (asset === undefined)
+    return reject(
+      new Unprocessable(
+        'The content opens several assets, and the check does not say which is blocked; dispute one asset',
+      ),
+    );
   const open = disputes.open.get(hash);
   if (open !== undefined)
     return reject(new Conflict(`The organization has an open dispute about this asset: ${open.disputeId}`));

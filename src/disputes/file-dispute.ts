@@ -117,11 +117,15 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
     const { organization, content, reason, contact, origin } = command;
     // The contact is not part of the hash: the hash stays in the log, and a contact could be guessed from it.
     const request = idempotentRequest(command.idempotencyKey, JSON.stringify([content, reason]));
-    const asset = readAsset(content);
-    const [verdict] = await this.queries.execute(new GetVerdicts([content], organization, command.minPosition));
+    const parsed = readAsset(content);
+    const [checked] = await this.queries.execute(new GetVerdicts([content], organization, command.minPosition));
+    const { verdict, asset } = checked!;
+    if (asset !== undefined && isLongerThan(asset.content, MAX_CONTENT))
+      throw new Unprocessable('The normalised content is too long');
     const disputeId = `dp_${randomBytes(ID_BYTES).toString('hex')}`;
+    const hash = assetHash(asset ?? parsed);
     const { decision, position } = await this.commands.execute(
-      { organization, disputeId, asset, hash: assetHash(asset), content, verdict: verdict!, reason, contact, request },
+      { organization, disputeId, asset, hash, content, verdict, reason, contact, request },
       origin,
     );
     const { dispute, replayed = false } = decision as Extract<Decision, { readonly dispute: Dispute }>;

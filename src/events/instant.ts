@@ -13,6 +13,9 @@ export const LATEST = 253_402_300_799_999;
 
 export const dayOf = (instant: number): number => Math.floor(instant / MS_PER_DAY);
 
+/** `dayOf` as an SQL expression. @param instant an SQL expression, in ms */
+export const dayInSql = (instant: string): string => `floor(${instant} / ${MS_PER_DAY}.0)::int`;
+
 /**
  * Converts a match of a date-time pattern to an instant, truncated to milliseconds.
  * @param m groups: year, month, day, hour, minute, second, fraction, then sign, hours and minutes of the offset. Groups

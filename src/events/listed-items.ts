@@ -19,8 +19,8 @@ export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
   [...new Set(names)].map((name) => LISTED_KIND[name as ListedKind]).sort((a, b) => a - b);
 
 /**
- * Must be incremented if the form of an item changes, or the place of the row in the feed; all rows are then written
- * again. Version 2 stores the event at the position of a redacted record.
+ * Must be incremented if the form of an item, its place in the feed, or another row of the projection `records` changes;
+ * all rows of the projection are then written again.
  */
 export const ITEM_VERSION = 2;
 

@@ -4,7 +4,7 @@ import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import type { Connection } from '../postgres/statement.js';
-import { isStatementTimeout } from '../postgres/transient-errors.js';
+import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/range.js';
@@ -68,9 +68,11 @@ export class MetricsQueries {
         return await this.replicas.read('metrics', this.pool, ask, minPosition);
       } catch (error) {
         if (isStatementTimeout(error))
-          throw new Unavailable('Counting this range takes too long; request a shorter range, or try again', 1, {
-            cause: error,
-          });
+          throw new Unavailable(
+            'Counting this range takes too long; request a shorter range, or try again',
+            TIMED_OUT_RETRY_SECONDS,
+            { cause: error },
+          );
         throw error;
       }
     });

@@ -7,7 +7,7 @@ import { asConfigError } from '../postgres/unusable-database.js';
 import { prepareTables } from '../read-models/prepare-tables.js';
 import { type Config, readConfig } from '../runtime/config.js';
 import { exitWith } from '../runtime/exit.js';
-import { notifySupervisor, shutdownSignal } from '../runtime/lifecycle.js';
+import { notifySupervisor, shutdownSignal, unlessStopped } from '../runtime/lifecycle.js';
 import type { WriteLog } from '../runtime/log-line.js';
 import { createLogger, logThrough } from '../runtime/logger.js';
 import { closeTracing, openTracing } from '../runtime/tracing/open-tracing.js';
@@ -45,13 +45,16 @@ const run = async ({ context, portSetting, work }: Worker, config: Config, stopS
   const portNumber = ownPort ?? config.opsPort;
   if (portNumber !== undefined)
     await ops.listen(config.opsHost, portNumber, ownPort === undefined ? 'OPS_PORT' : portSetting);
-  const database = await openDatabase(config, writeLog);
+  const database = await openDatabase(config, writeLog).catch((error: unknown) => {
+    // Ctrl-C also reaches initdb, whose error would be misleading.
+    stopSignal.throwIfAborted();
+    throw error;
+  });
   try {
     const { url } = database;
     const opened = { ...config, databaseUrl: url };
-    await prepareTables(opened, writeLog, stopSignal);
-    stopSignal.throwIfAborted();
-    const log = await openEventLog(opened);
+    await unlessStopped(stopSignal, prepareTables(opened, writeLog, stopSignal));
+    const log = await unlessStopped(stopSignal, openEventLog(opened));
     try {
       notifySupervisor({});
       await work({ config: opened, url, log, ops, writeLog }, stopSignal);

@@ -23,6 +23,12 @@ const CONNECTION_ERRORS = new Set([
 const CONNECTION_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Connection ended unexpectedly|client was closed|Cannot use a pool after calling end/i;
 
+/**
+ * `Retry-After` after a statement timeout. The same statement at once would only take as long again: a busy database needs
+ * time, and a client that asks for too much needs another request.
+ */
+export const TIMED_OUT_RETRY_SECONDS = 60;
+
 /** Whether the database cancelled a statement because of `statement_timeout`. */
 export const isStatementTimeout = (error: unknown): boolean => {
   const cause = error instanceof Unavailable ? error.cause : error;

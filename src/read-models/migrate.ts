@@ -8,6 +8,7 @@ import * as countedThreats from './migrations/0026-counted-threats.js';
 import * as redactedDisputes from './migrations/0027-redacted-disputes.js';
 import * as movedRecords from './migrations/0028-moved-records.js';
 import * as expiringRows from './migrations/0029-expiring-rows.js';
+import * as countedThreatDays from './migrations/0030-counted-threat-days.js';
 
 /** The migrations in order. A released migration is never changed; a new migration is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -18,6 +19,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0027-redacted-disputes': redactedDisputes,
   '0028-moved-records': movedRecords,
   '0029-expiring-rows': expiringRows,
+  '0030-counted-threat-days': countedThreatDays,
 };
 
 /**

@@ -4,7 +4,7 @@ import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas/replicas.
 import { Unavailable } from '../errors.js';
 import { ConcurrencyLimit } from '../flow/concurrency-limit.js';
 import type { Connection } from '../postgres/statement.js';
-import { asUnavailable, isStatementTimeout } from '../postgres/transient-errors.js';
+import { asUnavailable, isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
 import { RecordsPool } from '../read-models/pools.js';
 import { InitialBackfill } from './initial-backfill.js';
 
@@ -92,7 +92,7 @@ export class RecordQueries {
         if (isStatementTimeout(error))
           throw new Unavailable(
             'Reading this selection takes too long; narrow the range or the filters, or try again',
-            1,
+            TIMED_OUT_RETRY_SECONDS,
             { cause: error },
           );
         throw asUnavailable(error);

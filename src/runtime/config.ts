@@ -20,7 +20,7 @@ const MAX_LIMIT = 999_999_999;
 const MAX_PER_DAY = 999_999_999_999_999;
 const HTTP = ['http', 'https'];
 const POSTGRES = ['postgres', 'postgresql'];
-const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
+const EVENT_STORE = ['esdb', 'kurrentdb', 'kurrent', 'kdb'].flatMap((scheme) => [scheme, `${scheme}+discover`]);
 
 const ENCODE = 'percent-encode the characters of the user name and the password that are not letters or digits';
 
@@ -156,8 +156,8 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
     /** Folder of the embedded PostgreSQL and of the copies of lists. A relative path is resolved against the working directory of the process. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
-    /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. `kurrentdb://` and `esdb://` are equivalent. */
-    eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^kurrentdb/, 'esdb'),
+    /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. `kurrentdb://`, `kurrent://`, `kdb://` and `esdb://` are equivalent. */
+    eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^k[a-z]+/, 'esdb'),
     /** File that configures the sources of the asset check. Absent: the file that ships with the service. A relative path is resolved against the working directory of the process. */
     sourcesFile: sourcesFile && resolve(sourcesFile),
     /** Least severe level that is logged. */
@@ -214,6 +214,11 @@ export abstract class Config {}
  * @throws ConfigError naming the variable
  */
 export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
+
+/** Sets variables of this process, which every later `readConfig` and the child processes then see. */
+export const overrideSettings = (settings: Readonly<Record<string, string>>): void => {
+  Object.assign(process.env, settings);
+};
 
 /** Reads LOG_FORMAT before the settings have been validated; an invalid value counts as the default. */
 export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =>

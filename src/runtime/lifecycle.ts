@@ -33,6 +33,24 @@ export const shutdownSignal = (): AbortSignal => {
   return stop.signal;
 };
 
+/**
+ * Waits for work of the start, until the process is asked to stop.
+ * @throws the reason of `stopSignal` once it has aborted, whatever the work does; the work is then abandoned
+ */
+export const unlessStopped = async <T>(stopSignal: AbortSignal, work: Promise<T>): Promise<T> => {
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(stopSignal.reason as Error);
+    if (stopSignal.aborted) stop();
+    else stopSignal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, stopped]);
+  } finally {
+    // The work may have ended because of the signal, with another error.
+    stopSignal.throwIfAborted();
+  }
+};
+
 /** Notifies the supervisor, if there is one, that this process is ready, and at which URL it listens. */
 export const notifySupervisor = (ready: { readonly url?: string }): void => {
   process.send?.(ready);

@@ -62,5 +62,5 @@ export const createLogger = (config: Pick<Config, 'logFormat' | 'logLevel'>): Lo
 /** Logs through Nest's logger. */
 export const logThrough =
   (logger: LoggerService, context: string): WriteLog =>
-  (sentence, level) =>
-    level === 'warn' ? logger.warn(sentence, context) : logger.log(sentence, context);
+  (sentence, level = 'info') =>
+    level === 'info' ? logger.log(sentence, context) : logger[level]?.(sentence, context);

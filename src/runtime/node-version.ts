@@ -1,4 +1,4 @@
-import { say } from './terminal.js';
+import { outliveReaders, say } from './terminal.js';
 
 /** The same version as `engines` in package.json; a spec compares the two. */
 const MIN_VERSION = [20, 19] as const;
@@ -13,8 +13,12 @@ export const nodeIssue = (version: string): string | undefined => {
   return `This is Node ${version}; the service needs Node ${MIN_VERSION.join('.')} or later`;
 };
 
-/** Ends the process if its version of Node is too old. This file imports only modules that an old version can parse. */
+/**
+ * Prepares the process, and ends it if its version of Node is too old. Every program calls this function first. This
+ * file imports only modules that an old version can parse.
+ */
 export const requireNode = (): void => {
+  outliveReaders();
   const issue = nodeIssue(process.version);
   if (issue === undefined) return;
   say(issue);

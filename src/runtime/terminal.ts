@@ -28,6 +28,14 @@ export const printableJson = (json: string): string =>
     }).join(''),
   );
 
+/**
+ * Lets the process outlive the readers of its output, such as `tee` or an SSH session. Without a listener, a write to
+ * a pipe without a reader (EPIPE) would end the process at once, and nobody would stop the embedded PostgreSQL.
+ */
+export const outliveReaders = (): void => {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+};
+
 /** Writes a message for a person to standard error, so that standard output contains only results. */
 export const say = (message: string): void => {
   process.stderr.write(`${printableLines(message)}\n`);

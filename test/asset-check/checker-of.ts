@@ -42,8 +42,8 @@ const ownSource = async (statuses: readonly OwnStatus[]): Promise<Source> => {
 /** A guard in memory with one host per line. */
 export const guardOf = async (text: string, format: 'plain' | 'csv' = 'plain', id = 'popular'): Promise<Guard> => {
   const bytes = Buffer.from(text);
-  const { table } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'GUARDED', suffixes);
-  return { settings: { id }, table, version: 1 };
+  const { table, above } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'GUARDED', suffixes);
+  return { settings: { id }, table, above, version: 1 };
 };
 
 const listSource = async (

@@ -1,4 +1,4 @@
-import { base58xrp } from '@scure/base';
+import { base58, base58xrp } from '@scure/base';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
@@ -9,6 +9,14 @@ import { parseContent } from '../../src/assets/parse-content.js';
 
 const XRP = 'rGWrZyQqhTp9Xu7G5Pkayo7bXjH4k4QYpf';
 const STELLAR = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+const versionedHash = (version: number, hash: string): string => {
+  const body = Uint8Array.of(version, ...Buffer.from(hash, 'hex'));
+  const once = createHash('sha256').update(body).digest();
+  return base58.encode(Uint8Array.of(...body, ...createHash('sha256').update(once).digest().subarray(0, 4)));
+};
+/** An address in base58check of a hash of 20 equal bytes. */
+const versioned = (version: number, byte: number): string =>
+  versionedHash(version, Buffer.alloc(20, byte).toString('hex'));
 /** Test vectors of SEP-23. */
 const MUXED_BASE = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const MUXED_VECTOR = 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK';
@@ -67,6 +75,137 @@ describe('An account', () => {
     `xrpl:0:${XRP}-x`,
   ])('is not parsed from the invalid text %s', (text) => {
     expect(readAccount(text)).toBeUndefined();
+  });
+});
+
+const FILECOIN = '0xd388ab098ed3e84c0d808776440b48f685198498';
+const CASH_KEY = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+const CASH_SCRIPT = 'bitcoincash:ppm2qsznhks23z7629mms6s4cwef74vcwvn0h829pq';
+const CASH_OF_TOKENS = 'bitcoincash:qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2';
+const AVALANCHE = 'avax1tzdcgj4ehsvhhgpl7zylwpw0gl2rxcg4r5afk5';
+const TOKEN = '0x6b175474e89094c44da98b954eedeac495271d0f';
+const TEZOS = 'KT1PWx2mnDueood7fEmfbBDKx1D9BAnnXitn';
+const BITCOIN = '1BpEi6DfDAUFd7GtittLSdBeYJvcoaVggu';
+const RAVENCOIN = versioned(0x3c, 7);
+
+/** Spellings of one account, by its key. */
+const ONE_ACCOUNT: readonly (readonly [key: string, spellings: readonly string[]])[] = [
+  // Litecoin writes its script hashes with the version of Bitcoin or with its own.
+  ['3CWFddi6m4ndiGyKqzYvsFYagqDLPVMTzC', [versionedHash(0x32, '76a04053bda0a88bda5177b86a15c3b29f559873')]],
+  [
+    versioned(0x05, 9),
+    [versioned(0x32, 9), `litecoin:${versioned(0x32, 9)}?amount=1`, `litecoin:${versioned(0x05, 9)}`],
+  ],
+  [versioned(0xc4, 9), [versioned(0x3a, 9)]],
+  ['t1VmmGiyjVNeCjxDZzg7vZmd99WyzVby9yC', ['tex1s2rt77ggv6q989lr49rkgzmh5slsksa9khdgte']],
+  [FILECOIN, ['f410f2oekwcmo2pueydmaq53eic2i62crtbeyuzx2gmy', `filecoin:f410f2oekwcmo2pueydmaq53eic2i62crtbeyuzx2gmy`]],
+  [
+    'f17uoq6tp427uzv7fztkbsnn64iwotfrristwpryy',
+    ['t17uoq6tp427uzv7fztkbsnn64iwotfrristwpryy', 'fil:f17uoq6tp427uzv7fztkbsnn64iwotfrristwpryy'],
+  ],
+  ['f3vvmn62lofvhjd2ugzca6sof2j2ubwok6cj4xxbfzz4yuxfkgobpihhd2thlanmsh3w2ptld2gqkn2jvlss4a', []],
+  [AVALANCHE, [`X-${AVALANCHE}`, `P-${AVALANCHE}`, `C-${AVALANCHE}`]],
+  [
+    CASH_KEY,
+    [
+      CASH_KEY.slice(12),
+      `bitcoincash:${BITCOIN}`,
+      `bitcoincash:${BITCOIN}?amount=1`,
+      `bitcoincash:${CASH_KEY.slice(12)}?amount=1`,
+      `BITCOINCASH:${CASH_KEY.slice(12).toUpperCase()}`,
+    ],
+  ],
+  [CASH_SCRIPT, ['bitcoincash:3CWFddi6m4ndiGyKqzYvsFYagqDLPVMTzC?amount=1']],
+  [
+    CASH_OF_TOKENS,
+    ['bitcoincash:zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe', 'zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe'],
+  ],
+  [BITCOIN, [`bitcoin:${BITCOIN}`, `bitcoinsv:${BITCOIN}?sv&amount=1`, `bsv:${BITCOIN}`]],
+  [RAVENCOIN, [`ravencoin:${RAVENCOIN}`, `ravencoin://${RAVENCOIN}?amount=1`]],
+  [TEZOS, [`${TEZOS}%transfer`, `tezos:${TEZOS}%transfer`, `web+tezos://${TEZOS}`]],
+  [
+    TOKEN,
+    [`eip155:1/erc20:${TOKEN}`, `eip155:1/erc721:${TOKEN}/771769`, `erc20:${TOKEN}`, `did:pkh:eip155:1:${TOKEN}`],
+  ],
+  [
+    'hedera:mainnet:0.0.1234567890',
+    [
+      'hedera:mainnet:0.0.1234567890-zbhlt',
+      'did:pkh:hedera:mainnet:0.0.1234567890-zbhlt',
+      'hedera:mainnet/token:0.0.1234567890',
+    ],
+  ],
+  ['hedera:testnet:0.0.1234567', []],
+  ['bc1pfeessrawgf', ['BC1PFEESSRAWGF', 'bitcoin:bc1pfeessrawgf?amount=1']],
+  ['bc1sw50qgdz25j', ['BC1SW50QGDZ25J']],
+  [
+    '0x00c5496aee77c1ba1f0854206a26dda82a81d6d8',
+    ['XE7338O073KYGTWWZN0F2WZ0R8PX5ZPPZS', 'ethereum:XE7338O073KYGTWWZN0F2WZ0R8PX5ZPPZS'],
+  ],
+  ['kaspa:qqkqkzjvr7zwxxmjxjkmxxdwju9kjs6e9u82uh59z07vgaks6gg62v8707g73', []],
+  ['mallory*evil.example', ['stellar:mallory*evil.example', 'Mallory*Evil.example']],
+  [`0:${'ab'.repeat(32)}`, [`ton://transfer/0:${'ab'.repeat(32)}?amount=1`]],
+];
+
+describe('Spellings of one account', () => {
+  const rows = ONE_ACCOUNT.flatMap(([key, spellings]) => [key, ...spellings].map((text) => [text, key] as const));
+  it.each(rows)('%s is the account %s', (text, key) => {
+    expect(parseContent(text).parsed).toMatchObject({ type: 'ADDRESS', keys: [`ADDRESS:${key}`] });
+    expect(parseContent(text).parsed?.isUncertain ?? false).toBe(false);
+    expect(assetKey({ type: 'ADDRESS', content: text })).toBe(`ADDRESS:${key}`);
+  });
+
+  it.each([
+    ['with a wrong checksum', 'f410f2oekwcmo2pueydmaq53eic2i62crtbeyuzx2gma'],
+    ['with a wrong checksum', 'f17uoq6tp427uzv7fztkbsnn64iwotfrristwpryz'],
+    ['with wrong check digits', 'XE7438O073KYGTWWZN0F2WZ0R8PX5ZPPZS'],
+    ['with a wrong checksum', 'bc1pfeessrawgg'],
+    ['without a valid account', 'bitcoinsv:1BpEi6DfDAUFd7GtittLSdBeYJvcoaVggv'],
+    ['without a valid account', 'eip155:1/erc20:0x1234'],
+    ['with a wrong checksum', 'X-avax1tzdcgj4ehsvhhgpl7zylwpw0gl2rxcg4r5afk6'],
+    ['that are a digest', `sha256:${'ab'.repeat(32)}`],
+    ['with the checksum of another chain', `ecash:${CASH_KEY.slice(12)}`],
+    ['that is no account', 'hedera:mainnet:0.0.1234567890-zbh'],
+    // Others read 40 digits without `0x` (`ethers` 6.17.0); a digest of SHA-1 looks the same, so this service does not.
+    ['without a mark', TOKEN.slice(2)],
+  ])('%s are not read: %s', (_, text) => {
+    expect(parseContent(text)).toEqual({ code: 'parse-error' });
+  });
+
+  it('keep a name of a chain as the host of that name', () => {
+    for (const text of [
+      'ton://transfer/evil.ton',
+      'ton:evil.ton',
+      'ton://transfer/evil.ton?amount=1',
+      'tonkeeper://transfer/evil.ton',
+    ])
+      expect(parseContent(text).parsed?.keys).toEqual(['URL:evil.ton']);
+    for (const [text, host] of [
+      ['solana:evil.sol?amount=1', 'evil.sol'],
+      ['tezos:evil.tez', 'evil.tez'],
+      ['near:mainnet:evil.near', 'evil.near'],
+    ] as const)
+      expect(parseContent(text).parsed?.keys).toEqual([`URL:${host}`]);
+  });
+
+  it('have one key for a name with either apostrophe', () => {
+    for (const text of ["nick's.eth", "https://nick's.eth/", 'nick’s.eth', 'https://nick’s.eth', "ethereum:nick's.eth"])
+      expect(parseContent(text).parsed?.keys).toEqual(['URL:xn--nicks-2v3b.eth']);
+  });
+
+  it('find the server of a federated name, which can block it', () => {
+    expect(parseContent('mallory*evil.example').parsed?.carriers?.map(({ keys }) => keys)).toEqual([
+      ['URL:evil.example'],
+    ]);
+  });
+
+  it.each([
+    ['did:web:example.com', 'https://example.com/'],
+    ['did:web:example.com%3A3000', 'https://example.com:3000/'],
+    ['did:web:example.com:user:alice', 'https://example.com/user/alice'],
+    ['did:webvh:QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E:example.com:user', 'https://example.com/user'],
+  ])('%s is on the host of its document', (text, link) => {
+    expect(parseContent(text).parsed?.keys).toEqual(parseContent(link).parsed?.keys);
   });
 });
 

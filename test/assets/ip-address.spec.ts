@@ -48,6 +48,28 @@ describe('An IP address', () => {
     },
   );
 
+  it.each([
+    '192.31.196.1',
+    '192.52.193.1',
+    '192.175.48.1',
+    '192.0.0.9',
+    '2620:4f:8000::1',
+    '2001:4:112::1',
+    '2001:3::1',
+    '2001:20::1',
+    '2001:30::1',
+    '2001:1::2',
+  ])('in a special block that IANA calls globally reachable is public: %s', (address) => {
+    expect([isInternalAddress(address), isPublicAddress(address)]).toEqual([false, true]);
+  });
+
+  it.each(['192.0.0.8', '192.0.0.11', '2001:2::1', '2001:10::1', '2001:1::4', '2001:4:113::1', '100::1', '5f00::1'])(
+    'beside such a block is not public: %s',
+    (address) => {
+      expect(isPublicAddress(address)).toBe(false);
+    },
+  );
+
   it('has one canonical form in all embeddings', () => {
     for (const form of ['8.8.8.8', ...embeddingsOf('8.8.8.8'), compatible('8.8.8.8')])
       expect({ form, simplest: canonicalAddress(form) }).toEqual({ form, simplest: '8.8.8.8' });

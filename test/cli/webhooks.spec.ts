@@ -56,7 +56,7 @@ it('webhooks list hides secrets and the queries of URLs, and webhooks disable an
     expect(await call('enable', ...selector)).toMatchObject({ code: 0, out: 'wh_1 of acme is enabled\n' });
     expect(await call('disable', '--organization', 'other', '--id', 'wh_1')).toMatchObject({
       code: 1,
-      err: 'Webhook not found\n',
+      err: expect.stringMatching(/^Working on .*\nWebhook not found\n$/),
     });
     const types = (await log.readStream('webhooks-acme', 0n, 10)).map(({ type, metadata }) => [type, metadata]);
     const operator = { operator: expect.any(String) };

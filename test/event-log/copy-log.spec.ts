@@ -151,4 +151,20 @@ describe('log copy', () => {
     expect(err).not.toContain('EVENTSTORE_URL');
     expect(code).toBe(2);
   });
+
+  it.each(['postgres://x@127.0.0.1/threats', 'postgres://x:secret@127.0.0.1/threats'])(
+    'says that only an EventStoreDB can be the target, not %s',
+    async (address) => {
+      const { code, err } = await operatorCall({ DATABASE_URL: database.url }, 'log', 'copy', '--to', address);
+      expect(code).toBe(2);
+      expect(err).toMatch(/^--to must begin with esdb:.*; a log can be copied only into an EventStoreDB\n$/);
+    },
+  );
+
+  it('refuses a password on the command line', async () => {
+    const words = ['log', 'copy', '--to', 'esdb://admin:changeit@127.0.0.1:2113'];
+    const { code, err } = await operatorCall({ DATABASE_URL: database.url }, ...words);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^A password on the command line/);
+  });
 });

@@ -186,6 +186,52 @@ describe('POST /v2/asset/disputes', () => {
     expect((await file({ content: 'shop-2.example' })).status).toBe(201);
   });
 
+  it.each([
+    [
+      'a second recipient',
+      'mailto:a@good.example?cc=b@evil-1.example',
+      'EMAIL:b@evil-1.example',
+      'EMAIL:b@evil-1.example',
+    ],
+    [
+      'a host behind a recipient',
+      'mailto:a@good.example?cc=b@evil-2.example',
+      'EMAIL:b@evil-2.example',
+      'URL:evil-2.example',
+    ],
+    ['a second link', 'https://good.example/ https://evil-3.example/', 'URL:evil-3.example', 'URL:evil-3.example'],
+    [
+      'a domain above it',
+      'https://good.example/ https://www.evil-4.example/',
+      'URL:www.evil-4.example',
+      'URL:evil-4.example',
+    ],
+    [
+      'the target of a redirect',
+      'https://www.google.com/url?q=https://evil-5.example/a',
+      'URL:evil-5.example',
+      'URL:evil-5.example',
+    ],
+    [
+      'the recipient of tokens',
+      'ethereum:0xdAC17F958D2ee523a2206206994597C13D831ec7/transfer?address=0x00000000219ab540356cBB839Cbe05303d7705Fa&uint256=1',
+      'ADDRESS:0x00000000219ab540356cbb839cbe05303d7705fa',
+      'ADDRESS:0x00000000219ab540356cbb839cbe05303d7705fa',
+    ],
+    ['a page', 'https://evil-6.example/bad', 'PAGE:evil-6.example/bad', 'PAGE:evil-6.example/bad'],
+  ])('is about the asset whose entry decided: %s', async (_, content, expected, blocked) => {
+    const assetOf = (key: string) => ({ type: key.split(':')[0]!, content: key.slice(key.indexOf(':') + 1) });
+    const { file, list } = await newCaller();
+    const after = await send(app, upstream, [
+      sentStatus(randomUUID(), { asset: assetOf(blocked), status: 'BLOCKED', createdAt: '2026-03-01T00:00:00Z' }),
+    ]);
+    await rig.projecting.reached();
+    const { status, body } = await file({ content }, undefined, app, after);
+    expect([status, body.asset]).toEqual([201, assetOf(expected)]);
+    expect(await file({ content: assetOf(expected).content })).toMatchObject({ status: 409 });
+    expect((await list()).body.items).toMatchObject([{ asset: assetOf(expected) }]);
+  });
+
   it('lets one of several concurrent requests to two instances file a dispute, and returns 409 to the others', async () => {
     const { file, list } = await newCaller();
     for (let round = 3; round < 8; round += 1) {
@@ -454,7 +500,7 @@ describe('A dispute outside of its routes', () => {
     const before = [await rows(), await listed()];
     expect(before[1]!.length).toBeGreaterThan(MAX_OPEN);
     await rig.projecting.stop();
-    await rebuild({ pool: app.pool, log: rig.log }, records);
+    await rebuild({ pool: app.pool, log: rig.log }, [records]);
     rig.project();
     expect([await rows(), await listed()]).toEqual(before);
     expect(await verify({ pool: app.pool, log: rig.log }, [records])).toEqual([]);

@@ -356,7 +356,7 @@ class History {
     const { world } = this;
     const parked = (await world.parked()).length;
     const before = await world.rows();
-    await rebuild(world.session, records);
+    await rebuild(world.session, [records]);
     // The rebuild applies what was parked.
     world.unparked += parked;
     if (parked === 0) expect(await world.rows()).toEqual(before);

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { rebuild } from '../../projections/engine/rebuild.js';
+import { rebuild, rebuildOutdated } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
-import { versionOf } from '../../projections/engine/projection.js';
+import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { type Projection, versionOf } from '../../projections/engine/projection.js';
 import { records } from '../../projections/records/projection.js';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
@@ -10,13 +11,15 @@ import { EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { RequestedRange } from '../../src/http/range.js';
 import { GetFalsePositives, GetFalsePositivesHandler } from '../../src/metrics/false-positives/get-false-positives.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
+import { FIRST_VERSION_WITH_DAYS } from '../../src/metrics/false-positives/false-positives-sql.js';
+import { countValues } from '../../src/metrics/totals/count-sql.js';
 import { seeds, sized } from '../support/full-size.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
 import { delivered, disputes, edgeInstant, history, ORGANIZATIONS } from './histories.js';
-import { naiveFalsePositives, naiveThreats } from './naive-false-positives.js';
+import { type NaiveThreat, naiveFalsePositives, naiveThreats } from './naive-false-positives.js';
 
 /** The number of ranges that are compared. */
 const RANGES = sized(300, 1_000);
@@ -43,6 +46,23 @@ const ask = async (organization: string, range: RequestedRange) => {
 const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
   (await log.readAll(-1n, 10_000)).filter(({ type }) => (records.types as readonly string[]).includes(type));
 
+/** The counts by day and type, and the same counts according to naive threats. */
+const daysInTable = async (): Promise<unknown[]> =>
+  (await database.pool.query('select * from read.counted_threat_days order by organization, day, type')).rows;
+const naiveDays = (threats: readonly NaiveThreat[]): unknown[] => {
+  const days = new Map<string, { organization: string; day: number; type: string; counted: number; wrong: number }>();
+  for (const { organization, first, counts } of threats) {
+    if (first === undefined) continue;
+    const [day, type] = [Math.floor(first[0] / 86_400_000), first[1]];
+    const key = `${organization} ${String(day + 1e6).padStart(8, '0')} ${type}`;
+    const { counted, wrong } = days.get(key) ?? { counted: 0, wrong: 0 };
+    days.set(key, { organization, day, type, counted: counted + 1, wrong: wrong + (counts ? 0 : 1) });
+  }
+  return [...days]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, { wrong, ...day }]) => ({ ...day, false_positives: wrong }));
+};
+
 const threatsInTable = async (): Promise<unknown[]> => {
   const { rows } = await database.pool.query<Record<string, any>>(
     'select * from read.counted_threats order by organization, id',
@@ -66,6 +86,7 @@ describe('The false positives', () => {
       const stored = await storedIn(log);
       const threats = naiveThreats(stored);
       expect(await threatsInTable()).toEqual(threats);
+      expect(await daysInTable()).toEqual(naiveDays(threats));
       expect(threats.filter(({ first, counts }) => first && !counts).length).toBeGreaterThan(20);
       expect(threats.filter(({ first }) => first === undefined).length).toBeGreaterThan(2);
 
@@ -89,8 +110,9 @@ describe('The false positives', () => {
       expect(Math.min(falsePositives, resolved)).toBeGreaterThan(0.3 * RANGES);
 
       expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
-      await rebuild({ pool: database.pool, log }, records);
+      await rebuild({ pool: database.pool, log }, [records]);
       expect(await threatsInTable()).toEqual(threats);
+      expect(await daysInTable()).toEqual(naiveDays(threats));
     },
   );
 
@@ -117,14 +139,80 @@ describe('The false positives', () => {
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(1);
   });
 
-  it('of a range are read by an index-only scan', async () => {
+  it('are right while the rows are of a version that has not counted by day, and after the rebuild', async () => {
+    const random = new Random(7);
+    const log = await logs.create(recordedInOrder(delivered(random, threatsAndDisputes(random))));
+    await project(log);
+    const stored = await storedIn(log);
+    const threats = naiveThreats(stored);
+    await database.pool.query(`
+      delete from read.counted_threat_days;
+      update read.checkpoints set version = ${FIRST_VERSION_WITH_DAYS - 1} where projection = 'records'`);
+    const ranges = Array.from({ length: 50 }, () => {
+      const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
+      return random.pick([
+        { from, to },
+        { from: EARLIEST, to: LATEST },
+      ]);
+    });
+    const check = async (): Promise<void> => {
+      for (const range of ranges)
+        expect(await ask('acme', range)).toEqual(
+          naiveFalsePositives(threats, stored, { organization: 'acme', ...range }),
+        );
+    };
+    await check();
+    const source = { pool: database.pool, log };
+    await rebuildOutdated(source, [records], { say: () => {}, warn: () => {} }, AbortSignal.timeout(30_000));
+    expect(await daysInTable()).toEqual(naiveDays(threats));
+    await check();
+  });
+
+  it('contain a parked threat after a retry', async () => {
+    const at = '2026-03-02T00:00:00Z';
+    const state = { createdAt: at, updatedAt: at };
+    const log = await logs.create(recordedInOrder([sentThreat('t1', state), sentThreat('t2', state)]));
+    const failing: Projection = {
+      ...records,
+      prepare: (events) =>
+        events.some(({ stream }) => stream.endsWith('t2'))
+          ? Promise.reject(Object.assign(new Error('fails'), { code: '22000' }))
+          : (records as Projection).prepare(events),
+    };
+    expect(await projectToHead(log, database.pool, [failing])).toHaveLength(1);
+    expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(1);
+    const [parked] = await listParked(database.pool);
+    expect(await retryParked(database.pool, records, parked!)).toBeUndefined();
+    expect((await ask('acme', { from: EARLIEST, to: LATEST })).byDay).toEqual([
+      { date: '2026-03-02', counted: 2, falsePositives: 0, rate: 0 },
+    ]);
+  });
+
+  it('differ in a verification if a count by day is wrong', async () => {
+    const log = await logs.create(recordedInOrder([sentThreat('t1')]));
+    await project(log);
+    await database.pool.query('update read.counted_threat_days set counted = 2');
+    expect(await verify({ pool: database.pool, log }, [records])).toMatchObject([
+      { table: 'counted_threat_days', side: 'only in the read model', row: { counted: 2 } },
+      { table: 'counted_threat_days', side: 'only in the rebuild', row: { counted: 1 } },
+    ]);
+  });
+
+  it('of whole days are read without the threats', async () => {
+    await project(await logs.create(recordedInOrder([sentThreat('t1'), sentThreat('t2')])));
+    await database.pool.query('delete from read.counted_threats');
+    expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(2);
+  });
+
+  it('of a partial day are read by an index-only scan', async () => {
     await database.pool.query(`
       insert into read.counted_threats
       select o, 't' || i, 2, gen_random_uuid(), i % 10 > 0, i * 1000000::bigint, 'URL'
       from unnest(array['acme', 'b']) o, generate_series(1, 20000) i`);
     await database.pool.query('vacuum analyze read.counted_threats');
     const { FALSE_POSITIVES } = await import('../../src/metrics/false-positives/false-positives-sql.js');
-    const { text, values } = FALSE_POSITIVES.query({ organization: 'acme', from: 5_000_000_000, to: 6_000_000_000 });
+    const range = { from: 5_000_000_000, to: 6_000_000_000 };
+    const { text, values } = FALSE_POSITIVES.query(countValues('acme', '', range));
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain (analyze, buffers) ${text}`, values);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect(plan).toMatch(/Index Only Scan using counted_threats_by_time[^\n]*\n[^\n]*\n\s*Heap Fetches: 0/);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createLogger } from '../../src/runtime/logger.js';
+import { createLogger, logThrough } from '../../src/runtime/logger.js';
 
 const HOSTILE = 'one\nERROR forged\r\n\u001b[2Jred\u009b2J\u202Eexe.txt\u2028\ufeff';
 const UNSAFE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
@@ -34,6 +34,15 @@ describe('The logger', () => {
       expect.objectContaining({ level: 'warn', message: HOSTILE, context: 'http' }),
       expect.objectContaining({ level: 'error', message: HOSTILE, context: 'http' }),
     ]);
+  });
+
+  it('keeps the level of each message, also through `logThrough`', () => {
+    const writeLog = logThrough(createLogger({ logFormat: 'json', logLevel: 'debug' }), 'main');
+    const levels = ['error', 'warn', 'info', 'debug'] as const;
+    for (const level of levels) writeLog('a', level);
+    writeLog('a');
+    const lines = written.trimEnd().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual([...levels, 'info']);
   });
 
   it('begins a JSON line with time, level and context, as the access log does', () => {

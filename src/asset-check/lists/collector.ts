@@ -1,8 +1,9 @@
+import { isIP } from 'node:net';
 import { CooperativeYield } from '../../flow/cooperative-yield.js';
-import { SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
+import { BLOCKED, SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
 import { readGuardedHost } from './guards.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
+import { type EntryKinds, isPageKey, prefixOf, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
 
 /** A list as a stream of bytes. */
 export interface Body {
@@ -20,9 +21,13 @@ const MAX_EXAMPLE_LENGTH = 120;
 /** Collects the entries of a list, and counts rejected entries by reason. */
 export class Collector {
   readonly builder: HostTableBuilder;
+  /** Of a guard: the domains above its hosts. */
+  readonly above = new HostTableBuilder();
   readonly cooperativeYield = new CooperativeYield();
   /** Number of entries for a page, a profile or IPFS content. */
   pages = 0;
+  /** The lengths of the prefixes of ranges of addresses. */
+  readonly prefixes = new Set<number>();
   private readonly rejections = new Map<Rejection, { count: number; readonly examples: string[] }>();
 
   constructor(
@@ -42,12 +47,23 @@ export class Collector {
     const parsed = this.isGuard ? readGuardedHost(text, this.suffixes) : readEntry(text, this.suffixes, kinds);
     if (typeof parsed === 'string') return this.reject(parsed, text);
     if (isPageKey(parsed.key)) this.pages += 1;
+    const prefix = prefixOf(parsed.key);
+    if (prefix !== undefined) this.prefixes.add(prefix);
+    if (this.isGuard) this.addAbove(parsed.key);
     this.builder.add(
       parsed.key,
       parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags,
       this.isGuard ? parsed.key : text,
     );
     return undefined;
+  }
+
+  /** Adds the domains above a guarded host whose status the host inherits: those below a public or hosting suffix. */
+  private addAbove(host: string): void {
+    if (isIP(host) !== 0) return;
+    const { length } = this.suffixes.boundaryOf(host).suffix;
+    for (let at = host.indexOf('.') + 1; at > 0 && host.length - at > length; at = host.indexOf('.', at) + 1)
+      this.above.add(host.slice(at), BLOCKED);
   }
 
   reject(reason: Rejection, text: string): Rejection {

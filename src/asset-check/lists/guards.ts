@@ -1,14 +1,17 @@
 import { CooperativeYield } from '../../flow/cooperative-yield.js';
 import { BLOCKED, flagsForHost, flagsForSubdomains, type HostTable } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { type Entry, readEntry, type Rejection } from './list-entry.js';
-import { SuffixHashes } from './suffix-hashes.js';
+import { type Entry, prefixOf, readEntry, type Rejection } from './list-entry.js';
+import type { GuardOfHost } from '../../verdicts/guarded-hosts.js';
+import { hashOfText, SuffixHashes } from './suffix-hashes.js';
 
 /** A guard: a list of hosts that no other list may block as a whole. */
 export interface Guard {
   readonly settings: { readonly id: string };
   /** Undefined if the guard was never read. */
   readonly table: HostTable | undefined;
+  /** The domains above its hosts from which the hosts inherit. */
+  readonly above?: HostTable | undefined;
   /** Changes whenever `table` changes. */
   readonly version: number;
 }
@@ -30,7 +33,7 @@ const HOSTS_ONLY = { pages: false, accounts: false };
 export const readGuardedHost = (text: string, suffixes: HostingSuffixes): Entry | Rejection => {
   const entry = readEntry(text, suffixes, HOSTS_ONLY);
   if (typeof entry === 'string') return entry;
-  if (entry.subdomainsOnly) return 'unsupported';
+  if (entry.subdomainsOnly || prefixOf(entry.key) !== undefined) return 'unsupported';
   const host = entry.key.startsWith(WWW) ? entry.key.slice(WWW.length) : entry.key;
   return host.includes('.') && !suffixes.isRegistrySuffix(host) ? { key: host, subdomainsOnly: false } : entry;
 };
@@ -73,11 +76,14 @@ export class Guards {
     return undefined;
   }
 
-  /** Returns the id of the guard that contains the host. */
-  guardOf(host: string): string | undefined {
+  /** Returns the guard that contains the host, or a host that inherits the status of this host. */
+  guardOf(host: string): GuardOfHost | undefined {
     if (this.guards.length === 0) return undefined;
     this.hashes.read(host, true);
-    return this.find(host, this.hashes, host.length);
+    const own = this.find(host, this.hashes, host.length);
+    if (own !== undefined) return { guard: own, isAbove: false };
+    const below = this.guards.find(({ above }) => (above?.find(host, 0, hashOfText(host)) ?? 0) !== 0);
+    return below && { guard: below.settings.id, isAbove: true };
   }
 
   /**
@@ -117,7 +123,8 @@ export class Guards {
  */
 const blocksGuarded = (host: string, start: number, flags: number, suffixes: HostingSuffixes): boolean => {
   const isExact = start <= WWW.length && flagsForHost(flags) === BLOCKED;
-  if (isExact || start === 0) return isExact;
+  // An entry for the subdomains of the host itself still decides about them.
+  if (isExact || start <= WWW.length) return isExact;
   // An entry for a hosting suffix does not apply to the names under it.
   return flagsForSubdomains(flags) === BLOCKED && host.length - start > suffixes.boundaryOf(host).suffix.length;
 };

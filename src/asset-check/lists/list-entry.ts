@@ -1,10 +1,12 @@
 import { readAccount } from '../../assets/accounts/payment.js';
+import { rangeOf } from '../../assets/ip-address.js';
 import { isInternalHost } from '../../assets/internal-host.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { hostsUserPages } from '../../assets/pages/page.js';
 import { profileHost } from '../../assets/profiles/profile.js';
+import { dialectOf } from './dialects.js';
 import { MAX_ENTRY_LENGTH } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 
@@ -39,9 +41,12 @@ export const quote = (entry: string): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** Describes the entries rejected for one reason in one line: count, reason and examples. */
-export const describeRejected = ({ reason, count, examples }: RejectedEntries): string =>
-  `${count} ${reason} (${examples.map(quote).join(', ')}${count > examples.length ? ', …' : ''})`;
+/** Describes the entries rejected for one reason in one line: count, reason, the dialect that they are probably in, and examples. */
+export const describeRejected = ({ reason, count, examples }: RejectedEntries): string => {
+  const dialect = reason === 'unreadable' ? dialectOf(examples) : undefined;
+  const seen = dialect === undefined ? '' : `, which look like ${dialect}`;
+  return `${count} ${reason}${seen} (${examples.map(quote).join(', ')}${count > examples.length ? ', …' : ''})`;
+};
 
 /** The kinds of assets that entries of a list may name in addition to hosts. */
 export interface EntryKinds {
@@ -67,8 +72,20 @@ const MAX_TEXT_LENGTH = 1_024;
 const TYPED = /^[A-Z_]+:/;
 /** `*.` or `.` before a host, with or without a scheme. */
 const SUBDOMAIN_MARK = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
-/** A cosmetic rule of an ad blocker, which hides an element of a page. */
-const HIDES_ELEMENT = /^#[@?$%]?#/;
+/** A cosmetic rule of an ad blocker, which hides or changes an element of a page, or exempts the page from that. */
+const HIDES_ELEMENT = /#@?[?$%]{0,2}@?#/;
+/** The same for a rule that removes an element from the document. No scheme precedes such a rule. */
+const REMOVES_ELEMENT = /\$@?\$/;
+/** A range of addresses: a prefix length, or a netmask. */
+const RANGE = /^\/(\d{1,3}|\d{1,3}(?:\.\d{1,3}){3})$/;
+/** A range may not cover more than a registry gives to one owner. */
+const MIN_PREFIX = { v4: 8, v6: 16 };
+
+/** Returns the length of the prefix if a key is that of a range of addresses. */
+export const prefixOf = (key: string): number | undefined => {
+  const [, prefix] = /^[\d.:a-f]+\/(\d{1,3})$/.exec(key) ?? [];
+  return prefix === undefined ? undefined : Number(prefix);
+};
 
 export const isPageKey = (key: string): boolean => TYPED.test(key);
 
@@ -109,7 +126,9 @@ const readHost = (
   if (location === undefined) return 'unreadable';
   const { host, isName, scheme, rest } = location;
   if (scheme !== '' && scheme !== 'http' && scheme !== 'https') return 'unsupported';
-  if (HIDES_ELEMENT.test(rest)) return 'unreadable';
+  if (HIDES_ELEMENT.test(rest) || (scheme === '' && REMOVES_ELEMENT.test(rest))) return 'unreadable';
+  // A link has no white space: these are columns of a table, or words.
+  if (/\s/.test(rest)) return 'unreadable';
   // Text with a user before the host is an e-mail address or a deceptive link.
   if (text.slice(0, text.length - rest.length).includes('@')) return 'unsupported';
   if (isInternalHost(host, isName)) return 'private';
@@ -118,6 +137,12 @@ const readHost = (
   if (isName && !host.includes('.')) return 'unreadable';
   // An IP address has no subdomains.
   if (subdomainsOnly && !isName) return 'unreadable';
+  const length = !isName && scheme === '' ? RANGE.exec(rest)?.[1] : undefined;
+  if (length !== undefined) {
+    const range = rangeOf(host, length);
+    if (range === undefined) return 'unreadable';
+    return range.prefix < MIN_PREFIX[range.kind] ? 'unsupported' : ofKey(range.key);
+  }
   if (/^[/\\]*$/.test(rest)) {
     const owner = kinds.accounts && isName && !subdomainsOnly ? profileHost(host) : undefined;
     return ofKey(owner === undefined ? host : `${owner.type}:${owner.name}`, subdomainsOnly);

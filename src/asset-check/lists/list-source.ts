@@ -72,9 +72,13 @@ export class ListSource {
     return this.content?.table;
   }
 
+  get above(): HostTable | undefined {
+    return this.content?.above;
+  }
+
   /** Memory used by the entries, in bytes. */
   get bytes(): number {
-    return this.content?.table.bytes ?? 0;
+    return this.content === undefined ? 0 : this.content.table.bytes + this.content.above.bytes;
   }
 
   check(parsed: ParsedContent, hashes: SuffixHashes): SourceResult {

@@ -1,4 +1,5 @@
 import { type ParentPage, parentPages } from '../../assets/pages/parent-pages.js';
+import { rangeOf } from '../../assets/ip-address.js';
 import type { ParsedContent } from '../../assets/parsed-content.js';
 import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
 import { Guards } from './guards.js';
@@ -44,10 +45,14 @@ export const matchList = (
   if (served !== undefined) return served;
   const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes, guards) : undefined;
   if (page !== undefined && (format !== 'metamask' || parsed.isSharedHost)) return page;
-  if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
-  if (content === undefined) return FAILED;
+  if (content === undefined && (host !== undefined || kindsOf(format).pages)) return FAILED;
+  if (host === undefined || content === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
   if (lookUpSuffixes(host, content, hashes) === 0)
-    return page ?? resultOfUnlistedHost(host, content, format, parsed, hashes, guards);
+    return (
+      page ??
+      matchRange(parsed, content, hashes, guards) ??
+      resultOfUnlistedHost(host, content, format, parsed, hashes, guards)
+    );
   if (parsed.isSharedHost) return resultOfSharedHost(host, content, hashes);
   const result =
     format === 'metamask'
@@ -210,6 +215,26 @@ const resultOfUnlistedHost = (
   const imitated = format === 'metamask' && !parsed.isOnHost ? fuzzy?.find(host) : undefined;
   if (imitated === undefined) return NOT_FOUND;
   return unlessGuarded({ status: 'BLOCKED', match: imitated, isImitation: true }, host, hashes, host.length, guards);
+};
+
+/** Looks up the ranges around an address, narrowest first: one look-up for each length of a prefix in the list. */
+const matchRange = (
+  { host = '', isDnsName }: ParsedContent,
+  { table, prefixes }: ListContent,
+  hashes: SuffixHashes,
+  guards: Guards,
+): SourceResult | undefined => {
+  if (isDnsName || prefixes.length === 0) return undefined;
+  for (const prefix of prefixes) {
+    const key = rangeOf(host, prefix)?.key;
+    const hash = key === undefined ? 0 : hashOfText(key);
+    const flags = key === undefined ? 0 : table.find(key, 0, hash);
+    if (flags === 0) continue;
+    const match = table.originalSpelling(key!, 0, hash);
+    const found = { status: statusOf(flags), reason: 'parent-domain', match, matchedLength: 0 } as const;
+    return unlessGuarded(found, host, hashes, host.length, guards);
+  }
+  return undefined;
 };
 
 const spellingOf = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>

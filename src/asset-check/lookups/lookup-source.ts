@@ -8,8 +8,10 @@ import { FairSlots } from '../../flow/fair/fair-slots.js';
 import type { LookupSettings } from '../sources/sources-file.js';
 import { USER_AGENT } from '../../runtime/version.js';
 
-/** How long a result is cached, in ms. */
+/** How long a check uses a result again, in ms. */
 const CACHE_TTL_MS = 30_000;
+/** How long a check with a `LookupBudget` uses a result again, in ms. */
+const BUDGETED_TTL_MS = 300_000;
 const MAX_CACHED = 10_000;
 /** Maximum number of concurrent requests to one source; further requests wait. */
 const MAX_CONCURRENT_REQUESTS = 50;
@@ -19,13 +21,25 @@ const MAX_RESPONSE_BYTES = 65_536;
 
 /**
  * How a lookup ended. `remembered`: the result was cached. `shared`: a request with the same content was already in
- * flight. `skipped`: the circuit breaker was open.
+ * flight. `skipped`: the circuit breaker was open, or the budget of the request was used up.
  */
 export const OUTCOMES = [
   ...ASSET_STATUSES,
   ...(['error', 'timeout', 'skipped', 'remembered', 'shared'] as const),
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
+
+/** Limits the lookups of a request that checks many contents for display. */
+export interface LookupBudget {
+  /** The number of contents that may still be sent to sources. */
+  left: number;
+}
+
+interface Remembered {
+  readonly result: SourceResult;
+  /** Value of `performance.now()`. */
+  readonly at: number;
+}
 
 /** The server responded, but its response cannot be used. The response may depend on the content. */
 class UnusableResponse extends Error {}
@@ -39,7 +53,7 @@ class UnusableResponse extends Error {}
  */
 export class LookupSource {
   private readonly breaker = new CircuitBreaker();
-  private readonly cache = new LRUCache<string, SourceResult>({ max: MAX_CACHED, ttl: CACHE_TTL_MS });
+  private readonly cache = new LRUCache<string, Remembered>({ max: MAX_CACHED, ttl: BUDGETED_TTL_MS });
   private readonly inFlight = new Map<string, Promise<SourceResult>>();
   private readonly slots = new FairSlots(MAX_CONCURRENT_REQUESTS, MAX_REQUESTS_OF_ORGANIZATION);
 
@@ -58,24 +72,35 @@ export class LookupSource {
    * Looks up one content. Never rejects; resolves to `TIMED_OUT` at the deadline.
    * @param organization whose turn and whose share of the requests the lookup uses
    * @param deadline value of `performance.now()` at which the lookup times out
+   * @param budget if present, an older result is used, and without one, the lookup fails if the budget is used up
    */
-  check(content: string, organization: string, deadline: number): SourceResult | Promise<SourceResult> {
+  check(
+    content: string,
+    organization: string,
+    deadline: number,
+    budget?: LookupBudget,
+  ): SourceResult | Promise<SourceResult> {
     const key = digestOf(content);
-    return (
-      this.known(key, deadline) ??
-      withDeadline(
-        this.slots.run(organization, async () => this.request(content, key, deadline)),
-        deadline,
-      )
-    );
+    const known = this.known(key, deadline, budget && BUDGETED_TTL_MS);
+    if (known !== undefined) return known;
+    if (budget !== undefined && (budget.left -= 1) < 0) {
+      this.onOutcome('skipped');
+      return FAILED;
+    }
+    const answer = this.slots.run(organization, async () => this.request(content, key, deadline));
+    return withDeadline(answer, deadline);
   }
 
   /** The cached result, or that of a request in flight. A lookup that still waits for its turn is never shared. */
-  private known(key: string, deadline: number): SourceResult | Promise<SourceResult> | undefined {
+  private known(
+    key: string,
+    deadline: number,
+    maxAgeMs = CACHE_TTL_MS,
+  ): SourceResult | Promise<SourceResult> | undefined {
     const cached = this.cache.get(key);
-    if (cached !== undefined) {
+    if (cached !== undefined && performance.now() - cached.at < maxAgeMs) {
       this.onOutcome('remembered');
-      return cached;
+      return cached.result;
     }
     const inFlight = this.inFlight.get(key);
     if (inFlight === undefined) return undefined;
@@ -102,7 +127,7 @@ export class LookupSource {
     try {
       const result = await this.send(content, signal);
       this.breaker.report(true);
-      this.cache.set(key, result);
+      this.cache.set(key, { result, at: performance.now() });
       this.onOutcome(result.status);
       return result;
     } catch (error) {

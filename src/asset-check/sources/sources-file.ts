@@ -58,7 +58,7 @@ const SHIPPED = fileURLToPath(new URL('./sources.json', import.meta.url));
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const WITH_VERDICT: readonly Format[] = ['plain', 'hosts', 'json'];
+const OWN_VERDICTS: readonly Format[] = ['metamask', 'polkadot'];
 const COMMON = ['id', 'kind', 'mode'];
 
 /** Reads the fields of one object in the sources file. Errors name the file and the path of the field. */
@@ -153,7 +153,7 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
   const allowed = ['format', 'url', 'file', 'refreshSeconds', 'timeoutMs', 'maxBytes'];
   fields.only([...COMMON, ...allowed, ...(isGuard ? [] : ['verdict', 'appeal'])]);
   const format = isGuard ? fields.oneOf('format', GUARD_FORMATS, 'plain') : fields.oneOf('format', LIST_FORMATS);
-  if (fields.has('verdict') && !WITH_VERDICT.includes(format))
+  if (fields.has('verdict') && OWN_VERDICTS.includes(format))
     fields.reject('verdict', `does not apply to the format ${format}, where each entry has its own verdict`);
   if (fields.has('url') === fields.has('file')) fields.reject('url', 'or file must be set, but not both');
   return {

@@ -3,7 +3,7 @@ import { FAILED, type SourceMode, type SourceResult, NOT_QUERIED } from '../sour
 import type { AttributedResult } from '../verdict.js';
 import { lookupText } from '../lists/match-list.js';
 import type { ListSource } from '../lists/list-source.js';
-import type { LookupSource } from '../lookups/lookup-source.js';
+import type { LookupBudget, LookupSource } from '../lookups/lookup-source.js';
 import type { OwnStatuses } from '../own/own-statuses.js';
 import type { SuffixHashes } from '../lists/suffix-hashes.js';
 
@@ -26,6 +26,8 @@ export interface SourceQuery {
   readonly organization: string;
   /** Value of `performance.now()` at which lookups time out. */
   readonly deadline: number;
+  /** Undefined: lookups are not limited. */
+  readonly lookups: LookupBudget | undefined;
   /** A buffer that `querySources` fills with the hashes of the host or account. */
   readonly hashes: SuffixHashes;
 }
@@ -60,10 +62,10 @@ export const querySources = (
 
 const querySource = (
   { of }: Source,
-  { content, parsed, organization, deadline, hashes }: SourceQuery,
+  { content, parsed, organization, deadline, hashes, lookups }: SourceQuery,
 ): SourceResult | Promise<SourceResult> => {
   if (of.kind === 'list') return of.list.check(parsed, hashes);
-  return of.kind === 'own' ? of.statuses.check(parsed) : of.lookUp.check(content, organization, deadline);
+  return of.kind === 'own' ? of.statuses.check(parsed) : of.lookUp.check(content, organization, deadline, lookups);
 };
 
 const withSources = (sources: readonly Source[], results: readonly SourceResult[]): readonly AttributedResult[] =>

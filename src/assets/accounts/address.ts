@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { blake2b } from '@noble/hashes/blake2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58, base58xmr, base58xrp, base32, base64, base64url, bech32, bech32m } from '@scure/base';
 
@@ -15,8 +16,24 @@ export interface Address {
 
 /** Addresses of 20 bytes, as in Ethereum. XDC and Ronin write other letters before the digits. */
 const EVM = /^(?:0x|xdc|ronin:(?:0x)?)([0-9a-f]{40})$/i;
-/** Prefixes of bech32 addresses that encode an address of 20 bytes, as in Ethereum. */
-const EVM_PREFIXES: ReadonlySet<string> = new Set(['one', 'io', 'ex', 'inj', 'evmos', 'canto', 'zil']);
+/**
+ * Prefixes of bech32 addresses that encode the 20 bytes of an address in another encoding: of Ethereum, or of
+ * base58check with this version.
+ */
+const BECH32_OF_HASH: ReadonlyMap<string, 'evm' | `${number}${string}`> = new Map([
+  ...(['one', 'io', 'ex', 'inj', 'evmos', 'canto', 'zil', 'haqq', 'zeta', 'dym', 'uptick'] as const).map(
+    (prefix) => [prefix, 'evm'] as const,
+  ),
+  // Zcash: addresses that are paid from transparent addresses only (ZIP-320).
+  ['tex', '1cb8'],
+  ['textest', '1d25'],
+]);
+/** Versions of base58check, in hexadecimal, that name the same hash as another version of the same chain. */
+const SAME_VERSION: ReadonlyMap<number | undefined, string> = new Map([
+  // Litecoin: script hashes, on the main and the test network.
+  [0x32, '05'],
+  [0x3a, 'c4'],
+]);
 /**
  * Addresses of 32 bytes, as in Sui, Aptos and Starknet, which may be written without leading zeros. Shorter texts are
  * rather addresses of 20 bytes with a digit too many.
@@ -27,16 +44,43 @@ const NEAR = /^(?:([0-9a-f]{64})|ed25519:([1-9A-HJ-NP-Za-km-z]{40,44}))$/;
 /** An address of Tron in hexadecimal: the version and a hash of 20 bytes. */
 const TRON_HEX = /^(?:0x)?(41[0-9a-f]{40})$/i;
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{25,128}$/;
-const BECH32 = /^[a-z]{1,16}1[02-9ac-hj-np-z]{12,120}$/i;
+const BECH32 = /^[a-z]{1,16}1[02-9ac-hj-np-z]{11,120}$/i;
+/** The chain of an address of Avalanche. */
+const AVALANCHE_CHAIN = /^[XPC]-(?=(?:avax|fuji|local|custom)1)/i;
 const TON_FRIENDLY = /^[A-Za-z0-9+/_-]{48}$/;
 const TON_RAW = /^(-1|0):([0-9a-f]{64})$/i;
 const BASE32_56 = /^[GC][A-Z2-7]{55}$/;
 /** A muxed Stellar account: an account with a customer number (SEP-23). */
 const BASE32_69 = /^M[A-Z2-7]{68}$/;
 const BASE32_58 = /^[A-Z2-7]{58}$/;
+/** An address of Filecoin: its protocol, for protocol 4 the namespace, and the payload with a checksum. */
+const FILECOIN = /^[ft]([1-3]|4(\d{1,9})f)([a-z2-7]{28,85})$/;
+/** The namespace of Filecoin's addresses that are addresses of Ethereum. */
+const FILECOIN_EVM = '10';
+/** Length of Filecoin's payloads by their protocol. */
+const FILECOIN_BYTES: Readonly<Record<string, number>> = { 1: 20, 2: 20, 3: 48, 4: 20 };
+/** The spelling of an address of Ethereum as an account number of a bank (ICAP): two check digits, and base 36. */
+const ICAP = /^XE(\d{2})([0-9A-Z]{30,31})$/i;
+/** What follows the contract in an address of Tezos. */
+const TEZOS_ENTRYPOINT = /(?<=^KT1\w{33})%\w{1,31}$/;
+/** An account of Hedera, with its network and possibly its checksum (CAIP-10). */
+const HEDERA = /^hedera:(mainnet|testnet|previewnet|devnet):(\d{1,10}\.\d{1,10}\.\d{1,19})(?:-[a-z]{5})?$/i;
 
-/** Bitcoin Cash and eCash addresses. The chain may be omitted for Bitcoin Cash. */
-const CASH = /^(?:(bitcoincash|ecash):)?([qp][02-9ac-hj-np-z]{41})$/i;
+const CASH_CHAINS = '(bitcoincash|bchtest|bchreg|ecash|ectest|kaspa|kaspatest)';
+/** Schemes that are part of the address, because its checksum includes them. */
+export const IS_PART_OF_ADDRESS = new RegExp(`^${CASH_CHAINS}$`, 'i');
+/** Addresses of Bitcoin Cash and chains with its encoding. The chain may be omitted for Bitcoin Cash. */
+const CASH = new RegExp(`^(?:${CASH_CHAINS}:)?([02-9ac-hj-np-z]{42,104})$`, 'i');
+/** The same hash in the encoding of Bitcoin, after the name of the chain. */
+const LEGACY_CASH = new RegExp(`^${CASH_CHAINS}:([1-9A-HJ-NP-Za-km-z]{26,35})$`, 'i');
+const LEGACY_CASH_TYPES: ReadonlyMap<number | undefined, number> = new Map([
+  [0x00, 0],
+  [0x05, 1],
+  [0x6f, 0],
+  [0xc4, 1],
+]);
+/** Types of addresses for tokens (CashTokens) begin here; each names the same hash as the type this much below. */
+const TOKEN_TYPES = 2;
 const CASH_ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n];
 
@@ -46,24 +90,76 @@ const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2
  */
 export const readAddress = (bare: string): Address | undefined => {
   const [, evm] = EVM.exec(bare) ?? [];
-  if (evm !== undefined) return { encoding: 'evm', key: `0x${evm.toLowerCase()}` };
+  if (evm !== undefined) return evmAddress(evm);
   const [, tron] = TRON_HEX.exec(bare) ?? [];
-  if (tron !== undefined) return { encoding: 'base58check', key: withSha256d(base58, Buffer.from(tron, 'hex')) };
+  if (tron !== undefined) return ofHash(tron.slice(0, 2), Buffer.from(tron.slice(2), 'hex'));
   const [, hex] = HEX_32.exec(bare) ?? [];
   if (hex !== undefined) return { encoding: 'hex', key: `0x${hex.toLowerCase().padStart(64, '0')}` };
-  return readNear(bare) ?? readTon(bare) ?? readBech32(bare) ?? readCash(bare) ?? readBase58(bare) ?? readBase32(bare);
+  for (const read of READERS) {
+    const found = read(bare);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 };
 
-const readBech32 = (text: string): Address | undefined => {
+const evmAddress = (hex: string): Address => ({ encoding: 'evm', key: `0x${hex.toLowerCase()}` });
+
+/** Returns the account of a hash in base58check. @param version in hexadecimal */
+const ofHash = (version: string, hash: Uint8Array): Address => ({
+  encoding: 'base58check',
+  key: withSha256d(base58, Uint8Array.of(...Buffer.from(version, 'hex'), ...hash)),
+});
+
+const readBech32 = (prefixed: string): Address | undefined => {
+  const text = prefixed.replace(AVALANCHE_CHAIN, '');
   if (!BECH32.test(text)) return undefined;
   const lower = text.toLowerCase();
   if (text !== lower && text !== text.toUpperCase()) return undefined;
   const word = lower as `${string}1${string}`;
-  const found = bech32.decodeUnsafe(word, false);
-  if (found === undefined && bech32m.decodeUnsafe(word, false) === undefined) return undefined;
-  const bytes = found && EVM_PREFIXES.has(found.prefix) ? bech32.fromWordsUnsafe(found.words) : undefined;
-  if (bytes?.length === 20) return { encoding: 'evm', key: `0x${Buffer.from(bytes).toString('hex')}` };
-  return { encoding: 'bech32', key: lower };
+  const found = bech32.decodeUnsafe(word, false) ?? bech32m.decodeUnsafe(word, false);
+  if (found === undefined) return undefined;
+  const other = BECH32_OF_HASH.get(found.prefix);
+  const bytes = other && bech32.fromWordsUnsafe(found.words);
+  if (other === undefined || bytes?.length !== 20) return { encoding: 'bech32', key: lower };
+  return other === 'evm' ? evmAddress(Buffer.from(bytes).toString('hex')) : ofHash(other, bytes);
+};
+
+const readFilecoin = (text: string): Address | undefined => {
+  const [, protocol = '', namespace = '', encoded = ''] = FILECOIN.exec(text) ?? [];
+  const bytes = protocol === '' ? undefined : base32Bytes(encoded);
+  if (bytes?.length !== FILECOIN_BYTES[protocol[0]!]! + 4) return undefined;
+  const payload = bytes.subarray(0, -4);
+  const checked = Uint8Array.of(
+    Number(protocol[0]),
+    ...(namespace === '' ? [] : leb128(Number(namespace))),
+    ...payload,
+  );
+  if (!Buffer.from(blake2b(checked, { dkLen: 4 })).equals(bytes.subarray(-4))) return undefined;
+  // An address of the test network differs in the first letter only.
+  if (namespace !== FILECOIN_EVM) return { encoding: 'filecoin', key: `f${text.slice(1)}` };
+  return evmAddress(Buffer.from(payload).toString('hex'));
+};
+
+const leb128 = (value: number): number[] => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...leb128(value >>> 7)]);
+
+const base32Bytes = (text: string): Uint8Array | undefined =>
+  decoded(base32, text.toUpperCase().padEnd(Math.ceil(text.length / 8) * 8, '='));
+
+const BASE_36 = /[A-Z]/g;
+
+const readIcap = (text: string): Address | undefined => {
+  const [, check, account] = ICAP.exec(text.toUpperCase()) ?? [];
+  if (check === undefined || account === undefined) return undefined;
+  const digits = `${account}XE${check}`.replace(BASE_36, (letter) => String(letter.charCodeAt(0) - 55));
+  if (BigInt(digits) % 97n !== 1n) return undefined;
+  const value = [...account].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
+  const hex = value.toString(16).padStart(40, '0');
+  return hex.length === 40 ? evmAddress(hex) : undefined;
+};
+
+const readHedera = (text: string): Address | undefined => {
+  const [, network, number] = HEDERA.exec(text) ?? [];
+  return number === undefined ? undefined : { encoding: 'hedera', key: `hedera:${network!.toLowerCase()}:${number}` };
 };
 
 const readNear = (text: string): Address | undefined => {
@@ -73,19 +169,35 @@ const readNear = (text: string): Address | undefined => {
 };
 
 const readCash = (text: string): Address | undefined => {
-  const [, chain = 'bitcoincash', payload] = CASH.exec(text) ?? [];
-  if (payload === undefined || (payload !== payload.toLowerCase() && payload !== payload.toUpperCase()))
-    return undefined;
-  const lower = { chain: chain.toLowerCase(), payload: payload.toLowerCase() };
-  const values = [...lower.chain].map((letter) => letter.charCodeAt(0) & 31);
-  values.push(0, ...[...lower.payload].map((letter) => CASH_ALPHABET.indexOf(letter)));
-  return cashChecksum(values) === 0n ? { encoding: 'cashaddr', key: `${lower.chain}:${lower.payload}` } : undefined;
+  const [, named = '', legacy] = LEGACY_CASH.exec(text) ?? [];
+  const bytes = legacy === undefined ? undefined : decoded(base58, legacy);
+  const type = bytes?.length === 25 && endsInSha256d(bytes) ? LEGACY_CASH_TYPES.get(bytes[0]) : undefined;
+  if (type !== undefined) return cashAddress(named.toLowerCase(), type, bytes!.subarray(1, 21));
+  const [, written = 'bitcoincash', payload = ''] = CASH.exec(text) ?? [];
+  if (payload === '' || (payload !== payload.toLowerCase() && payload !== payload.toUpperCase())) return undefined;
+  const chain = written.toLowerCase();
+  const words = [...payload.toLowerCase()].map((letter) => CASH_ALPHABET.indexOf(letter));
+  const [version, ...hash] = bech32.fromWordsUnsafe(words.slice(0, -8)) ?? [];
+  if (version === undefined || cashChecksum(chain, words) !== 0n) return undefined;
+  const key = `${chain}:${payload.toLowerCase()}`;
+  // A type of Kaspa, and a type that is not known, is kept as it is.
+  const kind = version >>> 3;
+  return hash.length !== 20 || kind < TOKEN_TYPES || kind >= 2 * TOKEN_TYPES
+    ? { encoding: 'cashaddr', key }
+    : cashAddress(chain, kind - TOKEN_TYPES, Uint8Array.from(hash));
+};
+
+const cashAddress = (chain: string, type: number, hash: Uint8Array): Address => {
+  const words = bech32.toWords(Uint8Array.of(type << 3, ...hash));
+  const sum = cashChecksum(chain, [...words, ...new Uint8Array(8)]);
+  for (let at = 7; at >= 0; at--) words.push(Number((sum >> BigInt(5 * at)) & 31n));
+  return { encoding: 'cashaddr', key: `${chain}:${words.map((word) => CASH_ALPHABET[word]).join('')}` };
 };
 
 /** Computes the BCH checksum of CashAddr, which is 0 if the address is valid. */
-const cashChecksum = (values: readonly number[]): bigint => {
+const cashChecksum = (chain: string, words: readonly number[]): bigint => {
   let sum = 1n;
-  for (const value of values) {
+  for (const value of [...[...chain].map((letter) => letter.charCodeAt(0) & 31), 0, ...words]) {
     const top = sum >> 35n;
     sum = ((sum & 0x07ffffffffn) << 5n) ^ BigInt(value);
     CASH_GENERATORS.forEach((generator, bit) => {
@@ -95,7 +207,8 @@ const cashChecksum = (values: readonly number[]): bigint => {
   return sum ^ 1n;
 };
 
-const readBase58 = (text: string): Address | undefined => {
+const readBase58 = (written: string): Address | undefined => {
+  const text = written.replace(TEZOS_ENTRYPOINT, '');
   if (!BASE58.test(text)) return undefined;
   const bytes = decoded(base58, text);
   if (bytes !== undefined) {
@@ -103,7 +216,10 @@ const readBase58 = (text: string): Address | undefined => {
     if (account !== undefined) return { encoding: 'ss58', key: account };
     // Addresses of Bitcoin and its forks, Tron and Tezos have a version of one to three bytes, a hash of 20 bytes, and
     // a checksum of four bytes.
-    if (bytes.length >= 25 && bytes.length <= 27 && endsInSha256d(bytes)) return { encoding: 'base58check', key: text };
+    if (bytes.length >= 25 && bytes.length <= 27 && endsInSha256d(bytes)) {
+      const version = bytes.length === 25 ? SAME_VERSION.get(bytes[0]) : undefined;
+      return version === undefined ? { encoding: 'base58check', key: text } : ofHash(version, bytes.subarray(1, 21));
+    }
     if (bytes.length === 32) return { encoding: 'ed25519', key: text };
     if (isByron(bytes)) return { encoding: 'byron', key: text };
   }
@@ -224,7 +340,7 @@ const readBase32 = (text: string): Address | undefined => {
       return { encoding: 'stellar', key: text };
   }
   if (BASE32_69.test(text)) {
-    const bytes = decoded(base32, `${text}===`);
+    const bytes = base32Bytes(text);
     if (bytes?.length !== 43 || bytes[0] !== 0x60 || crc16(bytes.subarray(0, 41)) !== bytes[41]! + bytes[42]! * 256)
       return undefined;
     const body = Uint8Array.of(0x30, ...bytes.subarray(1, 33));
@@ -233,7 +349,7 @@ const readBase32 = (text: string): Address | undefined => {
     return withTag({ encoding: 'stellar', key: account }, String(Buffer.from(bytes).readBigUInt64BE(33)));
   }
   if (BASE32_58.test(text)) {
-    const bytes = decoded(base32, `${text}======`);
+    const bytes = base32Bytes(text);
     const sum = bytes && createHash('sha512-256').update(bytes.subarray(0, 32)).digest().subarray(-4);
     if (bytes?.length === 36 && sum?.equals(bytes.subarray(32))) return { encoding: 'algorand', key: text };
   }
@@ -269,3 +385,16 @@ const crc16 = (bytes: Uint8Array): number => {
   }
   return crc;
 };
+
+/** The encodings that are no plain digits. Each of them excludes the ones after it by a prefix or a checksum. */
+const READERS = [
+  readNear,
+  readTon,
+  readBech32,
+  readCash,
+  readBase58,
+  readBase32,
+  readFilecoin,
+  readIcap,
+  readHedera,
+] as const;

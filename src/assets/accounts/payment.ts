@@ -1,5 +1,5 @@
 import { linkOfLnurl } from '../carriers/encodings.js';
-import { type Address, readAddress, withTag } from './address.js';
+import { type Address, IS_PART_OF_ADDRESS, readAddress, withTag } from './address.js';
 
 /** What a payment link or an account says about who is paid. */
 export interface Payment {
@@ -18,19 +18,35 @@ const payment = (payee: Address | string): Payment =>
     ? { recipients: [], names: [payee], contracts: [], isUnderstood: true }
     : { recipients: [payee], names: [], contracts: [], isUnderstood: true };
 
-/** A CAIP-10 account (namespace, chain, account), alone or in a `did:pkh`. */
-const CAIP_10 = /^(?:did:pkh:)?[-a-z0-9]{3,8}:[-\w]{1,64}:([-.%\w]{1,128})/i;
-/** Payment links: `bitcoin:bc1…?amount=1`, `ethereum:pay-0x…@1/transfer?…`, `ton://transfer/…`. */
+/**
+ * An account (CAIP-10: namespace, chain, account), alone or in a `did:pkh`, or the contract of a token (CAIP-19:
+ * namespace, chain, kind, contract and possibly the number of a piece).
+ */
+const CAIP =
+  /^(?:did:pkh:)?([-a-z0-9]{3,8}:[-\w]{1,64})(?::([-.%\w]{1,128})|\/[-a-z0-9]{3,8}:([-.%\w]{1,128})(?:\/[-.%\w]{1,78})?)/i;
+/**
+ * A payment link, or any other scheme before an account: `bitcoin:bc1…?amount=1`, `ethereum:pay-0x…@1/transfer?…`.
+ * Digits without a mark, as of the digest in `sha256:…`, are an account only on chains that write accounts so.
+ */
 const PAYMENT =
-  /^(?:web\+)?(algorand|aptos|bitcoin|cardano|cosmos|dash|dogecoin|ethereum|litecoin|monero|polkadot|ripple|solana|starknet|stellar|substrate|sui|tezos|ton|tron|xrp|xrpl|zcash):(?:\/\/)?(?:pay-|[a-z]{1,16}-(?=0x))?(?:transfer\/)?([\w+/-]{1,128}?)(?=[@?#]|\/\w{0,64}\/?(?:[?#]|$)|$)/i;
-/** A payment link of Ethereum to a name (EIP-681). */
-const TO_NAME = /^(ethereum):(?:\/\/)?(?:pay-)?((?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}\p{N}-]{2,63})(?=[@?#/]|$)/iu;
+  /^(?:web\+)?(?!(?!near|aptos|sui|starknet)[^:]*:(?:\/\/)?[0-9a-f]{64}(?!\w))([a-z][a-z0-9.+-]{0,31}):(?:\/\/)?(?:pay-|[a-z]{1,16}-(?=0x))?(?:transfer\/)?((?:(?:-1|0):)?[\w+/-]{1,128}?(?:%\w{1,31})?)(?=[@?#]|\/\w{0,64}\/?(?:[?#]|$)|$)/i;
+/** Schemes of chains that have names for accounts, as in `ethereum:name.eth` (EIP-681) and `ton://transfer/name.ton`. */
+const CHAINS_WITH_NAMES =
+  'ethereum|eth|polygon|base|ton|tonkeeper|solana|tezos|near|aptos|sui|starknet|stellar|cardano';
+/** A payment link to a name. */
+const TO_NAME = new RegExp(
+  `^(?:web\\+)?(${CHAINS_WITH_NAMES}):(?:\\/\\/)?(?:pay-)?(?:transfer\\/)?((?:[\\p{L}\\p{N}_'’-]{1,63}\\.){1,8}[\\p{L}\\p{N}-]{2,63})(?=[@?#/]|$)`,
+  'iu',
+);
+/** Whether what stands in the place of an account is a name. The last label of a name begins with a letter. */
+const IS_NAME = /\.\p{L}[^.]*$/u;
+/** A name of Stellar's federation: an account, and the host that says which one it is (SEP-2). */
+const FEDERATED =
+  /^(?:web\+)?(?:stellar:)?([^\s*<>,:/?#]{1,64}\*((?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}[\p{L}\p{N}-]{1,62}))$/iu;
+/** An identifier whose document is on a host: `did:web:HOST%3APORT:PATH`, `did:webvh:DIGEST:HOST`. */
+const DID_WEB = /^did:(?:web|(?:webvh|tdw):\w{1,128}):([-.\w]{1,253}(?:%3A\d{1,5})?)((?::[-.%\w]{1,128}){0,16})$/i;
 /** A payment link whose recipients are parameters only (BIP-321, ZIP-321). */
 const WITHOUT_RECIPIENT = /^(bitcoin|bitcoincash|zcash):(?:\/\/)?()(?=\?)/i;
-/** A payment link of Bitcoin Cash, where the scheme is part of the address. */
-const CASH_PAYMENT = /^((?:bitcoincash|ecash):[a-z0-9]{1,128})(?=[?#])/i;
-/** EIP-3770: the short name of the chain before the account (`eth:0x…`, `arb1:0x…`). */
-const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})(?=[@?#/]|$)/i;
 /** An account with parameters but without a scheme: `r…?dt=1`. */
 const BARE = /^([\w+/-]{25,128})(?=\?)/;
 /** A destination tag directly after an account of the XRP Ledger. */
@@ -60,11 +76,21 @@ const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
 export const readPayment = (text: string): Payment | undefined => {
   const bare = parseTagged(text);
   if (bare !== undefined) return payment(bare);
+  const [, federated, server = ''] = FEDERATED.exec(text) ?? [];
+  if (federated !== undefined)
+    return {
+      ...payment({ encoding: 'federation', key: federated.toLowerCase() }),
+      contracts: [server],
+    };
   if (!/[:?]/.test(text)) return undefined;
+  const [, host, path = ''] = DID_WEB.exec(text) ?? [];
+  if (host !== undefined) return payment(`https://${host.replace(/%3A/i, ':')}${path.replaceAll(':', '/')}`);
   const request = STELLAR_REQUEST.exec(text);
   if (request !== null) return paymentOfRequest(request[1]!, new URLSearchParams(request[2]));
-  const { link, account = '' } = schemedAccount(text) ?? {};
-  const payee = account === '' || account.includes('.') ? account : parseTagged(account);
+  const { link, scheme = '', account = '' } = schemedAccount(text) ?? {};
+  const address =
+    parseTagged(`${scheme}:${account}`) ?? (IS_PART_OF_ADDRESS.test(scheme) ? undefined : parseTagged(account));
+  const payee = address ?? (account === '' || IS_NAME.test(account) ? account : undefined);
   const rest = link === undefined || payee === undefined ? null : REST.exec(text.slice(link.length));
   if (rest === null || payee === undefined) return undefined;
   const [, call = '', query = ''] = rest;
@@ -76,16 +102,17 @@ export const readPayment = (text: string): Payment | undefined => {
 interface SchemedAccount {
   /** The text up to the end of the account. */
   readonly link: string;
+  readonly scheme: string;
   readonly account: string;
 }
 
 const schemedAccount = (text: string): SchemedAccount | undefined => {
-  const caip = CAIP_10.exec(text);
-  if (caip !== null) return { link: caip[0], account: caip[1]! };
-  const known = TO_NAME.exec(text) ?? WITHOUT_RECIPIENT.exec(text) ?? PAYMENT.exec(text);
-  if (known !== null) return { link: known[0], account: known[2]! };
-  const found = CASH_PAYMENT.exec(text) ?? ON_CHAIN.exec(text) ?? BARE.exec(text);
-  return found === null ? undefined : { link: found[0], account: found[1]! };
+  const caip = CAIP.exec(text);
+  if (caip !== null) return { link: caip[0], scheme: caip[1]!, account: caip[2] ?? caip[3]! };
+  const found = TO_NAME.exec(text) ?? WITHOUT_RECIPIENT.exec(text) ?? PAYMENT.exec(text);
+  if (found !== null) return { link: found[0], scheme: found[1]!, account: found[2]! };
+  const [link, account = ''] = BARE.exec(text) ?? [];
+  return link === undefined ? undefined : { link, scheme: '', account };
 };
 
 const parseTagged = (text: string): Address | undefined => {

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -9,7 +8,7 @@ import { Invalid } from '../../errors.js';
 import { processedCount, sendEvents } from '../sending/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from './row-events.js';
 import { readAddressRows, readSiteRows } from './shipped-rows.js';
-import { inDataDir } from '../../runtime/data-dir.js';
+import { holdsDatabase } from '../../postgres/embedded/cluster-layout.js';
 import { print, say } from '../../runtime/terminal.js';
 import { SIGNALS } from '../runtime/interruption.js';
 import { curlLines } from './calls.js';
@@ -187,8 +186,8 @@ const demo = async (): Promise<number> => {
 const cleanUp = async (): Promise<Result> => {
   const { dataDir, databaseUrl } = readConfig();
   const files = await deleteKeyHeaders(dataDir);
-  // Without a database there are no keys to revoke, and `withLog` would create a database.
-  const hasDatabase = databaseUrl !== undefined || existsSync(inDataDir(dataDir, 'postgres'));
+  // Without a database there are no keys to revoke.
+  const hasDatabase = databaseUrl !== undefined || holdsDatabase(dataDir);
   const keys = hasDatabase ? await withLog(({ log }) => revokeDemoKeys(log)) : 0;
   return {
     lines: [`Revoked ${keys} keys and deleted ${files} header files of demos; their data stays`],

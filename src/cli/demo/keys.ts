@@ -102,7 +102,7 @@ export class DemoKeys {
     } catch (error) {
       say(`The keys of this demo could not be revoked: ${(error as Error).message}`);
       say(
-        'The keys of this demo expire after 30 days. To revoke the keys now, run `npm run --silent cli -- demo --clean`',
+        'The keys of this demo expire after 30 days. To revoke the keys now, run `node dist/src/cli.js demo --clean`',
       );
     }
   }

@@ -42,6 +42,11 @@ const describeErased = ({ certificate, lateRows }: Erased, nodes: readonly strin
     'backups and snapshots of the database, archived WAL, and standbys that do not follow the primary',
     'copies of the log in an EventStoreDB, and nodes that have not been scavenged',
     'exports, dumps, and log files of the processes',
+    ...(nodes === undefined
+      ? []
+      : [
+          'link events of system projections of the EventStoreDB, which contain the slug and ids of records in the names of streams',
+        ]),
     ...(nodes ?? []).map((node) => `the files of the EventStoreDB at ${node}, until every node behind it is scavenged`),
   ];
   return {

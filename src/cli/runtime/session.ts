@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { Pool } from 'pg';
-import { ConfigError, readConfig } from '../../runtime/config.js';
+import { parse as parseDatabaseUrl } from 'pg-connection-string';
+import { type Config, ConfigError, readConfig } from '../../runtime/config.js';
+import { holdsDatabase } from '../../postgres/embedded/cluster-layout.js';
 import { openDatabase } from '../../postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
@@ -41,6 +43,17 @@ const requireTables = async (pool: Pool): Promise<void> => {
     );
 };
 
+/** Names the database in an error of a connection, such as "connect ECONNREFUSED 10.0.0.7:5432". */
+const asUnreachable = (error: unknown, config: Config): unknown => {
+  const { syscall, errors } = error as { syscall?: unknown; errors?: unknown };
+  if (!/^(connect|getaddrinfo)$/.test(String(syscall)) && !Array.isArray(errors)) return asConfigError(error);
+  const reasons = Array.isArray(errors) ? errors.map(String).join('; ') : (error as Error).message;
+  return new Error(
+    `${databaseOf(config)} is unavailable: ${reasons}. Start PostgreSQL or correct DATABASE_URL, then repeat the call`,
+    { cause: error },
+  );
+};
+
 const useDatabase = async <Result>(
   databaseUrl: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
@@ -58,10 +71,39 @@ const useDatabase = async <Result>(
     else await requireTables(pool);
     return await work(pool, url);
   } catch (error) {
-    throw asConfigError(error);
+    throw asUnreachable(error, config);
   } finally {
     await pool.end();
   }
+};
+
+/** Describes the database that the settings name, without user and password. */
+const databaseOf = ({ databaseUrl, dataDir, env }: Config): string => {
+  if (databaseUrl === undefined) return `the embedded database in DATA_DIR ${dataDir}`;
+  const { host, port, database, user } = parseDatabaseUrl(databaseUrl);
+  const { PGHOST, PGPORT, PGDATABASE } = env;
+  const name = database || PGDATABASE || user;
+  return `the database ${name ? `"${name}" ` : ''}at ${host || PGHOST || 'localhost'}:${port || PGPORT || 5432}`;
+};
+
+/**
+ * Only `start` and `demo` create a database: a call on an empty database would report success although the service uses
+ * another database.
+ * @param alternative how else the call can do its work, as a sentence
+ * @throws ConfigError if the settings name no database; nothing has then been created on disk
+ */
+export const requireDatabase = ({ databaseUrl, dataDir }: Config, alternative = ''): void => {
+  if (databaseUrl === undefined && !holdsDatabase(dataDir))
+    throw new ConfigError(
+      `There is no database: DATABASE_URL is not set, and DATA_DIR ${dataDir} holds no database. Use the settings of the ` +
+        'service: --settings FILE reads its environment file, or set DATABASE_URL or DATA_DIR. Only `start` and `demo` ' +
+        `create a database. ${alternative}`.trimEnd(),
+    );
+};
+
+const sayDatabase = (config: Config): void => {
+  const nodes = /^[^:]+:\/\/(?:.*@)?([^/?]*)/.exec(config.eventStoreUrl ?? '')?.[1];
+  say(`Working on ${databaseOf(config)}${nodes === undefined ? '' : ` and the log in EventStoreDB at ${nodes}`}`);
 };
 
 /**
@@ -74,6 +116,9 @@ export const withDatabase = async <Result>(
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
   options: SessionOptions = {},
 ): Promise<Result> => {
+  const config = readConfig();
+  requireDatabase(config);
+  sayDatabase(config);
   const interruption = new AbortController();
   const { signal } = interruption;
   const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Interrupted));
@@ -81,7 +126,7 @@ export const withDatabase = async <Result>(
   const stopListening = onFirstSignal((name) =>
     interruption.abort(new Interrupted(`${name}: the call was interrupted`)),
   );
-  const database = await openDatabase(readConfig(), say).catch((error: unknown) => {
+  const database = await openDatabase(config, say).catch((error: unknown) => {
     // Ctrl-C also reaches initdb, whose error would be misleading.
     signal.throwIfAborted();
     throw error;

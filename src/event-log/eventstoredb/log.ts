@@ -25,6 +25,7 @@ import { EventStoreEraser } from './rewriting/eraser.js';
 import { EventStoreRedactor } from './rewriting/redactor.js';
 import { StreamRewriter } from './rewriting/stream-rewriter.js';
 import { StreamDeleted } from './failures.js';
+import { parseStoreAddress } from './connection-string.js';
 import { openWithRetries } from './opening.js';
 import { OurStreams, readStreamPrefix } from './streams.js';
 import { Writer } from './writer.js';
@@ -282,13 +283,6 @@ export class EventStoreDbLog extends EventLog {
   }
 }
 
-/** Returns the hosts of a connection string, without user and password. */
-const nodesOf = (url: string): string[] =>
-  /^[^:]+:\/\/(?:[^@/?]*@)?([^/?]*)/
-    .exec(url)?.[1]
-    ?.split(',')
-    .filter((host) => host !== '') ?? [];
-
 /**
  * Opens the log in an EventStoreDB and writes its first event if it is missing.
  * @param url a connection string, scheme `esdb`; the option `streamPrefix` separates several logs in one store
@@ -298,9 +292,10 @@ const nodesOf = (url: string): string[] =>
  */
 export const createEventStoreDbLog = async (url: string, clock = NO_TIME): Promise<EventLog> => {
   const { url: storeUrl, prefix } = readStreamPrefix(url);
-  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock, nodesOf(storeUrl));
+  const { hosts } = parseStoreAddress(storeUrl);
+  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock, hosts);
   try {
-    await openWithRetries(() => log.begin());
+    await openWithRetries(hosts.join(', '), () => log.begin());
   } catch (error) {
     await log.close();
     throw error;

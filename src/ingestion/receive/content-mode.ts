@@ -39,7 +39,7 @@ const decodeHeader = (value: string): string | undefined => {
 
 const readBinary = (headers: Headers, json: unknown, latestTimeMs: number): CloudEvent => {
   const attributes: Record<string, unknown> = { data: json };
-  const issues: string[] = [];
+  const issues = new Map<string, string>();
   // Only these attributes are read, so that a header that is not used, such as `ce-subject` in raw UTF-8, cannot make
   // an event invalid. In binary mode, Content-Type takes the place of the attribute `datacontenttype`, so the attribute
   // is not read.
@@ -48,14 +48,17 @@ const readBinary = (headers: Headers, json: unknown, latestTimeMs: number): Clou
     const values = headers[header];
     if (values === undefined) continue;
     const value = values.length === 1 ? decodeHeader(values[0]!) : undefined;
-    attributes[name] = value ?? '';
-    if (values.length > 1) issues.push(`${header} is present ${values.length} times`);
-    else if (value === undefined) issues.push(`${header} must be percent-encoded UTF-8`);
+    attributes[name] = value ?? values[0];
+    if (values.length > 1) issues.set(name, `${header} is present ${values.length} times`);
+    else if (value === undefined) issues.set(name, `${header} must be percent-encoded UTF-8`);
   }
   // `traceparent` is an extension attribute: an invalid value is ignored and does not make the event invalid.
   attributes['traceparent'] = headers[`${ATTRIBUTE_HEADER}traceparent`]?.[0];
   const event = readCloudEvent(attributes, latestTimeMs, true);
-  return issues.length > 0 ? { ...event, issues: [...issues, ...event.issues] } : event;
+  if (issues.size === 0) return event;
+  // The text of such a header only names the event in the response. What is said about its value would be untrue.
+  const others = event.issues.filter((issue) => !issues.has(issue.split(' ', 1)[0]!));
+  return { ...event, issues: [...issues.values(), ...others] };
 };
 
 /** Events parsed lazily; undefined at points where parsing may pause. */

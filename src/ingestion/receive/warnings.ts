@@ -1,5 +1,5 @@
 import { readAccount } from '../../assets/accounts/payment.js';
-import type { GuardedHosts } from '../../verdicts/guarded-hosts.js';
+import type { GuardedHosts, GuardOfHost } from '../../verdicts/guarded-hosts.js';
 import { urlKey } from '../../assets/keys.js';
 import type { UpstreamEvent } from '../../events/event.js';
 
@@ -8,9 +8,9 @@ const URL_KEY = urlKey('');
 /**
  * Returns a warning for each probable mistake of the sender. The event is accepted unchanged, because a record with a
  * mistake is more useful than a missing record.
- * @param guard the result of `guardOf`
+ * @param found the result of `guardOf`
  */
-export const warningsOf = ({ data }: UpstreamEvent, guard?: string): string[] => {
+export const warningsOf = ({ data }: UpstreamEvent, found?: GuardOfHost): string[] => {
   const warnings: string[] = [];
   if ('createdAt' in data && 'updatedAt' in data && data.updatedAt < data.createdAt)
     warnings.push('data.updatedAt is before data.createdAt');
@@ -20,15 +20,19 @@ export const warningsOf = ({ data }: UpstreamEvent, guard?: string): string[] =>
     else if (type === 'ADDRESS' && readAccount(content.trim()) === undefined)
       warnings.push('data.asset.content is not an address in any encoding that the asset check reads');
   }
-  if (guard !== undefined)
+  if (found !== undefined)
     warnings.push(
-      `data.asset.content is a host that the guard ${guard} keeps lists from blocking; the status blocks it`,
+      `data.asset.content is a ${found.isAbove ? 'domain above a host' : 'host'} that the guard ${found.guard} keeps lists from blocking; the status blocks it`,
     );
   return warnings;
 };
 
-/** Returns the id of the guard that contains the host which the event blocks as a whole. */
-export const guardOf = ({ data }: UpstreamEvent, key: string | undefined, hosts: GuardedHosts): string | undefined =>
+/** Returns the guard of the host which the event blocks as a whole. */
+export const guardOf = (
+  { data }: UpstreamEvent,
+  key: string | undefined,
+  hosts: GuardedHosts,
+): GuardOfHost | undefined =>
   'status' in data && 'changeId' in data && data.status === 'BLOCKED' && key?.startsWith(URL_KEY) === true
     ? hosts.guardOf(key.slice(URL_KEY.length))
     : undefined;

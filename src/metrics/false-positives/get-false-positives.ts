@@ -4,7 +4,7 @@ import { formatDay } from '../../events/instant.js';
 import type { RequestedRange } from '../../http/range.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import { MAX_DAYS, MAX_TYPES, TOO_MANY_COUNTS } from '../totals/count-sql.js';
+import { countValues, MAX_DAYS, MAX_TYPES, TOO_MANY_COUNTS } from '../totals/count-sql.js';
 import { type CountedFalsePositives, FALSE_POSITIVES } from './false-positives-sql.js';
 import type { FalsePositiveCounts, FalsePositives, FalsePositivesOfType } from './false-positives.dto.js';
 
@@ -66,8 +66,8 @@ export class GetFalsePositivesHandler implements IQueryHandler<GetFalsePositives
    * @throws Unprocessable if the range has more than `MAX_DAYS` days or `MAX_TYPES` asset types with a counted threat
    */
   execute(query: GetFalsePositives): Promise<AsOf<FalsePositives>> {
-    return this.queries.run(query, async (pool, { from, to }) => {
-      const [row] = await FALSE_POSITIVES.run(pool, { organization: query.organization, from, to });
+    return this.queries.run(query, async (pool, range) => {
+      const [row] = await FALSE_POSITIVES.run(pool, countValues(query.organization, '', range));
       return { result: toFalsePositives(row!), ...momentOf(row!) };
     });
   }

@@ -1,5 +1,5 @@
 import { type Connection, json, nullable, type RowOf, statement } from '../../postgres/statement.js';
-import { dayOf, MS_PER_DAY } from '../../events/instant.js';
+import { dayInSql, dayOf } from '../../events/instant.js';
 import {
   COUNTED_RANGE,
   countValues,
@@ -30,7 +30,6 @@ export const MAX_CELLS = 110_000;
 
 const OWNED = 'organization = $1 and brand = $2';
 const OF_RANGE = `${OWNED} and at between $5::bigint and $8::bigint`;
-const DAY_OF = (at: string): string => `floor(${at} / ${MS_PER_DAY}.0)::int`;
 
 /**
  * Returns SQL that sums day counts by point, numbered from 1. For the interval `day`, each day is a point. For longer
@@ -91,9 +90,9 @@ const timeline = (name: string, isByDay: boolean) =>
         (select at from read.facts where ${OF_RANGE} order by at limit 1) as first_at,
         (select at from read.facts where ${OF_RANGE} order by at desc limit 1) as last_at
     ), ends as materialized (
-      select coalesce($11::int, ${DAY_OF('first_at')}, last_day) as first_day, last_day
+      select coalesce($11::int, ${dayInSql('first_at')}, last_day) as first_day, last_day
       from (
-        select first_at, coalesce($12::int, greatest($13::int, ${DAY_OF('last_at')})) as last_day from known
+        select first_at, coalesce($12::int, greatest($13::int, ${dayInSql('last_at')})) as last_day from known
       ) last
     ), starts as materialized (
       select array_agg(start order by start) as starts from (

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { constants, existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { constants, existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { access, chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { inDataDir } from '../../runtime/data-dir.js';
@@ -34,6 +34,7 @@ export interface ClusterLayout {
 }
 
 const placeFileOf = (home: string): string => join(home, 'place.json');
+const rolePasswordFileOf = (home: string): string => join(home, 'role-password');
 
 export const readPlace = (home: string): Place | undefined =>
   existsSync(placeFileOf(home)) ? (JSON.parse(readFileSync(placeFileOf(home), 'utf8')) as Place) : undefined;
@@ -43,6 +44,20 @@ export const savePlace = async (home: string, change: Partial<Place>): Promise<v
   const partial = `${placeFileOf(home)}.${process.pid}.partial`;
   await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...readPlace(home), ...change }), { mode: 0o600 });
   await rename(partial, placeFileOf(home));
+};
+
+/**
+ * Whether a data directory holds a database, or held a database that is missing now. Changes nothing on disk. A
+ * directory that this user cannot read counts as one that holds a database, so that opening it reports why.
+ */
+export const holdsDatabase = (dataDir: string): boolean => {
+  const home = inDataDir(dataDir, 'postgres');
+  try {
+    const paths = [resolve(home, readPlace(home)?.cluster ?? 'cluster'), rolePasswordFileOf(home)];
+    return paths.some((path) => statSync(path, { throwIfNoEntry: false }) !== undefined);
+  } catch {
+    return true;
+  }
 };
 
 /**
@@ -96,7 +111,7 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
     owner,
     serverUser: isAbsolute(known) ? undefined : owner,
     passwordFile: join(home, 'password'),
-    rolePasswordFile: join(home, 'role-password'),
+    rolePasswordFile: rolePasswordFileOf(home),
     log: join(home, 'postgres.log'),
   };
 };

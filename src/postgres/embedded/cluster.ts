@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { appendFile, chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -91,6 +91,12 @@ export const createCluster = async (layout: ClusterLayout, { initdb }: Binaries)
 /** @throws Error if the server's user cannot reach the cluster, for example after the folder was moved */
 export const refuseUnreachable = ({ home, cluster, owner }: ClusterLayout): void => {
   if (canEnter(owner, cluster)) return;
+  // A copy without owners (`cp -r` instead of `cp -a`) belongs to the user who made it.
+  if (owner !== undefined && statSync(cluster).uid !== owner.uid)
+    throw new Error(
+      `The cluster in ${cluster} belongs to the user ${statSync(cluster).uid}, but PostgreSQL runs as the user ` +
+        `${owner.uid}: run chown -R ${owner.uid}:${owner.gid} '${cluster}' (cp -a keeps owners, cp -r does not)`,
+    );
   throw new Error(
     `The user ${owner?.uid} that PostgreSQL runs as cannot enter ${cluster}. ` +
       `Grant search permission (chmod o+x) on every directory above ${home}, or move it back.`,

@@ -74,12 +74,22 @@ export interface ListedRecordTables {
     /** The asset type of that state. */
     type: string | null;
   };
+  /** The counted threats of an organization by UTC day and type of the first state that counts. */
+  counted_threat_days: {
+    organization: string;
+    day: number;
+    type: string;
+    counted: number;
+    /** The number of these threats whose newest state does not count. */
+    false_positives: number;
+  };
 }
 
 export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   listed_records: OWN_ROWS,
   brand_records: OWN_ROWS,
   counted_threats: OWN_ROWS,
+  counted_threat_days: OWN_ROWS,
   reviewed_entries: [
     { where: '$1::text = any(organizations)', set: 'organizations = array_remove(organizations, $1::text)' },
   ],

@@ -22,6 +22,7 @@ import { Slots } from './slots.js';
 import { WebhookCommands } from '../endpoints/webhook-commands.js';
 import { openMasterKeys } from '../master-keys.js';
 import { type WorkerResources, runWorker } from '../../ops/worker.js';
+import { unlessStopped } from '../../runtime/lifecycle.js';
 
 /** How long deliveries in flight may take to finish once the process has been asked to stop. */
 const FINISH_TIMEOUT_MS = 4_000;
@@ -56,7 +57,7 @@ const deliver = async (
   };
   try {
     ops.addStores(log, watchPool, 'webhooks');
-    const logId = await log.id();
+    const logId = await unlessStopped(stopSignal, log.id());
     while (!stopSignal.aborted) {
       const lease = new Lease(pool, WEBHOOKS_LANE, { onError: warn, onRecovery: writeLog });
       const epoch = await lease.acquire(stopSignal, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));

@@ -110,7 +110,7 @@ describe('A guard', () => {
     const { table } = await guardOf('1,google.com\r\n2,"www.x.com"\r\n3,com\r\n4,a.example,9\r\n', 'csv');
     expect(table!.size).toBe(3);
     const { find } = {
-      find: (host: string) => new Guards([{ settings: { id: 'g' }, table, version: 1 }]).guardOf(host),
+      find: (host: string) => new Guards([{ settings: { id: 'g' }, table, version: 1 }]).guardOf(host)?.guard,
     };
     expect(['google.com', 'www.google.com', 'x.com', 'a.example', 'com', 'mail.google.com'].map(find)).toEqual([
       'g',
@@ -120,6 +120,23 @@ describe('A guard', () => {
       undefined,
       undefined,
     ]);
+  });
+});
+
+describe('The guard of a host', () => {
+  it.each([
+    ['docs.x.example', { guard: 'popular', isAbove: false }],
+    ['www.docs.x.example', { guard: 'popular', isAbove: false }],
+    ['x.example', { guard: 'popular', isAbove: true }],
+    ['other.x.example', undefined],
+    // These suffixes do not block the hosts below them.
+    ['co.uk', undefined],
+    ['github.io', undefined],
+    ['192.0.2.7', { guard: 'popular', isAbove: false }],
+    ['0.2.7', undefined],
+  ])('finds for %s: %j', async (host, expected) => {
+    const guard = await guardOf('docs.x.example\na.b.example.co.uk\nfoo.github.io\n192.0.2.7');
+    expect(new Guards([guard]).guardOf(host)).toEqual(expected);
   });
 });
 
@@ -135,8 +152,9 @@ describe('The entries that guards overrule', () => {
     const list =
       'a.example\nWWW.b.example\nc.example\nevil.d.example\nd.example/page\n*.d.example\nweb.app\nz.example\n';
     expect(await overruled(guard, list)).toEqual({
-      count: 5,
-      examples: ['WWW.b.example', 'a.example', 'c.example', '*.d.example', 'web.app'].map((entry) => ({
+      count: 4,
+      // `*.d.example` still decides about what is below the guarded host.
+      examples: ['WWW.b.example', 'a.example', 'c.example', 'web.app'].map((entry) => ({
         entry,
         guard: 'popular',
       })),

@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import type { DialectName } from '../../../src/asset-check/lists/dialects.js';
 import type { Format as AnyFormat } from '../../../src/asset-check/lists/parse-list.js';
 import { brief, listOf } from '../list-of.js';
 import { cpuMs } from '../../support/cpu.js';
 
-type Format = Exclude<AnyFormat, 'csv'>;
+type Format = Exclude<AnyFormat, 'csv' | DialectName>;
 
 const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';

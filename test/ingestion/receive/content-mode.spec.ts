@@ -435,6 +435,15 @@ describe('The headers of binary mode', () => {
     expect(readBinary({ 'ce-id': header })).toMatchObject({ id: value, issues: [] });
   });
 
+  it.each(['100%', 'Zürich', '%C3%'])(
+    'name the event by their own text if `ce-id` cannot be decoded, with one issue: %s',
+    (header) => {
+      // `cloudevents` 10.0.0 writes attributes into headers as they are.
+      const { id, issues } = readBinary({ 'ce-id': header });
+      expect([id, issues]).toEqual([header, ['ce-id must be percent-encoded UTF-8']]);
+    },
+  );
+
   it.each(['100%', '%zz', '%E2%82', '%ff', '%ed%a0%80', 'caf\u00e9'])(
     'are rejected if they are not percent-encoded UTF-8: %s',
     (header) => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,14 +16,14 @@ export const gettingStarted = (settings: () => NodeJS.ProcessEnv) =>
     let folder: string;
     beforeAll(() => {
       folder = mkdtempSync(join(tmpdir(), 'threat-protection-first-'));
+      symlinkSync(resolve('dist'), join(folder, 'dist'));
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
     /** Runs a block in a shell, in a separate folder. */
     const run = async (block: string): Promise<string> => {
-      const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
       const env = { ...process.env, ...settings() };
-      const { stdout } = await promisify(execFile)('bash', ['-euc', `${tp}\n${block}`], { cwd: folder, env });
+      const { stdout } = await promisify(execFile)('bash', ['-euc', block], { cwd: folder, env });
       return stdout;
     };
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openDatabase } from '../../../src/postgres/embedded/embedded-postgres.js';
 import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { type Program, startProgram } from '../../support/program.js';
@@ -17,6 +18,7 @@ describe('An operator’s call that starts the database itself', () => {
   beforeAll(async () => {
     folder = await temporaryFolder();
     dataDir = join(folder, 'data');
+    await (await openDatabase({ databaseUrl: undefined, dataDir }, () => {})).release();
     expect(await call('keys', 'list').ended()).toBe(0);
   });
   afterAll(() => removeFolder(folder));

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -33,8 +33,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
 
   /** Runs blocks in one shell, in a separate folder. */
   const run = async (...blocks: string[]): Promise<string> => {
-    const npx = `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`;
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [npx, ...blocks].join('\n')], {
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', blocks.join('\n')], {
       cwd: folder,
       env,
     });
@@ -53,6 +52,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     folder = mkdtempSync(join(tmpdir(), 'threat-protection-operations-'));
     // If the tests run as root, the server runs as another user, who must be able to enter the folder.
     chmodSync(folder, 0o711);
+    symlinkSync(resolve('dist'), join(folder, 'dist'));
     cluster = await startCluster(programs!, folder);
     const url = new URL(cluster.url);
     // Not a superuser, because the page does not require one.
@@ -88,7 +88,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
     await operate('keys', 'issue', '--scope', 'ingest');
-    expect(await run(restore!, 'npx threat-protection brands list')).toMatch(/^0 differences$[^]*wallet/m);
+    expect(await run(restore!, 'node dist/src/cli.js brands list')).toMatch(/^0 differences$[^]*wallet/m);
     expect(await keys()).toBe(2);
     const restored = {
       PGDATABASE: 'threats_restored',

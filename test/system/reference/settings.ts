@@ -39,7 +39,7 @@ const allowedOf = (name: string): string => {
     if (!(error instanceof ConfigError)) throw error;
     const [, allowed] = /\b(?:must be a|must be|may be|must begin with|may hold) (.*)$/.exec(error.message) ?? [];
     if (allowed !== undefined)
-      return allowed.replaceAll(/\b(https?|postgres(?:ql)?|esdb|kurrentdb)(\+discover)?:\/\//g, '`$&`');
+      return allowed.replaceAll(/\b(https?|postgres(?:ql)?|esdb|kurrentdb|kurrent|kdb)(\+discover)?:\/\//g, '`$&`');
   }
   return 'text';
 };

@@ -236,7 +236,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `metrics and records ${sources.duration(POOLS, 'METRICS.statement_timeout')}; all else ${sources.duration(POOL, 'LIMITS.statement_timeout')} at most`,
       routes: 'all that read tables',
       answer: () =>
-        `${refused(503, 1, METRICS, 'Counting this range takes too long')}, ${message(RECORDS, 'Reading this selection takes too long')}, or as in the row above`,
+        `${refused(503, 60, METRICS, 'Counting this range takes too long')}, ${message(RECORDS, 'Reading this selection takes too long')}, or as in the row above`,
     },
     {
       what: 'own statuses that have not reached the `Consistency-Token`: read once more, then refused',
