@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { createScrape } from '../../src/ops/scrape.js';
 import { addWebhookMetrics } from '../../src/ops/webhook-metrics.js';
+import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints/statements.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { TestClock } from '../support/test-clock.js';
@@ -84,5 +85,20 @@ describe('The metrics of the webhooks', () => {
     } finally {
       await pool.query('alter table service.hidden rename to webhook_outcomes');
     }
+  });
+});
+
+describe('The number of parked events', () => {
+  it('is counted up to 10,000, so that no number of them slows a scrape down', async () => {
+    await pool.query(`
+      insert into read.checkpoints (projection, log_id, position, as_of) values ('few', 'log', 1, 1), ('many', 'log', 1, 1);
+      insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+        select case when i <= 3 then 'few' else 'many' end, gen_random_uuid(), i, 's', i, 't', '{}', '{}', 'r', 1
+        from generate_series(1, 10500) i`);
+    const rows = await READ_PROJECTION_CHECKPOINTS.run(pool, {});
+    expect(rows.map(({ projection, parked }) => [projection, parked])).toEqual([
+      ['few', 3],
+      ['many', 10_000],
+    ]);
   });
 });
