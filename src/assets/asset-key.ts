@@ -57,8 +57,9 @@ export const assetKey = ({ type, content }: Asset): string => {
 /** Returns the location that a pasted text names or carries; undefined if it may open several, or cannot be located. */
 const locateOnly = (sent: string, locate: (text: string) => Location | undefined): Location | undefined => {
   const followed = followLinks(sent, parsePlainLocation(sent));
-  if (followed?.isUnderstood === false) return undefined;
-  const [location, ...others] = (followed?.targets ?? [sent]).map((text) => {
+  if (followed?.isUnderstood === false && followed.returns.size === 0) return undefined;
+  const opened = followed?.targets.filter((target) => !followed.returns.has(target)) ?? [sent];
+  const [location, ...others] = opened.map((text) => {
     const web = locateWeb(text);
     return web === undefined ? parsePasted(text, locate) : locatePasted(text, web);
   });

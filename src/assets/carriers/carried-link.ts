@@ -1,6 +1,8 @@
-import { queryOf, trimLikeUrlParser } from '../location.js';
+import { isInternalHost } from '../internal-host.js';
+import { locateWeb } from '../link.js';
+import { type Location, queryOf, trimLikeUrlParser } from '../location.js';
 import { decodeOnce } from '../text/percent.js';
-import { CARRIERS } from './carrier-table.js';
+import { CARRIERS, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
 import { ENCODINGS, PARTIAL_ENCODINGS, translatedHost, withScheme } from './encodings.js';
 
 interface Form {
@@ -183,4 +185,26 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   }
   if (!isCarrier) return undefined;
   return { links: [...links], isUnderstood: isUnderstood && links.size === 1 };
+};
+
+/** The longest host and path that are compared with `LOGIN_PAGE`. */
+const MAX_LOGIN_PAGE_LENGTH = 512;
+const NO_LINKS: readonly string[] = [];
+
+/**
+ * Returns the links to other hosts that a page of a log-in opens afterwards (`redirect_uri`, `continue`). Paths, hosts
+ * without a scheme, apps and hosts of the machine itself are no such links.
+ */
+export const returnLinks = ({ host, rest }: Location): readonly string[] => {
+  const start = rest.indexOf('?');
+  if (start === -1 || !LOGIN_PAGE.test((host + rest.slice(0, start)).slice(0, MAX_LOGIN_PAGE_LENGTH))) return NO_LINKS;
+  const links = new Set<string>();
+  for (const [name, value] of queryOf(rest)) {
+    if (value.length < 4 || !RETURN_PARAMETER.test(name.toLowerCase().replace(/[_.-]/g, ''))) continue;
+    const text = trimLikeUrlParser(/^https?%/i.test(value) ? decodeOnce(value) : value);
+    const link = /^[\\/]{2}/.test(text) ? `https:${text}` : text;
+    const target = locateWeb(link);
+    if (target !== undefined && target.host !== host && !isInternalHost(target.host, target.isName)) links.add(link);
+  }
+  return [...links];
 };

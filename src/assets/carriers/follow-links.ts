@@ -5,7 +5,7 @@ import { hostsUserPages } from '../pages/page.js';
 import { cleanPastedText } from '../text/copied-text.js';
 import { decodeOnce } from '../text/percent.js';
 import { linksOfIntent, webLinksIn } from './app-links.js';
-import { type CarriedLinks, carriedLinks } from './carried-link.js';
+import { type CarriedLinks, carriedLinks, returnLinks } from './carried-link.js';
 import { linkOfLnurl } from './encodings.js';
 import { ENCODED_LINK, linksInMarkup } from './markup.js';
 
@@ -16,11 +16,15 @@ const restOfApp = (text: string): string => `/${text.slice(text.indexOf(':') + 1
 /** One step: the links in a text, and the web address that carries them. */
 interface Step extends CarriedLinks {
   readonly carrier?: Location;
+  /** Whether the text itself is opened first, and then the links, as after a log-in. */
+  readonly isOpened?: boolean;
 }
 
 const stepOf = (carrier: Location): Step | undefined => {
   const found = carriedLinks(carrier.host, carrier.rest);
-  return found && { ...found, carrier };
+  if (found !== undefined) return { ...found, carrier };
+  const links = returnLinks(carrier);
+  return links.length === 0 ? undefined : { links, isUnderstood: true, isOpened: true };
 };
 
 /** Returns undefined if the text carries no link. */
@@ -77,6 +81,8 @@ export interface FollowedText {
    * is blocked.
    */
   readonly carriers: readonly Location[];
+  /** The targets that are opened after another target, as after a log-in. */
+  readonly returns: ReadonlySet<string>;
   /** Whether `targets` has everything that the text may open. */
   readonly isUnderstood: boolean;
 }
@@ -93,7 +99,16 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
   const carriers = new Map<string, Location>();
   let isUnderstood = true;
   let followed = 0;
-  const follow = (step: Step, text: string, depth: number): void => {
+  const returns = new Set<string>();
+  const follow = (step: Step, text: string, depth: number, isReturn = false): void => {
+    const add = (target: string): void => {
+      if (isReturn && !targets.has(target)) returns.add(target);
+      targets.add(target);
+    };
+    if (step.isOpened === true) {
+      add(text);
+      isReturn = true;
+    }
     if (step.carrier !== undefined && !hostsUserPages(step.carrier.host))
       carriers.set(step.carrier.host, { ...step.carrier, rest: '' });
     if (!step.isUnderstood || step.links.length > MAX_CANDIDATES) isUnderstood = false;
@@ -105,11 +120,11 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
       }
       const trimmed = trimLikeUrlParser(link);
       const next = nextStep(trimmed);
-      if (next !== undefined) follow(next, trimmed, depth + 1);
-      else if (step.links.length === 1 || !COMMAND.test(trimmed)) targets.add(trimmed);
+      if (next !== undefined) follow(next, trimmed, depth + 1, isReturn);
+      else if (step.links.length === 1 || !COMMAND.test(trimmed)) add(trimmed);
     }
   };
   follow(first, sent, 0);
   if (targets.size === 0 && carriers.size === 0) return undefined;
-  return { targets: [...targets], carriers: [...carriers.values()], isUnderstood };
+  return { targets: [...targets], carriers: [...carriers.values()], returns, isUnderstood };
 };

@@ -2,7 +2,13 @@ import { type Location, pathOf, queryOf, refang } from '../location.js';
 import { DEFAULT_SUBDOMAINS } from '../profiles/site.js';
 import { SITES } from '../profiles/sites.js';
 import { decodeOnce } from '../text/percent.js';
-import { PUBLISHING_HOSTS, TRACKING_PARAMETERS } from './publishing-hosts.js';
+import {
+  CLIENT_PARAMETERS,
+  NAMING_PARAMETERS,
+  PUBLISHING_HOSTS,
+  REQUEST_PATH,
+  TRACKING_PARAMETERS,
+} from './publishing-hosts.js';
 
 /** A page. On a host where many people publish, the name is equal for all links to the page. */
 export interface Page {
@@ -14,6 +20,10 @@ export interface Page {
   readonly isShared: boolean;
   /** The names of other pages that the link may open, because it repeats a parameter. */
   readonly others: readonly string[];
+  /** The names of the folders above a page that a parameter names, although the page belongs to the host. */
+  readonly folders?: readonly string[];
+  /** Whether the page is a request of OAuth or OpenID, which names its client. */
+  readonly isRequest?: boolean;
 }
 
 /** A host where many people publish. */
@@ -106,7 +116,11 @@ const NO_OTHERS: readonly string[] = [];
  */
 export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | undefined => {
   const publishingHost = rest === '' || rest === '/' ? undefined : publishingHostOf(host);
-  if (publishingHost === undefined) return ownPage(host, path);
+  const hasQuery = rest.includes('?');
+  const request = hasQuery ? requestPage(publishingHost?.name ?? host, path, rest, publishingHost) : undefined;
+  if (request !== undefined) return request;
+  if (publishingHost === undefined)
+    return (hasQuery ? parameterPage(host, path, rest) : undefined) ?? ownPage(host, path);
   const segments = path
     .replace(ESCAPED_SIGN, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
     .split('/')
@@ -128,6 +142,52 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
     isShared: true,
     others: NO_OTHERS,
   };
+};
+
+const CLIENTS = CLIENT_PARAMETERS.split(' ');
+
+/**
+ * Returns the page of a request of OAuth or OpenID: the host and the client, whatever the tenant, the version and the
+ * other parameters. The name is itself such a request, so that it is read as the same page.
+ */
+const requestPage = (host: string, path: string, rest: string, shared?: PublishingHost): Page | undefined => {
+  if (!REQUEST_PATH.test(path.slice(-MAX_ENDPOINT_LENGTH))) return undefined;
+  const query = [...queryOf(rest)];
+  const clients = CLIENTS.map((client) =>
+    query.flatMap(([name, value]) => (value !== '' && name.toLowerCase() === client ? [value] : [])),
+  ).find(({ length }) => length > 0);
+  if (clients === undefined) return undefined;
+  const [name, ...others] = [...new Set(clients)]
+    .slice(0, MAX_OTHERS)
+    .map((client) => readableAgain(`${host}/oauth2/authorize?client_id=${encodeURIComponent(client.toWellFormed())}`));
+  const isShared = shared?.hasOwnPages === false;
+  const folders = isShared ? NO_OTHERS : foldersAbove(host, path);
+  return { name: name!, root: name!.length, isShared, others, folders, isRequest: true };
+};
+
+/** Maximum number of folders above a page that a parameter names. */
+const MAX_FOLDERS = 16;
+
+const foldersAbove = (host: string, path: string): readonly string[] => {
+  const folders: string[] = [];
+  for (let end = path.indexOf('/', 1); end !== -1 && folders.length < MAX_FOLDERS; end = path.indexOf('/', end + 1))
+    folders.push(readableAgain(host + path.slice(0, end)));
+  return folders;
+};
+
+/** Maximum length of the end of a path that names the endpoint of a request. */
+const MAX_ENDPOINT_LENGTH = 128;
+
+const PARAMETER_PATTERNS = NAMING_PARAMETERS.split(' ').map((text) => parsePattern('', text));
+
+/** Returns a page of a program that runs on many hosts, where a parameter names the page. */
+const parameterPage = (host: string, path: string, rest: string): Page | undefined => {
+  const last = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
+  const pattern = PARAMETER_PATTERNS.find(({ segments }) => segments[0] === last);
+  const page =
+    pattern &&
+    matchPattern({ ...pattern, host: `${host}${path.slice(0, path.lastIndexOf('/'))}` }, [last], queryOf(rest), false);
+  return page && { ...page, isShared: false, folders: foldersAbove(host, path) };
 };
 
 /** Escapes of signs that platforms read as the signs. */
