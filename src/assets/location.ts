@@ -58,16 +58,18 @@ export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e &
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = (text: string): string => (DEFANGED.test(text) ? refangMemoized(text) : text);
 
-const refangMemoized = memoizeLastTwo((text) =>
-  text
+const refangMemoized = memoizeLastTwo((text) => {
+  const refanged = text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
     .replace(/[[({](?:\.|dot)[\])}]/gi, '.')
     .replace(/[[({](?:@|at)[\])}]/gi, '@')
     .replace(/[[({]:[\])}]/g, ':')
     .replace(/[[({]\/[\])}]/g, '/')
-    .replace(/\[\.|\.\]/g, '.'),
-);
+    .replace(/\[\.|\.\]/g, '.');
+  // A browser opens the host `evil` for `https://evil\.example`, so that only another mark makes this one.
+  return refanged === text ? text : refanged.replaceAll(String.raw`\.`, '.');
+});
 
 /**
  * Parses text that is already normalized, as most content is. This is the fast path.

@@ -99,3 +99,30 @@ describe('A text or the content of a QR code that names links', () => {
     expect(check('sms:+15550100').status).toBe('UNKNOWN');
   });
 });
+
+describe('Remote files and defanged dots', () => {
+  it.each([
+    'file://evil.example/share/a.exe',
+    'file:////evil.example/share',
+    String.raw`\\evil.example@SSL@443\DavWWWRoot\a`,
+    String.raw`\\evil.example@80\a`,
+    String.raw`search-ms:query=x&crumb=location:\\evil.example\share&displayname=Downloads`,
+    String.raw`hxxps://evil\.example/a`,
+    String.raw`https://evil\.example[/]a`,
+  ])('are read as the host: %s', async (text) => {
+    expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
+  });
+
+  it.each(['file:///etc/passwd', 'file://localhost/etc', 'file://C:/a', String.raw`https://evil\.example`])(
+    'are not read as a host that they do not name: %s',
+    async (text) => {
+      expect((await checkerOf(OWN))(text).status).not.toBe('BLOCKED');
+    },
+  );
+
+  it('a title is not opened', async () => {
+    expect((await checkerOf(OWN))('<a title="https://evil.example" href="https://good.example/">x</a>').status).toBe(
+      'ALLOWED',
+    );
+  });
+});

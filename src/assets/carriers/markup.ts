@@ -43,9 +43,13 @@ const withoutEntities = (text: string): string =>
     return code <= 0x10_ff_ff ? String.fromCodePoint(code) : String(whole);
   });
 
+/** Attributes of HTML that are shown and not opened. */
+const SHOWN_TEXT = /(?<=\s)(?:title|alt|aria-label)\s{0,8}=\s{0,8}(?:"[^"]*"|'[^']*')/gi;
+
 /** Returns the targets of the links if the text is a link in markup, without repetitions; otherwise no targets. */
-export const linksInMarkup = (sent: string): readonly string[] => {
-  if (!MAY_BE_MARKUP.test(sent)) return [];
+export const linksInMarkup = (text: string): readonly string[] => {
+  if (!MAY_BE_MARKUP.test(text)) return [];
+  const sent = text.includes('=') ? text.replace(SHOWN_TEXT, '') : text;
   for (const notation of MARKUP_PATTERNS) {
     const first = notation.exec(sent)?.[1];
     if (first === undefined || !isTarget(first)) continue;
@@ -72,7 +76,7 @@ const HAS_END = new RegExp(`[${END},;"'\`|]|\\]\\(`, 'u');
 const STARTS_AS_LINK = /^[\s"'`(]{0,16}(?:h[tx*_]{2}ps?(?::|\[:)|[\w.-]{1,253}(?:[/?#,;]|$))/i;
 /** The part of a text that may be a target, without the name of a field before a web address. */
 const FIELD = new RegExp(String.raw`^[\w.;+-]{1,64}[:=](?=${WEB})`, 'i');
-const MAY_BE_TARGET = /[.:@]|^[\w-]{25,}$/;
+const MAY_BE_TARGET = /[.:@]|^\W?[\w-]{25,}\W?$/;
 /** Names of files, whose ends are no top-level domains, and numbers that are no IP address. */
 const NO_TARGET =
   /^(?:[\w.%~-]+\.(?:aspx?|avif|css|csv|docx?|gif|html?|ico|jpe?g|js|json|jsp|mp3|pdf|php\d?|png|pptx?|svg|txt|webp|xlsx?|xml)(?:[?#].*)?|(?!\d+(?:\.\d+){3}$)[+-]?\d[\d.:+-]*[a-z]{0,2})$/i;

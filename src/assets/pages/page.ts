@@ -266,6 +266,12 @@ const parametersOf = (query: URLSearchParams): string => {
   return text === '' ? '' : `?${text}`;
 };
 
+/** Whether the page of a link is named without parameters that may name it, so that a status of it concerns others too. */
+export const dropsQuery = (location: Location): boolean => {
+  const page = pageOf(location);
+  return page?.isShared !== true && page?.name.includes('?') !== true && parametersOf(queryOf(location.rest)) !== '';
+};
+
 const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {
   const start = rest.indexOf('#');
   if (start === -1 || start === rest.length - 1) return '';
