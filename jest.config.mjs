@@ -51,6 +51,7 @@ const FULL_SIZE = [
   'assets/web-address-spellings',
   'features/dry-run',
   'features/export-import',
+  'features/places',
   'features/retention',
   'projections/asset-statuses',
   'projections/false-positives',

@@ -6,6 +6,7 @@ import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import { applyByBisection, applyOrPark } from './parking.js';
 import { livePosition } from './checkpoints.js';
+import { PipelinedWriter } from './pipelined-writer.js';
 import type { Projection } from './projection.js';
 import { dispatchBatch, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
 import { SHADOW_INDEXES, STORAGE_PARAMETERS, TRY_LOCK, UNLOCK_ALL } from './statements.js';
@@ -97,12 +98,14 @@ export const withShadowTables = async <Result>(
   }
 };
 
+/** A piece of the log, prepared for each projection, and the position before it. */
 interface Piece extends Pick<Batch, 'events' | 'position'> {
-  readonly after: bigint;
+  readonly parts: Awaited<ReturnType<typeof dispatchBatch>>;
 }
 
 /**
- * Reads the log once and applies it to the shadow tables of projections. Waits while the log is unavailable.
+ * Reads the log once and applies it to the shadow tables of projections. While a piece is written, the next one is read
+ * and prepared, so that memory holds two pages at most. Waits while the log is unavailable.
  * @param after the last position that has been applied
  * @param upTo the last position to apply
  * @returns the position reached
@@ -119,27 +122,52 @@ export const applyLog = async (
   }: { after?: bigint; upTo: bigint; onProgress?: ((position: bigint) => void) | undefined },
 ): Promise<bigint> => {
   const isolation = new PoisonEventIsolation();
-  let position = after;
-  while (position < upTo) {
-    const page = await readWithRetries(() => log.readAll(position, PAGE_SIZE), retryOptions);
-    const events = page.filter((event) => event.position <= upTo);
-    const last = events.at(-1);
-    if (!last) break;
-    for (const piece of isolation.split({ events, position: last.position })) {
-      try {
-        await applyPiece(pool, targets, { ...piece, after: position }, isolation);
-      } catch (error) {
-        if (!(error instanceof ApplyError) || !isolation.failed(piece, error)) throw error;
-        await pause(RETRY_DELAY_MS);
-        break;
+  const projections = targets.map(({ projection }) => projection);
+  let written = after;
+  const write = async (piece: Piece): Promise<void> => {
+    try {
+      await applyPiece(pool, targets, piece, isolation);
+    } catch (error) {
+      if (!(error instanceof ApplyError) || !isolation.failed(piece, error)) throw error;
+      throw new Retried();
+    }
+    isolation.succeeded(piece);
+    written = piece.position;
+    onProgress?.(written);
+  };
+  const neverAborted = new AbortController().signal;
+  for (let isComplete = false; !isComplete;) {
+    const writer = new PipelinedWriter<Piece>((piece, onStarted) => {
+      onStarted();
+      return write(piece);
+    }, neverAborted);
+    try {
+      for (let read = written; read < upTo;) {
+        const page = await readWithRetries(() => log.readAll(read, PAGE_SIZE), retryOptions);
+        const events = page.filter((event) => event.position <= upTo);
+        const last = events.at(-1);
+        if (!last) break;
+        for (const { events: own, position } of isolation.split({ events, position: last.position })) {
+          const checkpoints = projections.map(({ name }) => ({ projection: name, position: read }));
+          const parts = await dispatchBatch(projections, checkpoints, { events: own, position });
+          await writer.push({ events: own, position, parts });
+          read = position;
+        }
       }
-      isolation.succeeded(piece);
-      ({ position } = piece);
-      onProgress?.(position);
+      await writer.finish();
+      isComplete = true;
+    } catch (error) {
+      // An error of the reading must not leave a transaction running.
+      await writer.finish().catch(() => {});
+      if (!(error instanceof Retried)) throw error;
+      await pause(RETRY_DELAY_MS);
     }
   }
-  return position;
+  return written;
 };
+
+/** A piece failed, and is read again from its first event on. */
+class Retried extends Error {}
 
 /**
  * Applies the log up to the checkpoint of the live tables. Because the checkpoint moves meanwhile, the step is repeated
@@ -163,24 +191,22 @@ export const applyUpToLive = async (
   }
 };
 
+/** Writes a piece to the tables of each projection, in a transaction for each. */
 const applyPiece = async (
   pool: Pool,
   targets: readonly Target[],
-  { events, position, after }: Piece,
+  { events, parts }: Piece,
   isolation: PoisonEventIsolation,
 ): Promise<void> => {
-  const projections = targets.map(({ projection }) => projection);
-  const checkpoints = projections.map(({ name }) => ({ projection: name, position: after }));
-  const batches = await dispatchBatch(projections, checkpoints, { events, position });
   const statementMs =
     events.length > 1 && isolation.isActiveAt(events[0]!.position)
       ? ISOLATION_STATEMENT_TIMEOUT_MS
       : STATEMENT_TIMEOUT_MS;
-  for (const [index, batch] of batches.entries()) {
-    const { projection, events: own, prepared, unreadable, dropped } = batch;
+  for (const [index, part] of parts.entries()) {
+    const { projection, events: own, prepared, unreadable, dropped } = part;
     if (own.length + unreadable.length + dropped.length === 0) continue;
     const work = (transaction: ProjectorTransaction): Promise<unknown> =>
-      applyOrPark(transaction, batch, isolation, () => applyByBisection(transaction, projection, own, prepared));
+      applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, projection, own, prepared));
     await transact(pool, targets[index]!.schema, work, { statementMs });
   }
 };

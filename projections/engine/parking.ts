@@ -34,11 +34,14 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
 
 /**
  * The entry and the organizations of an event about the asset status history, which may concern several organizations.
+ * The redaction of an entry names no organization.
  */
-const ownersOf = ({ type, data }: FailedEvent) =>
-  (ENTRY_TYPES as readonly string[]).includes(type)
-    ? { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersOf(data)) }
-    : { changeId: undefined, organizations: undefined };
+const ownersOf = ({ type, data }: FailedEvent) => {
+  if ((ENTRY_TYPES as readonly string[]).includes(type))
+    return { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersOf(data)) };
+  const isOfEntry = type === 'ContentRedacted' && textIn(data, 'kind', /^assetStatus$/) !== undefined;
+  return { changeId: isOfEntry ? textIn(data, 'id', ID) : undefined, organizations: undefined };
+};
 
 /** Parks events. An event that is already parked is left unchanged. */
 const park = async (connection: PoolClient, projection: string, failed: readonly FailedEvent[]): Promise<void> => {

@@ -1,5 +1,4 @@
 import type { Pool, PoolClient } from 'pg';
-import { BEGINNING } from '../../src/event-log/event-log.js';
 import { Backoff, pause } from '../../src/flow/retry.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import { type Projection, versionOf } from './projection.js';
@@ -29,21 +28,22 @@ const MAX_DROPPED = 3;
 const LOCK_CONFLICTS: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
 /**
- * Rebuilds a projection in shadow tables, and then replaces the live tables atomically: readers see either all old rows
- * or all new rows. The live projector may be running, behind or stopped.
+ * Rebuilds projections in shadow tables, for which the log is read once, and then replaces the live tables of each
+ * projection atomically: readers see either all old rows or all new rows of it. The live projector may be running, behind
+ * or stopped. A failure leaves the live tables of the projections that have not been replaced unchanged.
  * @param onProgress called with the position reached
  * @param stop aborts the rebuild and leaves the live tables unchanged
- * @throws Error if another rebuild of the same projection is running; `stop.reason` if `stop` aborts
+ * @throws Error if another rebuild of one of the projections is running; `stop.reason` if `stop` aborts
  */
 export const rebuild = async (
   source: Source,
-  projection: Projection,
+  projections: readonly Projection[],
   onProgress?: (position: bigint) => void,
   stop?: AbortSignal,
 ): Promise<void> => {
   for (let attempt = 1; ; attempt += 1)
     try {
-      await rebuildOnce(source, projection, onProgress, stop);
+      await rebuildOnce(source, projections, onProgress, stop);
       return;
     } catch (error) {
       // The erasure of an organization drops shadow tables, because they may contain its rows.
@@ -54,30 +54,36 @@ export const rebuild = async (
 
 const rebuildOnce = (
   source: Source,
-  projection: Projection,
+  projections: readonly Projection[],
   onProgress?: (position: bigint) => void,
   stop?: AbortSignal,
 ): Promise<void> => {
-  const target = { projection, schema: `read_next_${projection.name}` };
+  const targets = projections.map((projection) => ({ projection, schema: `read_next_${projection.name}` }));
   const reportProgress = (position: bigint): void => {
     stop?.throwIfAborted();
     onProgress?.(position);
   };
-  return withShadowTables(source.pool, [target], 'A rebuild', async (lockConnection) => {
-    const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
-    let position = BEGINNING;
-    for (let attempt = 1; ; attempt += 1) {
-      position = await applyUpToLive(source, target, position, reportProgress);
-      try {
-        position = await switchOver(source, target, lockConnection, position);
-        break;
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
+  return withShadowTables(source.pool, targets, 'A rebuild', async (lockConnection) => {
+    const live = createReadModels(source.pool);
+    const positions = await Promise.all(projections.map((projection) => livePosition(live, projection)));
+    const lowest = positions.reduce((one, other) => (other < one ? other : one));
+    const reached = await applyLog(source, targets, { upTo: lowest, onProgress: reportProgress });
+    for (const target of targets) {
+      const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+      let position = reached;
+      for (let attempt = 1; ; attempt += 1) {
+        position = await applyUpToLive(source, target, position, reportProgress);
+        try {
+          position = await switchOver(source, target, lockConnection, position);
+          break;
+        } catch (error) {
+          if (attempt === MAX_ATTEMPTS || !LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
+        }
+        await pause(backoff.next(), stop);
+        stop?.throwIfAborted();
       }
-      await pause(backoff.next(), stop);
-      stop?.throwIfAborted();
+      onProgress?.(position);
     }
-    onProgress?.(position);
   });
 };
 
@@ -147,7 +153,7 @@ export const rebuildOutdated = async (
       stop.throwIfAborted();
       say(`Rebuilding the read model of "${projection.name}", whose rows are of an earlier version`);
       try {
-        await rebuild({ ...source, onWait: warn, stop }, projection, undefined, stop);
+        await rebuild({ ...source, onWait: warn, stop }, [projection], undefined, stop);
         say(`Rebuilt the read model of "${projection.name}"`);
       } catch (error) {
         // The other projections must not wait for a projection whose rebuild never succeeds.

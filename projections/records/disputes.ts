@@ -14,23 +14,21 @@ export const DISPUTE_TYPES = ['DisputeFiled', 'DisputeResolved'] as const;
 type Type = (typeof DISPUTE_TYPES)[number];
 export type DisputeEvent = EventOf<'DisputeFiled'> | EventOf<'DisputeResolved'>;
 
-/** An event, and where and when the log stored it. */
-interface Part<T extends Type> {
-  readonly event: EventOf<T>;
-  readonly eventId: string;
+/** Where and when the log stored an event about a dispute, or the redaction that moved the dispute. */
+interface Place {
   readonly position: number;
+  /** The `ContentRedacted` at the position. Undefined: the event itself is at the position. */
+  readonly movedBy?: string | undefined;
   /** ms */
   readonly recordedAt: number;
+}
+
+interface Part<T extends Type> extends Place {
+  readonly event: EventOf<T>;
+  readonly eventId: string;
 }
 
 type AnyPart = Part<'DisputeFiled'> | Part<'DisputeResolved'>;
-
-/** Where and when the log stored the last redaction of a dispute. */
-interface Place {
-  readonly position: number;
-  /** ms */
-  readonly recordedAt: number;
-}
 
 /** What is known of a dispute. The events may arrive in any order. */
 interface State {
@@ -40,6 +38,7 @@ interface State {
   readonly revision?: number | bigint | undefined;
   readonly filed?: Part<'DisputeFiled'> | undefined;
   readonly resolution?: Part<'DisputeResolved'> | undefined;
+  /** The place of the last redaction. */
   readonly redaction?: Place | undefined;
 }
 
@@ -59,8 +58,8 @@ const redactedAt = <Filed extends Place>(filed: Filed, redaction: Place | undefi
   redaction && redaction.position > filed.position ? { ...filed, ...redaction } : filed;
 
 /** Redacts a dispute and its resolution, except what was stored after the redaction. */
-const redact = (state: State, { assetHash, position, recordedAt }: Redaction): State => {
-  const redaction = { position: Number(position), recordedAt };
+const redact = (state: State, { assetHash, position, movedBy, recordedAt }: Redaction): State => {
+  const redaction = { position: Number(position), movedBy, recordedAt };
   if (state.redaction && state.redaction.position > redaction.position) return state;
   const { filed, resolution } = state;
   if (filed === undefined) return { ...state, redaction };
@@ -119,13 +118,16 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
   const item = itemJson<'dispute'>(disputeItem(data, decided));
   const isListedByAsset = !isRedacted(data.asset);
   const status = decided?.outcome ?? 'OPEN';
+  const { eventId } = resolution ?? filed;
+  const lastEvent = last.movedBy ?? last.eventId;
   return {
     organization,
     kind,
     id,
     version: resolution ? resolution.event.data.resolvedAt : OPEN,
-    eventId: (resolution ?? filed).eventId,
+    eventId,
     position: BigInt(last.position),
+    movedBy: lastEvent === eventId ? undefined : lastEvent,
     recordedAt: last.recordedAt,
     view: { item, createdAt: data.createdAt, status, asset: data.asset, brands: [], countedAt: data.createdAt },
     assetHash: isListedByAsset ? assetHash : undefined,
@@ -180,7 +182,9 @@ export const foldDisputes = async (events: readonly Change[], connection: PoolCl
   // A redaction does not change the version of the dispute, so the row has to be changed where it is.
   await REDACT_LISTED.runEach(
     connection,
-    rows.filter((row) => redacted.has(keyOf(row))).map((row) => ({ ...row, item: row.view!.item })),
+    rows
+      .filter((row) => redacted.has(keyOf(row)))
+      .map(({ movedBy, ...row }) => ({ ...row, movedBy, item: row.view!.item })),
   );
   return rows;
 };

@@ -74,8 +74,10 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
 const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
   const keys = await STORE_RECORDS.runEach(
     connection,
-    rows.map(({ view, ...row }) => ({
+    rows.map(({ view, movedBy, ...row }) => ({
       ...row,
+      movedBy,
+      movedTo: movedBy === undefined ? undefined : row.position,
       createdAt: view?.createdAt,
       status: view?.status,
       type: view?.asset?.type,

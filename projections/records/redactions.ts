@@ -7,13 +7,15 @@ import type { ProjectedEvent } from '../engine/projection.js';
 import { keyOf, type Row } from './row.js';
 import { READ_LISTED, REDACT_BRAND_RECORDS, REDACT_LISTED } from './statements.js';
 
-/** A record whose content was redacted, and where and when the log stored that. */
+/** A record whose content was redacted, and where and when the log stored that. The row moves to this place. */
 export interface Redaction {
   readonly organization: string;
   readonly kind: number;
   readonly id: string;
   readonly assetHash: string;
   readonly position: bigint;
+  /** The `ContentRedacted` at the position. */
+  readonly movedBy: string;
   /** ms */
   readonly recordedAt: number;
 }
@@ -29,12 +31,13 @@ const KINDS: Readonly<Record<EventOf<'ContentRedacted'>['data']['kind'], number 
 /** Returns undefined if the record is not listed. The organization of a verdict is ''. */
 export const redactionOf = ({
   event: { data },
+  id: movedBy,
   position,
   recordedAt,
 }: ProjectedEvent<EventOf<'ContentRedacted'>>): Redaction | undefined => {
   const { organization = '', id, assetHash } = data;
   const kind = KINDS[data.kind];
-  return kind === undefined ? undefined : { organization, kind, id, assetHash, position, recordedAt };
+  return kind === undefined ? undefined : { organization, kind, id, assetHash, position, movedBy, recordedAt };
 };
 
 interface Item {
@@ -65,8 +68,15 @@ export const concerns = (redaction: Redaction, { assetHash, item, position }: Li
 export const redactRow = (row: Row, redaction: Redaction): Row => {
   const { view } = row;
   if (view === undefined || !concerns(redaction, { ...row, item: view.item })) return row;
-  const { position, recordedAt } = redaction;
-  return { ...row, view: { ...view, item: redactItem(view.item) }, assetHash: undefined, position, recordedAt };
+  const { position, movedBy, recordedAt } = redaction;
+  return {
+    ...row,
+    view: { ...view, item: redactItem(view.item) },
+    assetHash: undefined,
+    position,
+    movedBy,
+    recordedAt,
+  };
 };
 
 /** Redacts stored rows, in the order of the redactions. */

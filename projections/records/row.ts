@@ -29,8 +29,11 @@ export interface Row {
   readonly kind: number;
   readonly id: string;
   readonly version: number;
+  /** The event of the state. */
   readonly eventId: string;
   readonly position: bigint;
+  /** The event at the position, if it is not the event of the state. */
+  readonly movedBy?: string | undefined;
   /** When the log stored the event, in ms. */
   readonly recordedAt: number;
   /** Undefined if the record was deleted or no longer concerns the organization. */

@@ -13,6 +13,8 @@ export const STORE_RECORDS = storeNewest(
     version: 'bigint',
     eventId: 'uuid',
     position: 'bigint',
+    movedTo: 'bigint',
+    movedBy: 'uuid',
     recordedAt: 'bigint',
     createdAt: 'bigint',
     status: 'text',
@@ -128,13 +130,15 @@ export const REDACT_LISTED = statement(
     id: 'text[]',
     item: 'text[]',
     position: 'bigint[]',
+    movedBy: 'uuid[]',
     recordedAt: 'bigint[]',
   },
   {},
   `
-    update listed_records r set item = i.item, position = i.position, stored_at = i.stored_at, asset = null
-    from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
-      i (organization, kind, id, item, position, stored_at)
+    update listed_records r set item = i.item, position = i.position, stored_at = i.stored_at, asset = null,
+      moved_by = i.moved_by, moved_to = case when i.moved_by is not null then i.position end
+    from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::uuid[], $7::bigint[])
+      i (organization, kind, id, item, position, moved_by, stored_at)
     where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
 

@@ -68,7 +68,7 @@ const rebuildAll = async (name: string | undefined): Promise<Result> => {
   return withProjections(async (session) => {
     const source = { ...session, ...reportWaiting };
     const head = await readWithRetries(() => session.log.head(), reportWaiting);
-    for (const projection of projections) await rebuild(source, projection, progress(projection.name, head));
+    await rebuild(source, projections, progress('rebuild', head));
     const rebuilt = projections.map((projection) => projection.name);
     return { lines: rebuilt.map((projection) => `${projection} rebuilt`), json: { rebuilt } };
   });

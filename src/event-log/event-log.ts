@@ -48,8 +48,8 @@ export interface EventKey {
   readonly id: string;
 }
 
-/** What distinguishes a stored event from every other event that may have its position in another copy of the log. */
-export type PlacedEvent = Pick<RecordedEvent, 'position' | 'id' | 'recordedAt'>;
+/** The event at a position, without its content. */
+export type PlacedEvent = Omit<RecordedEvent, 'data' | 'metadata'>;
 
 /**
  * A place in the log: a position, and the event that was there. A failover or a restore may lose the end of the log, and
@@ -132,6 +132,9 @@ export type AppendObserver = <Result>(
  * page exceeds this size by at most two events.
  */
 export const MAX_PAGE_BYTES = 8 * 1_024 * 1_024;
+
+/** How many events of a stream before a redaction are searched for the event of a redacted record. */
+const SEARCHED_BEFORE_REDACTION = 1_000;
 
 /** The position before the first event of every log. */
 export const BEGINNING = -1n;
@@ -227,7 +230,22 @@ export abstract class EventLog {
     this.places.push(place);
     const event = (await this.readPlaces()).get(place.position);
     if (event === undefined) return this.mayHaveErased(place.position);
-    return event.id.startsWith(place.event) && (place.recordedAt ?? event.recordedAt) === event.recordedAt;
+    if (event.id.startsWith(place.event)) return (place.recordedAt ?? event.recordedAt) === event.recordedAt;
+    return event.type === 'ContentRedacted' && this.hasRedacted(event, place);
+  }
+
+  /**
+   * Returns whether a place is that of a redaction and names an event of the same stream before the redaction. An earlier version
+   * gave a redacted record the position of the redaction and the event of its state, in ids of the feed and in the progress
+   * of webhooks.
+   */
+  private async hasRedacted({ stream, revision }: PlacedEvent, place: Place): Promise<boolean> {
+    const first = revision - BigInt(SEARCHED_BEFORE_REDACTION);
+    // If the stream was rewritten, the page begins after the redaction, with copies that have the ids of the originals.
+    const page = await this.readStream(stream, first < 0n ? 0n : first, SEARCHED_BEFORE_REDACTION);
+    return page.some(
+      ({ id, position, copyOf }) => id.startsWith(place.event) && (copyOf?.position ?? position) < place.position,
+    );
   }
 
   /**

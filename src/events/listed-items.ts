@@ -18,8 +18,11 @@ export const kindOf = (kind: number): ListedKind => NAMES.get(kind)!;
 export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
   [...new Set(names)].map((name) => LISTED_KIND[name as ListedKind]).sort((a, b) => a - b);
 
-/** Must be incremented if the form of an item changes; all stored items are then written again. */
-export const ITEM_VERSION = 1;
+/**
+ * Must be incremented if the form of an item changes, or the place of the row in the feed; all rows are then written
+ * again. Version 2 stores the event at the position of a redacted record.
+ */
+export const ITEM_VERSION = 2;
 
 const id: JsonSchema = { type: 'string', description: 'The id that upstream assigned.', examples: ['record-1'] };
 const instant = (description: string): JsonSchema => ({

@@ -6,6 +6,7 @@ import * as disputes from './migrations/0024-disputes.js';
 import * as erasures from './migrations/0025-erasures.js';
 import * as countedThreats from './migrations/0026-counted-threats.js';
 import * as redactedDisputes from './migrations/0027-redacted-disputes.js';
+import * as movedRecords from './migrations/0028-moved-records.js';
 
 /** The migrations in order. A released migration is never changed; a new migration is added instead. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -14,6 +15,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0025-erasures': erasures,
   '0026-counted-threats': countedThreats,
   '0027-redacted-disputes': redactedDisputes,
+  '0028-moved-records': movedRecords,
 };
 
 /**

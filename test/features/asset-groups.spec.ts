@@ -282,7 +282,7 @@ describe('GET /v2/organization/asset-groups', () => {
     const projecting = startProjecting(app.log, app.pool, [assetGroups]);
     const direct = createPool(app.config.databaseDirectUrl ?? app.config.databaseUrl!, () => {}, NO_LIMITS);
     const rebuilding = (async () => {
-      for (let n = 0; n < 3; n += 1) await rebuild({ pool: direct, log: app.log }, assetGroups);
+      for (let n = 0; n < 3; n += 1) await rebuild({ pool: direct, log: app.log }, [assetGroups]);
     })().finally(() => (isDone = true));
     const expected = [{ id: 1, name: 'A', assetCount: 1 }];
     while (!isDone) {

@@ -417,7 +417,7 @@ describe('A dispute outside of its routes', () => {
     const before = [await rows(), await listed()];
     expect(before[1]!.length).toBeGreaterThan(MAX_OPEN);
     await rig.projecting.stop();
-    await rebuild({ pool: app.pool, log: rig.log }, records);
+    await rebuild({ pool: app.pool, log: rig.log }, [records]);
     rig.project();
     expect([await rows(), await listed()]).toEqual(before);
     expect(await verify({ pool: app.pool, log: rig.log }, [records])).toEqual([]);

@@ -142,7 +142,7 @@ for (const { name, open } of eventStores)
       expect((await left()).rows).toEqual({});
       const next = await app.call(`/v2/organization/feed?lastEventId=${lastEventId}`, { key: keys['acme-2']! });
       expect([next.status, next.body]).toEqual([200, []]);
-      for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+      await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
       await verifies();
       expect(await answersOf('acme-2')).toEqual(before.answers);
       expect(await ofOthers()).toEqual(before.events);

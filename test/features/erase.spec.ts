@@ -158,7 +158,7 @@ describe('organizations erase', () => {
     const kept = await database.pool.query('select position, event_id, recorded_at from log.events order by 1');
     expect(kept.rows.slice(0, positions.rows.length)).toEqual(positions.rows);
 
-    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     expect(await leaks()).toEqual([]);
     for (const one of parked)
       expect(
@@ -302,7 +302,7 @@ describe('organizations erase', () => {
       }
       return page;
     };
-    await rebuild(source, metrics!);
+    await rebuild(source, [metrics!]);
     expect(isErased).toBe(true);
     expect(await leaks()).toEqual([]);
     expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);

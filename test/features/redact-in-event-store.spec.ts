@@ -128,12 +128,12 @@ for (const { name, open } of eventStores)
       await projecting.reached();
       const before = await rows();
       await verifies();
-      for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+      await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
       expect(await rows()).toEqual(before);
       const stored = (await everything()).length;
       await store.scavenge();
       await eventually('the scavenge has ended', async () => (await everything()).length < stored, 30_000);
-      for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+      await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
       expect(await rows()).toEqual(before);
       await verifies();
     };

@@ -191,7 +191,7 @@ describe('assets redact', () => {
       expect([form, await check(form)]).toEqual([form, 'UNKNOWN']);
     expect(await check(OTHER.content)).toBe('BLOCKED');
 
-    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     await expectRedacted(before);
     expect(await redact(SECRET)).toMatchObject({ code: 1, out: '' });
     // A redelivery of the same events restores nothing.
@@ -255,7 +255,7 @@ describe('assets redact', () => {
     await expectKilled(failing, 'second batch');
     expect(await inLog()).toBeLessThan(count);
     expect(await inLog()).toBeGreaterThan(0);
-    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     expect(await countsOf()).toEqual(before);
 
     expect(await redact(SECRET)).toMatchObject({ code: 0 });

@@ -251,7 +251,7 @@ describe('retention apply', () => {
     const left = (await linesWith('expired')).length;
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThan(2 * 2 * OLD_THREATS);
-    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     await projecting.reached();
 
     const { code, out } = await apply();
@@ -306,7 +306,7 @@ describe('retention apply', () => {
     const again = await apply();
     expect([again.code, JSON.parse(again.out).events]).toEqual([0, {}]);
     expect(await eventLines()).toEqual(end);
-    for (const projection of PROJECTIONS) await rebuild({ pool: database.pool, log: app.log }, projection);
+    await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     expect(await linesWith('expired')).toEqual([]);
     expect(await answersOf()).toEqual(answers);
   });

@@ -628,7 +628,7 @@ describe('Webhooks', () => {
       (await app.pool.query('select * from service.webhook_progress order by endpoint')).rows,
     ];
     const before = await rows();
-    await rebuild({ pool: app.pool, log: app.log }, webhooks);
+    await rebuild({ pool: app.pool, log: app.log }, [webhooks]);
     expect(await rows()).toEqual(before);
   });
 

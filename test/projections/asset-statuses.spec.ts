@@ -94,7 +94,7 @@ describe('The projection of asset statuses', () => {
       expect(await statuses()).toEqual(naiveStatuses(events));
       // Verifies every cell, including positions, with batches of another size.
       expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
-      await rebuild({ pool: database.pool, log }, assetStatuses);
+      await rebuild({ pool: database.pool, log }, [assetStatuses]);
       expect(await statuses()).toEqual(naiveStatuses(events));
     },
   );
@@ -168,7 +168,7 @@ describe('The projection of asset statuses', () => {
     const metadata = { source: SOURCE, id: 'one', time: '2026-01-01T00:00:00.000Z', ...(assetKey && { assetKey }) };
     const log = new InMemoryEventLog([{ ...event!, id, stream, metadata }]);
     await project(log);
-    await rebuild({ pool: database.pool, log }, assetStatuses);
+    await rebuild({ pool: database.pool, log }, [assetStatuses]);
     expect(await listParked(database.pool)).toEqual([]);
     expect(await statuses()).toEqual({ [keyOfAsset(asset)]: 'BLOCKED' });
     const entries = new StatusEntries(database.pool, log);

@@ -89,7 +89,7 @@ describe('The false positives', () => {
       expect(Math.min(falsePositives, resolved)).toBeGreaterThan(0.3 * RANGES);
 
       expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
-      await rebuild({ pool: database.pool, log }, records);
+      await rebuild({ pool: database.pool, log }, [records]);
       expect(await threatsInTable()).toEqual(threats);
     },
   );

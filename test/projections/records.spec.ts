@@ -114,7 +114,7 @@ describe('The projection of records', () => {
     const log = await logs.create(recorded, () => 7);
     await project(log);
     expect(await rows()).toEqual(atOnce);
-    await rebuild({ pool: database.pool, log }, records);
+    await rebuild({ pool: database.pool, log }, [records]);
     expect(await rows()).toEqual(atOnce);
   });
 

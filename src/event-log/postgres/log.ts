@@ -111,7 +111,7 @@ export class PostgresLog extends EventLog {
 
   protected override async eventsAt(positions: readonly bigint[]): Promise<PlacedEvent[]> {
     const rows = await orThrowUnavailable(READ_PLACES.run(this.pool, { positions }));
-    return rows.map(({ position, id, recordedAt }) => ({ position: BigInt(position), id, recordedAt }));
+    return rows.map((row) => ({ ...row, position: BigInt(row.position), revision: BigInt(row.revision) }));
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {

@@ -63,8 +63,10 @@ export const READ_NEXT = statement(
 export const READ_PLACES = statement(
   'log-read-places',
   { positions: 'bigint[]' },
-  { position: 'bigint', id: 'uuid', recordedAt: 'bigint' },
-  'select position, event_id as id, recorded_at as "recordedAt" from log.events where position = any($1::bigint[])',
+  { position: 'bigint', id: 'uuid', type: 'text', stream: 'text', revision: 'bigint', recordedAt: 'bigint' },
+  `
+    select position, event_id as id, type, stream, revision, recorded_at as "recordedAt" from log.events
+    where position = any($1::bigint[])`,
 );
 export const READ_STREAM = statement(
   'log-read-stream',

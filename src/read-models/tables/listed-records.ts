@@ -12,9 +12,17 @@ export interface ListedRecordTables {
     kind: number;
     id: string;
     version: number;
+    /** The event of the state. Together with the version, it decides which of two states is newer. */
     event_id: string;
-    /** Position in the log of the event that led to this state. The feed is in this order. */
+    /** Position in the log of the event that last changed the row. The feed is in this order. */
     position: number;
+    /**
+     * The event at the position, if it is not the event of the state: after a redaction, `ContentRedacted`. Both columns
+     * are null otherwise. `moved_by` counts only while `moved_to` is the position, because a projector of version 2.1 does
+     * not change these columns.
+     */
+    moved_to: number | null;
+    moved_by: string | null;
     /** When the log stored that event. ms */
     stored_at: number;
     /** ms. This and the following columns are null if the record was deleted or no longer concerns the organization. */

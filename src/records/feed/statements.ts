@@ -15,12 +15,23 @@ const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) +
  */
 export const MAX_PARKED = 1_000;
 
+/**
+ * The event at the position of a listed record. `moved_by` is outdated if a projector of version 2.1 has changed the row.
+ */
+const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
+
 /** The condition of the index `parked_events_of_entries`. */
 const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
+/** Whether the organization has a verdict from the entry of a parked event `p`. */
+const HAS_VERDICT = `(
+                select r.id from read.listed_records r
+                where r.organization = $1 and r.kind = ${LISTED_KIND.verdict} and r.id = p.change_id
+                order by r.organization, r.kind, r.id limit 1
+              ) is not null`;
 /**
  * Selects the parked events that would change the feed of the organization if they were applied. An event about an
  * entry of the asset status history concerns the organizations that the event names, and the organizations with a
- * verdict from that entry, which the event may remove. If the organizations of such an event are unknown, the event
+ * verdict from that entry, which the event may remove. The redaction of an entry concerns only the latter. If the organizations of such an event are unknown, the event
  * concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
  * columns.
  */
@@ -31,14 +42,14 @@ const parkedWhere = (condition: string): string => `
             order by organization, position
           ) union all (
             select position, event_id from read.parked_events p
-            where projection = 'records' and ${OF_ENTRY} and ${condition} and (
-              organizations is null or $1 = any(organizations) or (
-                select r.id from read.listed_records r
-                where r.organization = $1 and r.kind = ${LISTED_KIND.verdict} and r.id = p.change_id
-                order by r.organization, r.kind, r.id limit 1
-              ) is not null
-            )
+            where projection = 'records' and ${OF_ENTRY} and ${condition}
+              and (organizations is null or $1 = any(organizations) or ${HAS_VERDICT})
             order by projection, position
+          ) union all (
+            select position, event_id from read.parked_events p
+            where organization is null and projection = 'records' and type = 'ContentRedacted' and ${condition}
+              and ${HAS_VERDICT}
+            order by organization, position
           )`;
 
 /** The state of the read models, and of the organization's parked events, at the moment of a page. */
@@ -101,7 +112,7 @@ export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
 const nextOf = (kinds: readonly number[]) => {
   const branches = kinds.map(
     (kind) =>
-      `select position, kind, id, event_id, stored_at, item from read.listed_records where organization = $1 and kind = ${kind} and position > $2::bigint order by position`,
+      `select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, item from read.listed_records where organization = $1 and kind = ${kind} and position > $2::bigint order by position`,
   );
   const merged = `(${branches.map((branch) => `(${branch})`).join(' union all ')}) merged order by position`;
   return statement(

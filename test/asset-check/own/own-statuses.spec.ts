@@ -208,7 +208,7 @@ describe('OwnStatuses', () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     const log = await projectAndRefresh(events);
     // Simulates a rebuild with a corrected projection, which writes other rows at the same positions.
-    await rebuild({ pool: database.pool, log }, assetStatuses);
+    await rebuild({ pool: database.pool, log }, [assetStatuses]);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
     await own.refresh();
     expect(ask('one.example')).toBe('ALLOWED one.example');

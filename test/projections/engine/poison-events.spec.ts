@@ -133,7 +133,7 @@ describe('A poison event, which fails with a transient error at every attempt', 
     await append(reports(9));
     const pool = poolWithFailingFacts('r-4', sleepForEver);
     await project(pool);
-    await rebuild({ pool, log }, metrics);
+    await rebuild({ pool, log }, [metrics]);
     expect(await counted()).toBe(8);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: idOf(report(4)) }]);
     expect(await verify({ pool, log }, [metrics])).toEqual([]);

@@ -141,7 +141,7 @@ describe('Events that cannot be applied', () => {
     };
     await append(threats(3));
     await project([projection]);
-    await rebuild({ pool: database.pool, log }, projection);
+    await rebuild({ pool: database.pool, log }, [projection]);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: bad, reason: 'cannot prepare it' }]);
     expect(await countedThreats()).toBe(2);
   });
@@ -217,7 +217,7 @@ describe('Events that cannot be applied', () => {
     await dropParked(log, [one!], 'upstream made it up');
     await running.reached();
     expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
-    await rebuild({ pool: database.pool, log }, projection);
+    await rebuild({ pool: database.pool, log }, [projection]);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
     await running.stop();
     expect(await countedThreats()).toBe(2);
@@ -484,7 +484,7 @@ describe('A rebuild or verification', () => {
         await running.reached();
       }
     })();
-    for (let round = 0; round < 3; round += 1) await rebuild(source(), metrics);
+    for (let round = 0; round < 3; round += 1) await rebuild(source(), [metrics]);
     reading.abort();
     await Promise.all([reader, writer]);
     await running.reached();
@@ -497,7 +497,7 @@ describe('A rebuild or verification', () => {
   it('rejects a second rebuild of the same projection', async () => {
     await append(threats(500));
     await project([metrics]);
-    const results = await Promise.allSettled([rebuild(source(), metrics), rebuild(source(), metrics)]);
+    const results = await Promise.allSettled([rebuild(source(), [metrics]), rebuild(source(), [metrics])]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(await verify(source(), [metrics])).toEqual([]);
   });
@@ -506,7 +506,7 @@ describe('A rebuild or verification', () => {
     await append(threats(5));
     await project([metrics]);
     await append(threats(5, 5));
-    await rebuild(source(), metrics);
+    await rebuild(source(), [metrics]);
     expect(await countedThreats()).toBe(5);
     await project([metrics]);
     expect(await countedThreats()).toBe(10);
@@ -543,9 +543,9 @@ describe('A rebuild or verification', () => {
       },
     };
     await database.pool.query('update read.days set n = n + 1');
-    await expect(rebuild(source(), killed)).rejects.toThrow();
+    await expect(rebuild(source(), [killed])).rejects.toThrow();
     expect(await countedThreats()).toBeGreaterThan(500);
-    await rebuild(source(), metrics);
+    await rebuild(source(), [metrics]);
     expect(await countedThreats()).toBe(500);
   });
 
@@ -553,7 +553,7 @@ describe('A rebuild or verification', () => {
     await append(threats(20));
     await project([metrics]);
     await database.pool.query('update read.days set n = n + 1');
-    await rebuild(source(), metrics);
+    await rebuild(source(), [metrics]);
     expect(await countedThreats()).toBe(20);
   });
 

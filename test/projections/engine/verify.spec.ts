@@ -101,7 +101,7 @@ describe('A verification while the projector is running', () => {
   it('prevents a rebuild from replacing the tables before they are compared', async () => {
     let rebuilding: Promise<void> | undefined;
     const onComparison = async (): Promise<void> => {
-      rebuilding ??= rebuild({ pool: database.pool, log }, assetStatuses);
+      rebuilding ??= rebuild({ pool: database.pool, log }, [assetStatuses]);
       await endsOrWaits(rebuilding);
     };
     expect(await verify({ pool: disturbed(onComparison), log }, [assetStatuses])).toEqual([]);

@@ -309,10 +309,7 @@ describe('An endpoint', () => {
     await waitForRequests(5);
     await waitForCursor(webhook, await rig.log.head());
     for (const name of ['records', 'webhooks'])
-      await rebuild(
-        { pool: rig.database.pool, log: rig.log },
-        PROJECTIONS.find((one) => one.name === name)!,
-      );
+      await rebuild({ pool: rig.database.pool, log: rig.log }, [PROJECTIONS.find((one) => one.name === name)!]);
     await rig.block(named(1, 5));
     await waitForRequests(6);
     await rig.block(named(1, 6));

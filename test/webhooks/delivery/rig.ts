@@ -73,6 +73,36 @@ interface RunningDeliveries {
   readonly unsigned: readonly string[];
 }
 
+/** An active webhook of acme that starts at the beginning of the feed. */
+export const newWebhook = async (
+  log: EventLog,
+  keys: MasterKeys,
+  overrides: Partial<Webhook> & Pick<Webhook, 'url'>,
+): Promise<Webhook> => ({
+  organization: 'acme',
+  webhookId: `wh${randomBytes(8).toString('hex')}`,
+  types: undefined,
+  assetTypes: undefined,
+  statuses: undefined,
+  description: undefined,
+  disabledReason: undefined,
+  previousGeneration: undefined,
+  previousMasterKey: undefined,
+  previousUntil: undefined,
+  idempotencyKeyHash: undefined,
+  bodyHash: undefined,
+  batch: 1,
+  state: 'ACTIVE',
+  generation: 1,
+  masterKey: keys.newest().id,
+  startAfter: -1,
+  startLog: await log.id(),
+  replay: 0,
+  createdAt: Date.parse(AT),
+  updatedAt: Date.parse(AT),
+  ...overrides,
+});
+
 /** A log, its read models, and a delivery process that runs in the process of the spec. */
 export class Rig {
   readonly folder = mkdtempSync(join(tmpdir(), 'deliveries-'));
@@ -125,31 +155,7 @@ export class Rig {
   }
 
   async endpoint(url: string, overrides: Partial<Webhook> = {}): Promise<Webhook> {
-    const webhook: Webhook = {
-      organization: 'acme',
-      webhookId: `wh${randomBytes(8).toString('hex')}`,
-      url,
-      types: undefined,
-      assetTypes: undefined,
-      statuses: undefined,
-      description: undefined,
-      disabledReason: undefined,
-      previousGeneration: undefined,
-      previousMasterKey: undefined,
-      previousUntil: undefined,
-      idempotencyKeyHash: undefined,
-      bodyHash: undefined,
-      batch: 1,
-      state: 'ACTIVE',
-      generation: 1,
-      masterKey: this.keys.newest().id,
-      startAfter: -1,
-      startLog: await this.log.id(),
-      replay: 0,
-      createdAt: Date.parse(AT),
-      updatedAt: Date.parse(AT),
-      ...overrides,
-    };
+    const webhook = await newWebhook(this.log, this.keys, { url, ...overrides });
     await this.appendWebhookEvent('WebhookCreated', webhook);
     return webhook;
   }

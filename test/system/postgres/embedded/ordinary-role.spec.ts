@@ -95,7 +95,7 @@ describe('The service works', () => {
   it('as a role that owns its three schemas and may create no other; a recount names the missing privilege', async () => {
     const url = await administer('narrow', THREE_SCHEMAS);
     await countAThreat(url, async ({ log }, pool) => {
-      await expect(rebuild({ pool, log }, PROJECTIONS[0]!)).rejects.toThrow('permission denied for database narrow');
+      await expect(rebuild({ pool, log }, [PROJECTIONS[0]!])).rejects.toThrow('permission denied for database narrow');
     });
   });
 
@@ -107,7 +107,7 @@ describe('The service works', () => {
         `select rolsuper, rolcreatedb, rolcreaterole from pg_roles where rolname = current_user`,
       );
       expect(rows).toEqual([{ rolsuper: false, rolcreatedb: false, rolcreaterole: false }]);
-      for (const projection of PROJECTIONS) await rebuild({ pool, log }, projection);
+      await rebuild({ pool, log }, PROJECTIONS);
       expect(await verify({ pool, log }, PROJECTIONS)).toEqual([]);
     });
   });
