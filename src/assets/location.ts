@@ -22,7 +22,8 @@ const MAX_CONVERSION_WORK = (MAX_NAME_LENGTH + 3) ** 2;
 /** Maximum length of an IPv6 address with brackets, zone and port. */
 const MAX_IPV6_LENGTH = 128;
 
-const DEFANGED = /[[\](){}]|^h(?!tt)/i;
+const DEFANGED = /^h(?!tt)/i;
+const BRACKET = /[[\](){}]/;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 /** Schemes for which the URL parser accepts any number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
@@ -56,9 +57,8 @@ export const trimLikeUrlParser = (text: string): string => {
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
-export const refang = (text: string): string => (DEFANGED.test(text) ? refangMemoized(text) : text);
-
-const refangMemoized = memoizeLastTwo((text) => {
+export const refang = memoizeLastTwo((text) => {
+  if (!BRACKET.test(text) && !DEFANGED.test(text)) return text;
   const refanged = text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
@@ -207,7 +207,7 @@ const IGNORED =
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII = /[\0-\x7f]+/g;
 const DOTS = /[.\u3002\uff0e\uff61]/;
-const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
+const WIDE_DOTS = /[\u3002\uff0e\uff61]+/g;
 const LONG_PUNYCODE = /xn--[^.]{60}/i;
 
 /**
@@ -228,7 +228,7 @@ const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 
 /** Normalizes only the last labels of a name, which is enough to match its parent domains. */
 const convertLastLabels = (name: string): string | undefined => {
-  const host = name.replace(WIDE_DOTS, '.').toLowerCase();
+  const host = name.replace(WIDE_DOTS, (dots) => '.'.repeat(dots.length)).toLowerCase();
   if (FORBIDDEN_CHARACTERS.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1)))
     return undefined;
   const end = host.indexOf('.', host.length - 2 * MAX_LABEL_LENGTH) + 1;
@@ -253,7 +253,8 @@ export const pathOf = memoizeLastTwo((rest): string => {
   if (rest === '' || rest === '/') return '';
   if (NORMALIZED_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
-  const path = pathname.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
+  // The URL parser's own escapes are normalized.
+  const path = rest.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
   let end = path.length;
   while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end--;
   return path.slice(0, end);

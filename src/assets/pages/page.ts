@@ -212,11 +212,12 @@ const matchPattern = (
   if (values.some(({ length }) => length === 0)) return undefined;
   const inPath = template.split('?', 1)[0]!.split('{}').length - 1;
   const nameWith = (choice: number): string => {
-    const filled = [...parts, ...values.map((all) => encodeURIComponent((all[choice] ?? all.at(-1)!).toWellFormed()))];
+    const filled = values.map((all) => encodeURIComponent((all[choice] ?? all.at(-1)!).toWellFormed()));
     let position = 0;
     const whole = template.replaceAll('{}', () => {
+      const part = parts[position];
       position += 1;
-      const part = filled.shift()!;
+      if (part === undefined) return filled.shift()!;
       return position > inPath ? encodeURIComponent(decodeOnce(part).toWellFormed()) : part;
     });
     const [namedPath = '', ...namedQuery] = whole.split('?');
