@@ -28,7 +28,7 @@ const parseWhole = (sent: string, plain: Location | undefined): Content =>
   plain === undefined || endsInPunctuation(sent) ? parseText(sent) : (locationContent(plain) ?? PARSE_ERROR);
 
 /** Whether the text may have been copied with the end of a sentence. */
-const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]$/.test(text);
+const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]/.test(text.at(-1) ?? '');
 
 /**
  * Combines what a text may open. If it is unknown which of several assets is opened, the text itself is the asset, and
@@ -51,18 +51,7 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   const isClear = first !== undefined && (others.length === 0 || !isUncertain);
   const asset = isClear ? first : assetWithoutHost('URL', content.trim());
-  const alternatives = isClear ? others : [...opened.values()];
-  return {
-    parsed: {
-      ...asset,
-      isUncertain,
-      alternatives: [
-        ...(asset.alternatives ?? []),
-        ...alternatives.flatMap((one) => [one, ...(one.alternatives ?? [])]),
-      ],
-      carriers: [...carriers.map(locationAsset), ...[...opened.values()].flatMap((one) => one.carriers ?? [])],
-    },
-  };
+  return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };
 
 /** A message or a contact, as in QR codes: `sms:…?body=…`, `SMSTO:…:…`, `MATMSG:TO:…;BODY:…;;`, a vCard. */
@@ -80,10 +69,11 @@ const withAlternatives = (
   asset: ParsedContent | undefined,
   others: readonly ParsedContent[],
   isUncertain: boolean,
+  carriersBefore: readonly ParsedContent[] = [],
 ): Content => {
   if (asset === undefined) return PARSE_ERROR;
   const alternatives = [...(asset.alternatives ?? []), ...others.flatMap((one) => [one, ...(one.alternatives ?? [])])];
-  const carriers = [asset, ...others].flatMap((one) => one.carriers ?? []);
+  const carriers = [...carriersBefore, ...[asset, ...others].flatMap((one) => one.carriers ?? [])];
   return { parsed: { ...asset, isUncertain: isUncertain || asset.isUncertain === true, alternatives, carriers } };
 };
 

@@ -149,6 +149,10 @@ const RETURNS = [
   'https://www.instagram.com/accounts/login/?next=',
   'https://acme.auth.us-east-1.amazoncognito.com/logout?client_id=1&logout_uri=',
   'https://id.acme.example/login?dest=',
+  'https://accounts.acme.example/oauth2/start?rd=',
+  'https://accounts.acme.example/users/sign_in?user_return_to=',
+  'https://forum.acme.example/ucp.php?mode=login&redirect=',
+  'https://acme.my.salesforce.com/secur/frontdoor.jsp?sid=1&retURL=',
 ];
 
 describe('A link that a log-in opens afterwards', () => {
@@ -194,6 +198,34 @@ describe('A link that a log-in opens afterwards', () => {
   });
 });
 
+describe('A long chain of log-ins', () => {
+  it('is read up to a number of characters, then only by the hosts on the way and by the last link', async () => {
+    const filling = 'a'.repeat(950);
+    const chain = ['a', 'b', 'c', 'd'].reduceRight(
+      (inner, name) => `https://${name}.example/login?pad=${filling}&next=${encoded(inner)}`,
+      'https://evil.example/',
+    );
+    for (const host of ['a.example', 'd.example', 'evil.example'])
+      expect((await checkerOf([`BLOCKED URL ${host}`]))(chain).status).toBe('BLOCKED');
+    const pages = ['a', 'b', 'c', 'd'].map((name): OwnStatus => `ALLOWED URL ${name}.example`);
+    expect((await checkerOf([...pages, 'ALLOWED URL evil.example']))(chain).status).toBe('UNKNOWN');
+  });
+});
+
+describe('A request of OAuth on a path of another name', () => {
+  it.each([
+    'https://app.clickup.com/api?redirect_uri=https%3A%2F%2Fa.example&client_id=',
+    'https://stackoverflow.com/oauth/dialog?redirect_uri=https%3A%2F%2Fa.example&client_id=',
+    'https://open.feishu.cn/open-apis/authen/v1/index?redirect_uri=https%3A%2F%2Fa.example&app_id=',
+    'https://pool.auth.us-east-1.amazoncognito.com/login?response_type=code&client_id=',
+    'https://trello.com/1/authorize?expiration=1day&response_type=token&key=',
+  ])('is named by its client: %s', async (link) => {
+    const check = await checkerOf([`BLOCKED PAGE ${link}evil&state=1`]);
+    expect(check(`${link}evil&state=2`).status).toBe('BLOCKED');
+    expect(check(`${link}good&state=1`).status).not.toBe('BLOCKED');
+  });
+});
+
 describe('A page that a parameter names', () => {
   it.each([
     ['https://marketplace.visualstudio.com/items?itemName=', 'evil.x', 'good.x'],
@@ -201,6 +233,18 @@ describe('A page that a parameter names', () => {
     ['https://forum.example/showthread.php?t=', '111', '112'],
     ['https://forum.example/forum/viewtopic.php?f=1&t=', '111', '112'],
     ['https://forum.example/index.php?topic=', '111.0', '112.0'],
+    ['https://forum.example/showthread.php?tid=', '111', '112'],
+    ['https://forum.example/showthread.php?', '111-a-title', '112-a-title'],
+    ['https://forum.example/index.php?threads/', 'a-title.111/', 'a-title.112/'],
+    ['https://forum.example/index.php?/topic/', '111-a-title/', '112-a-title/'],
+    ['https://forum.example/modules.php?name=Forums&file=viewtopic&t=', '111', '112'],
+    ['https://forum.example/read.php?', '1,111', '1,112'],
+    ['https://forum.example/comments.php?DiscussionID=', '111', '112'],
+    ['https://wiki.example/w/index.php?title=', 'A', 'B'],
+    ['https://wiki.example/doku.php?id=', 'a', 'b'],
+    ['https://blog.example/?p=', '111', '112'],
+    ['https://bugs.example/show_bug.cgi?id=', '111', '112'],
+    ['https://shop.example/product.php?id_product=', '111', '112'],
     ['https://us1.list-manage.com/track/click?u=1&id=', 'a', 'b'],
     ['https://www.amazon.com/gp/help/customer/display.html?nodeId=', 'A', 'B'],
     ['https://acme-my.sharepoint.com/personal/a/_layouts/15/guestaccess.aspx?share=', 'A', 'B'],

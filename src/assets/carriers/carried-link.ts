@@ -2,7 +2,7 @@ import { isInternalHost } from '../internal-host.js';
 import { locateWeb } from '../link.js';
 import { type Location, trimLikeUrlParser } from '../location.js';
 import { decodeOnce } from '../text/percent.js';
-import { CARRIERS, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
+import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
 import { ENCODINGS, PARTIAL_ENCODINGS, translatedHost, withScheme } from './encodings.js';
 
 interface Form {
@@ -102,11 +102,13 @@ interface Parameter {
 }
 
 const parametersIn = (query: string): readonly Parameter[] =>
-  query.split('&').map((sent) => {
-    const end = sent.indexOf('=');
-    const name = end === -1 ? sent : sent.slice(0, end);
-    return { name: (/[%+]/.test(name) ? decodeParameter(`=${name}`) : name).toLowerCase(), sent };
-  });
+  trimLikeUrlParser(query)
+    .split('&')
+    .map((sent) => {
+      const end = sent.indexOf('=');
+      const name = end === -1 ? sent : sent.slice(0, end);
+      return { name: (/[%+]/.test(name) ? decodeParameter(`=${name}`) : name).toLowerCase(), sent };
+    });
 
 const IS_ENCODED = /%[\da-f]{2}|\+/i;
 /** Decodes the value of a parameter like `URLSearchParams`. */
@@ -226,7 +228,7 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   return { links, isUnderstood: isUnderstood && links.length === 1 };
 };
 
-/** The longest host and path that are compared with `LOGIN_PAGE`. */
+/** The longest part of a link, after its host, that is compared with `LOGIN_PAGE` and `LOGIN_MODE`. */
 const MAX_LOGIN_PAGE_LENGTH = 512;
 
 /**
@@ -234,8 +236,10 @@ const MAX_LOGIN_PAGE_LENGTH = 512;
  * without a scheme, apps and hosts of the machine itself are no such links.
  */
 export const returnLinks = ({ host, rest }: Location): readonly string[] => {
+  if (!rest.includes('?')) return NO_LINKS;
   const { path, query } = partsOf(rest);
-  if (path.length === rest.length || !LOGIN_PAGE.test((host + path).slice(0, MAX_LOGIN_PAGE_LENGTH))) return NO_LINKS;
+  const start = rest.slice(0, MAX_LOGIN_PAGE_LENGTH);
+  if (!LOGIN_PAGE.test(host + start.slice(0, path.length)) && !LOGIN_MODE.test(start)) return NO_LINKS;
   const links = new Set<string>();
   for (const { name, sent } of query()) {
     if (!RETURN_PARAMETER.test(name.replace(/[_.-]/g, ''))) continue;

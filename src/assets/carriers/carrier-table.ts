@@ -181,8 +181,12 @@ export const CARRIERS = `
  * of a name are ignored.
  */
 export const RETURN_PARAMETER =
-  /^(?:(?:post|on)?(?:app|auth|log(?:in|out|on|off)|sign(?:in|out|on|off|up)|sso|saml|session|oauth|success|cancel|failure|error|from|final|default|client|service|site|page|target|web)?(?:redirect(?:ion)?|redir|return|returning|ret|callback|back|next|continue|cont|forward|fwd|goto|dest|destination|start|success|target|retpath|followup|service|origin|done|ru)(?:after(?:login|logout|signin|signout))?(?:to|ur[il]|link|path|page|resource|location|host)?s?|openidreturnto|openidrealm|realm|relaystate|wreply|wtrealm|(?:log(?:in|out)|sign(?:in|out))ur[il]|from(?:ur[il])?|returnsso(?:url)?|returnssourl|surl|ref(?:errer)?ur[il]|acsurl|assertionconsumerserviceurl|initiateloginuri)$/;
+  /^(?:(?:post|on)?(?:app|auth|user|member|original|requested|log(?:in|out|on|off)|sign(?:in|out|on|off|up)|sso|saml|session|oauth|success|cancel|failure|error|from|final|default|client|service|site|page|target|web)?(?:redirect(?:ion)?|redir|return|returning|ret|callback|back|next|continue|cont|forward|fwd|goto|dest|destination|start|success|target|retpath|followup|service|origin|done|r[du]|rurl|cb)(?:after(?:login|logout|signin|signout))?(?:to|ur[il]|link|path|page|resource|location|host)?s?|openidreturnto|openidrealm|realm|relaystate|wreply|wtrealm|(?:log(?:in|out)|sign(?:in|out))ur[il]|from(?:ur[il])?|returnsso(?:url)?|returnssourl|surl|ref(?:errer)?ur[il]|acsurl|assertionconsumerserviceurl|initiateloginuri)$/;
 
 /** Matches host and path of a page of a log-in, a consent or a log-out. */
 export const LOGIN_PAGE =
-  /auth|log-?_?(?:in|on|out|off)|sign-?_?(?:in|on|out|off|up)|sso|saml|openid|oidc|session|account|consent|connect|passport|identity|register|\bcas\b|\bidp?\b|\bap\b|adfs|wsfed|dialog|portal/i;
+  /auth|log-?_?(?:in|on|out|off)|sign-?_?(?:in|on|out|off|up)|sso|saml|openid|oidc|session|account|consent|connect|passport|identity|register|\bcas\b|\bidp?\b|\bap\b|adfs|wsfed|dialog|portal|frontdoor/i;
+
+/** Matches a parameter that names such a page: `ucp.php?mode=login`. */
+export const LOGIN_MODE =
+  /[?&](?:mode|do|act|action|op|page|view|task|route)=[^&]{0,32}(?:log|sign)[_-]?(?:in|on|out|off)/i;

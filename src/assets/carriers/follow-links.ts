@@ -16,15 +16,15 @@ const restOfApp = (text: string): string => `/${text.slice(text.indexOf(':') + 1
 /** One step: the links in a text, and the web address that carries them. */
 interface Step extends CarriedLinks {
   readonly carrier?: Location;
-  /** Whether the text itself is opened first, and then the links, as after a log-in. */
-  readonly isOpened?: boolean;
+  /** The location of the text, if the text itself is opened first, and then the links, as after a log-in. */
+  readonly opened?: Location;
 }
 
 const stepOf = (carrier: Location): Step | undefined => {
   const found = carriedLinks(carrier.host, carrier.rest);
   if (found !== undefined) return { ...found, carrier };
   const links = returnLinks(carrier);
-  return links.length === 0 ? undefined : { links, isUnderstood: true, isOpened: true };
+  return links.length === 0 ? undefined : { links, isUnderstood: true, opened: carrier };
 };
 
 /** Returns undefined if the text carries no link. */
@@ -67,6 +67,11 @@ const MAX_DEPTH = 6;
 /** Maximum number of links that are followed in one text, and of links that one carrier may carry. */
 const MAX_LINKS = 8;
 const MAX_CANDIDATES = 4;
+/**
+ * Maximum number of characters of the links that are opened on the way to another link. Of further ones only the host
+ * is read.
+ */
+const MAX_OPENED_CHARACTERS = 8_192;
 /** A link to an app without a host, as a command of the app is. It opens nothing else. */
 const COMMAND = /^(?!https?:)[a-z][a-z0-9+.-]*:\/*[^/?#.:]*(?:[/?#]|$)/i;
 /** A carried link may be longer than its carrier by the scheme that is added to the link. */
@@ -99,18 +104,21 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
   const carriers = new Map<string, Location>();
   let isUnderstood = true;
   let followed = 0;
+  let openedCharacters = 0;
   const returns = new Set<string>();
   const follow = (step: Step, text: string, depth: number, isReturn = false): void => {
     const add = (target: string): void => {
       if (isReturn && !targets.has(target)) returns.add(target);
       targets.add(target);
     };
-    if (step.isOpened === true) {
-      add(text);
+    if (step.opened !== undefined) {
+      openedCharacters += text.length;
+      if (openedCharacters <= MAX_OPENED_CHARACTERS) add(text);
+      else isUnderstood = false;
       isReturn = true;
     }
-    if (step.carrier !== undefined && !hostsUserPages(step.carrier.host))
-      carriers.set(step.carrier.host, { ...step.carrier, rest: '' });
+    const carrier = step.carrier ?? (openedCharacters > MAX_OPENED_CHARACTERS ? step.opened : undefined);
+    if (carrier !== undefined && !hostsUserPages(carrier.host)) carriers.set(carrier.host, { ...carrier, rest: '' });
     if (!step.isUnderstood || step.links.length > MAX_CANDIDATES) isUnderstood = false;
     for (const link of step.links.slice(0, MAX_CANDIDATES)) {
       followed += 1;

@@ -5,7 +5,9 @@ import { decodeOnce } from '../text/percent.js';
 import {
   CLIENT_PARAMETERS,
   NAMING_PARAMETERS,
+  NAMING_QUERY,
   PUBLISHING_HOSTS,
+  REQUEST_PARAMETER,
   REQUEST_PATH,
   TRACKING_PARAMETERS,
 } from './publishing-hosts.js';
@@ -151,7 +153,7 @@ const CLIENTS = CLIENT_PARAMETERS.split(' ');
  * other parameters. The name is itself such a request, so that it is read as the same page.
  */
 const requestPage = (host: string, path: string, rest: string, shared?: PublishingHost): Page | undefined => {
-  if (!REQUEST_PATH.test(path.slice(-MAX_ENDPOINT_LENGTH))) return undefined;
+  if (!REQUEST_PATH.test(path.slice(-MAX_ENDPOINT_LENGTH)) && !REQUEST_PARAMETER.test(rest)) return undefined;
   const query = [...queryOf(rest)];
   const clients = CLIENTS.map((client) =>
     query.flatMap(([name, value]) => (value !== '' && name.toLowerCase() === client ? [value] : [])),
@@ -178,16 +180,29 @@ const foldersAbove = (host: string, path: string): readonly string[] => {
 /** Maximum length of the end of a path that names the endpoint of a request. */
 const MAX_ENDPOINT_LENGTH = 128;
 
-const PARAMETER_PATTERNS = NAMING_PARAMETERS.split(' ').map((text) => parsePattern('', text));
+const PARAMETER_PATTERNS = new Map<string, Pattern[]>();
+for (const text of NAMING_PARAMETERS.split(' ')) {
+  const pattern = parsePattern('', text);
+  const [program = ''] = pattern.segments;
+  PARAMETER_PATTERNS.set(program, [...(PARAMETER_PATTERNS.get(program) ?? []), pattern]);
+}
 
 /** Returns a page of a program that runs on many hosts, where a parameter names the page. */
 const parameterPage = (host: string, path: string, rest: string): Page | undefined => {
-  const last = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
-  const pattern = PARAMETER_PATTERNS.find(({ segments }) => segments[0] === last);
-  const page =
-    pattern &&
-    matchPattern({ ...pattern, host: `${host}${path.slice(0, path.lastIndexOf('/'))}` }, [last], queryOf(rest), false);
-  return page && { ...page, isShared: false, folders: foldersAbove(host, path) };
+  const slash = path.lastIndexOf('/') + 1;
+  const last = path.slice(slash).toLowerCase();
+  const folders = foldersAbove(host, path);
+  const [whole] = NAMING_QUERY.exec(last + rest.slice(rest.indexOf('?'))) ?? [];
+  if (whole !== undefined) {
+    const name = readableAgain(`${host}${path.slice(0, slash)}${whole}`);
+    return { name, root: name.length, isShared: false, others: NO_OTHERS, folders };
+  }
+  for (const pattern of PARAMETER_PATTERNS.get(last) ?? NO_PATTERNS) {
+    const above = { ...pattern, host: last === '' ? `${host}/` : host + path.slice(0, slash - 1) };
+    const page = matchPattern(above, last === '' ? [] : [last], queryOf(rest), false);
+    if (page !== undefined) return { ...page, isShared: false, folders };
+  }
+  return undefined;
 };
 
 /** Escapes of signs that platforms read as the signs. */

@@ -154,11 +154,18 @@ item.taobao.com :own item.htm?id={}
  * host, as a path does. The first parameter that a link has names the page.
  */
 export const NAMING_PARAMETERS =
-  'showthread.php?t={} showthread.php?tid={} showthread.php?p={} showpost.php?p={} forumdisplay.php?f={} forumdisplay.php?fid={} viewtopic.php?t={} viewtopic.php?id={} viewtopic.php?p={} viewforum.php?f={} viewforum.php?id={} viewthread.php?tid={} forum.php?tid={} thread.php?id={} topic.php?id={} member.php?u={} member.php?uid={} memberlist.php?u={} profile.php?id={} profile.php?u={} index.php?topic={} index.php?showtopic={} index.php?showuser={} index.php?title={} item.htm?id={} display.html?nodeId={} guestaccess.aspx?share={} guestaccess.aspx?guestaccesstoken={} guestaccess.aspx?docid={} click?u={}&id={} subscribe?u={}&id={} unsubscribe?u={}&id={} items?itemName={} details?id={} item?id={}';
+  'showthread.php?t={} showthread.php?tid={} showthread.php?p={} showpost.php?p={} forumdisplay.php?f={} forumdisplay.php?fid={} viewtopic.php?t={} viewtopic.php?id={} viewtopic.php?p={} viewforum.php?f={} viewforum.php?id={} viewthread.php?tid={} forum.php?tid={} thread.php?id={} topic.php?id={} member.php?u={} member.php?uid={} memberlist.php?u={} profile.php?id={} profile.php?u={} index.php?topic={} index.php?showtopic={} index.php?showuser={} index.php?title={} item.htm?id={} display.html?nodeId={} guestaccess.aspx?share={} guestaccess.aspx?guestaccesstoken={} guestaccess.aspx?docid={} click?u={}&id={} subscribe?u={}&id={} unsubscribe?u={}&id={} items?itemName={} details?id={} item?id={} modules.php?name={}&t={} modules.php?name={}&sid={} yabb.pl?num={} index.php?option={}&id={} index.php?product_id={} index.php?page_id={} product.php?id_product={} product.php?id={} comments.php?DiscussionID={} topic.asp?TOPIC_ID={} default.aspx?g={}&t={} doku.php?id={} viewpage.action?pageId={} discuss.php?d={} show_bug.cgi?id={} bug.php?id={} opac-detail.pl?biblionumber={} bbs.cgi?no={} listing?listing_id={} article.php?id={} newsitem.php?id={} ?p={} ?page_id={} ?attachment_id={}';
 
 /** The parameters that name the client of a request of OAuth 1.0, OAuth 2.0 or OpenID Connect, the most usual one first. */
 export const CLIENT_PARAMETERS =
-  'client_id clientid client_key app_id appid bot_id consumer_key oauth_consumer_key oauth_token';
+  'client_id clientid client_key app_id appid bot_id consumer_key oauth_consumer_key oauth_token key';
+
+/** Matches a parameter of such a request. A link that has it and names a client is a request, whatever its path. */
+export const REQUEST_PARAMETER = /[?&](?:redirect_?ur[il]|response_type)=/i;
+
+/** Matches the end of a link to a program whose whole query names the page: `showthread.php?1-title`, `index.php?threads/title.1/`. */
+export const NAMING_QUERY =
+  /^(?:(?:showthread|showpost|thread|read)\.php\?[^=&#]+|index\.php\?\/?[a-z]{3,32}\/[^=&#]+)(?![^&#])/i;
 
 /** Matches the end of the normalized path of such a request. */
 export const REQUEST_PATH =
