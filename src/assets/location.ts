@@ -173,7 +173,7 @@ const nameOf = (address: string, isWeb: boolean): string | undefined => {
 
 /** Normalizes an ASCII name or an IPv4 address. Punycode is not validated. */
 const asciiHost = (name: string): string | undefined => {
-  if (FORBIDDEN_CHARACTERS.test(name)) return undefined;
+  if (isForbidden(name)) return undefined;
   const masked = name.replace(PUNYCODE, 'xx--');
   const host = parsedHost(masked);
   return host === undefined || masked === name ? host : name.toLowerCase();
@@ -223,19 +223,19 @@ const isSlowToConvert = (letters: string): boolean => {
 };
 
 /** Matches characters that a host name must not have. */
-const FORBIDDEN_CHARACTERS = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
+const FORBIDDEN_CHARACTERS = /[\0-\x20#%/:<>?@[\\\]^|\x7f]/;
+const isForbidden = (host: string): boolean => FORBIDDEN_CHARACTERS.test(host) || !host.isWellFormed();
 const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 
 /** Normalizes only the last labels of a name, which is enough to match its parent domains. */
 const convertLastLabels = (name: string): string | undefined => {
   const host = name.replace(WIDE_DOTS, (dots) => '.'.repeat(dots.length)).toLowerCase();
-  if (FORBIDDEN_CHARACTERS.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1)))
-    return undefined;
+  if (isForbidden(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1))) return undefined;
   const end = host.indexOf('.', host.length - 2 * MAX_LABEL_LENGTH) + 1;
   if (end === 0) return host;
   const last = host.slice(end).replace(IGNORED, '');
   const ascii = BEYOND_ASCII.test(last) ? nameToAscii(last) : last;
-  return ascii === undefined || FORBIDDEN_CHARACTERS.test(ascii) ? undefined : host.slice(0, end) + ascii;
+  return ascii === undefined || isForbidden(ascii) ? undefined : host.slice(0, end) + ascii;
 };
 
 /** Parses the query of `Location.rest`. The result must not be changed, because it is memoized. */
