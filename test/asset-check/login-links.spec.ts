@@ -150,6 +150,7 @@ const RETURNS = [
   'https://acme.auth.us-east-1.amazoncognito.com/logout?client_id=1&logout_uri=',
   'https://id.acme.example/login?dest=',
   'https://accounts.acme.example/oauth2/start?rd=',
+  'https://app.acme.example/api?client_id=x&redirect_uri=',
   'https://accounts.acme.example/users/sign_in?user_return_to=',
   'https://forum.acme.example/ucp.php?mode=login&redirect=',
   'https://acme.my.salesforce.com/secur/frontdoor.jsp?sid=1&retURL=',

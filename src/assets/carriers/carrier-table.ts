@@ -187,6 +187,6 @@ export const RETURN_PARAMETER =
 export const LOGIN_PAGE =
   /auth|log-?_?(?:in|on|out|off)|sign-?_?(?:in|on|out|off|up)|sso|saml|openid|oidc|session|account|consent|connect|passport|identity|register|\bcas\b|\bidp?\b|\bap\b|adfs|wsfed|dialog|portal|frontdoor/i;
 
-/** Matches a parameter that names such a page: `ucp.php?mode=login`. */
+/** Matches a parameter that names such a page: `ucp.php?mode=login`, or that only a request of OAuth has. */
 export const LOGIN_MODE =
-  /[?&](?:mode|do|act|action|op|page|view|task|route)=[^&]{0,32}(?:log|sign)[_-]?(?:in|on|out|off)/i;
+  /[?&](?:client_?id|app_?id|response_type)=[^&]|[?&](?:mode|do|act|action|op|page|view|task|route)=[^&]{0,32}(?:log|sign)[_-]?(?:in|on|out|off)/i;
