@@ -20,6 +20,8 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'ci/suffix-list.spec.ts': '.ci/suffix-list.mjs',
   'asset-check/asset-check.spec.ts': 'the check as a whole, sources and verdict together',
   'asset-check/certainty.spec.ts': 'a verdict is never more certain than what was read',
+  'asset-check/login-links.spec.ts': 'requests of OAuth and links that a log-in opens afterwards, from text to verdict',
+  'asset-check/second-targets.spec.ts': 'texts, messages and contacts with several targets, from text to verdict',
   'asset-check/read-back.spec.ts': 'the asset of an answer, read again',
   'asset-check/generated-texts.spec.ts': 'generated texts against the rule of certainty',
   'projections/engine/dispatch-batch.spec.ts': 'a batch lets other work continue',

@@ -13,7 +13,7 @@ import {
   refang,
   trimLikeUrlParser,
 } from './location.js';
-import { pageOf } from './pages/page.js';
+import { dropsQuery, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
 import { profileName } from './profiles/bare-name.js';
 import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
@@ -57,14 +57,22 @@ export const assetKey = ({ type, content }: Asset): string => {
 /** Returns the location that a pasted text names or carries; undefined if it may open several, or cannot be located. */
 const locateOnly = (sent: string, locate: (text: string) => Location | undefined): Location | undefined => {
   const followed = followLinks(sent, parsePlainLocation(sent));
-  if (followed?.isUnderstood === false) return undefined;
-  const [location, ...others] = (followed?.targets ?? [sent]).map((text) => {
+  if (followed?.isUnderstood === false && followed.returns.size === 0) return undefined;
+  const opened = followed?.targets.filter((target) => !followed.returns.has(target)) ?? [sent];
+  const [location, ...others] = opened.map((text) => {
     const web = locateWeb(text);
     return web === undefined ? parsePasted(text, locate) : locatePasted(text, web);
   });
   // An app takes a text without a dot as a command.
   if (followed !== undefined && location?.isName === true && !location.host.includes('.')) return undefined;
   return others.every((other) => other?.host === location?.host) ? location : undefined;
+};
+
+/** Whether the key of a page leaves out parameters of its link, so that a status of the page concerns other links too. */
+export const isNamedWithoutQuery = ({ type, content }: Asset): boolean => {
+  if (type !== 'PAGE' || !content.includes('?')) return false;
+  const location = locateOnly(trimLikeUrlParser(content), parseDefangedLocation);
+  return location !== undefined && dropsQuery(location);
 };
 
 const cidOfLink = (text: string): string | undefined => {

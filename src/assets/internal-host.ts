@@ -12,6 +12,6 @@ export const isInternalHost = (host: string, isName: boolean): boolean =>
  * address follows the scheme.
  */
 const INTERNAL_SCHEME =
-  /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
+  /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file(?!:[\\/]{2}(?:[\\/]{2,3})?(?!localhost(?:[\\/:]|$)|[a-z][:|])[^\\/?#:])|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
 /** @param text text after `refang` */
 export const isInternalScheme = (text: string): boolean => INTERNAL_SCHEME.test(text);

@@ -1,4 +1,5 @@
 import { type Location, parseDefangedLocation, refang } from './location.js';
+import { decodeOnce } from './text/percent.js';
 
 /**
  * Web equivalents of app schemes. Web links of some platforms have the name directly after the host, where an app link
@@ -26,13 +27,20 @@ const AT = /^at:\/\/(?=[^/])/i;
 /** The SSH form of a Git repository: `git@github.com:NAME/REPOSITORY`. */
 const SECURE_COPY = /^git@([a-z0-9.-]{1,253}):(?!\d*(?:\/|$))/i;
 
+/** A remote file, possibly by WebDAV: `file://HOST/…`, `file:////HOST/…`, `\\\\HOST@SSL@443\\…`. */
+const REMOTE_FILE =
+  /^(?:file:[\\/]{2}(?:[\\/]{2,3})?|\\\\(?=[^\\/]+@(?:ssl|\d{1,5})[@\\/]))([^\\/@?#]{1,253})(?:@ssl)?(?:@\d{1,5})?(?=[\\/]|$)/i;
+/** A search in Windows, which opens a place. */
+const SEARCH = /^search(?:-ms)?:[^]*?\blocation(?::|%3a)([^&]+)[^]*$/i;
+
 /** Converts an app link or an SSH repository address to a web link; returns any other text unchanged. */
 const asWebLink = (text: string): string => {
   if (AT.test(text)) return text.replace(AT, APPS['at']!);
   const [start, scheme] = APP.exec(text) ?? [];
   const site = scheme === undefined ? undefined : APPS[scheme.toLowerCase()];
   if (start !== undefined && site !== undefined) return site + text.slice(start.length);
-  return text.replace(SECURE_COPY, 'ssh://$1/');
+  const place = text.replace(SEARCH, (_, found: string) => decodeOnce(found));
+  return place.replace(REMOTE_FILE, 'file://$1').replace(SECURE_COPY, 'ssh://$1/');
 };
 
 const WEB = /^https?:/i;

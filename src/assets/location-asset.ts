@@ -54,7 +54,7 @@ export const locationAsset = (location: Location): ParsedContent => {
   const pageKey = page === undefined ? url : `PAGE:${page.name}`;
   if (owner !== undefined) return profileHostAsset(host, url, pageKey, owner);
   const served = gatewayCid(location, path);
-  const profile = isName ? readProfileLink(host, path, rest) : undefined;
+  const profile = isName && page?.isRequest !== true ? readProfileLink(host, path, rest) : undefined;
   if (profile !== undefined && !profile.isPost) return profileAsset(host, page, profile);
   if (page?.isShared === true) {
     const others = page.others.map((name) => `PAGE:${name}`);
@@ -66,8 +66,11 @@ export const locationAsset = (location: Location): ParsedContent => {
   }
   const keys = page === undefined ? [url] : [pageKey, url];
   if (served?.isTrusted === true) keys.splice(page === undefined ? 1 : -1, 0, `IPFS:${served.cid}`);
-  const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`] : NO_KEYS;
-  return assetAt({ host, isDnsName: isName, isSharedHost: false, page, blockingKeys }, 'URL', host, keys);
+  const above =
+    page === undefined ? NO_KEYS : [...page.others, ...(page.folders ?? NO_KEYS)].map((one) => `PAGE:${one}`);
+  const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`, ...above] : above;
+  const isUncertain = page !== undefined && page.others.length > 0;
+  return assetAt({ host, isDnsName: isName, isSharedHost: false, page, blockingKeys, isUncertain }, 'URL', host, keys);
 };
 
 /** Creates the result for a profile, or for something below it, which only a BLOCKED status of the profile concerns. */

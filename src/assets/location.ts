@@ -22,7 +22,8 @@ const MAX_CONVERSION_WORK = (MAX_NAME_LENGTH + 3) ** 2;
 /** Maximum length of an IPv6 address with brackets, zone and port. */
 const MAX_IPV6_LENGTH = 128;
 
-const DEFANGED = /[[\](){}]|^h(?!tt)/i;
+const DEFANGED = /^h(?!tt)/i;
+const BRACKET = /[[\](){}]/;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 /** Schemes for which the URL parser accepts any number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
@@ -56,18 +57,19 @@ export const trimLikeUrlParser = (text: string): string => {
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
-export const refang = (text: string): string => (DEFANGED.test(text) ? refangMemoized(text) : text);
-
-const refangMemoized = memoizeLastTwo((text) =>
-  text
+export const refang = memoizeLastTwo((text) => {
+  if (!BRACKET.test(text) && !DEFANGED.test(text)) return text;
+  const refanged = text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
     .replace(/[[({](?:\.|dot)[\])}]/gi, '.')
     .replace(/[[({](?:@|at)[\])}]/gi, '@')
     .replace(/[[({]:[\])}]/g, ':')
     .replace(/[[({]\/[\])}]/g, '/')
-    .replace(/\[\.|\.\]/g, '.'),
-);
+    .replace(/\[\.|\.\]/g, '.');
+  // A browser opens the host `evil` for `https://evil\.example`, so that only another mark makes this one.
+  return refanged === text ? text : refanged.replaceAll(String.raw`\.`, '.');
+});
 
 /**
  * Parses text that is already normalized, as most content is. This is the fast path.
@@ -174,7 +176,7 @@ const nameOf = (address: string, isWeb: boolean): string | undefined => {
 
 /** Normalizes an ASCII name or an IPv4 address. Punycode is not validated. */
 const asciiHost = (name: string): string | undefined => {
-  if (FORBIDDEN_CHARACTERS.test(name)) return undefined;
+  if (isForbidden(name)) return undefined;
   const masked = name.replace(PUNYCODE, 'xx--');
   const host = parsedHost(masked);
   return host === undefined || masked === name ? host : name.toLowerCase();
@@ -208,7 +210,7 @@ const IGNORED =
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII = /[\0-\x7f]+/g;
 const DOTS = /[.\u3002\uff0e\uff61]/;
-const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
+const WIDE_DOTS = /[\u3002\uff0e\uff61]+/g;
 const LONG_PUNYCODE = /xn--[^.]{60}/i;
 
 /**
@@ -224,19 +226,19 @@ const isSlowToConvert = (letters: string): boolean => {
 };
 
 /** Matches characters that a host name must not have. */
-const FORBIDDEN_CHARACTERS = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
+const FORBIDDEN_CHARACTERS = /[\0-\x20#%/:<>?@[\\\]^|\x7f]/;
+const isForbidden = (host: string): boolean => FORBIDDEN_CHARACTERS.test(host) || !host.isWellFormed();
 const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 
 /** Normalizes only the last labels of a name, which is enough to match its parent domains. */
 const convertLastLabels = (name: string): string | undefined => {
-  const host = name.replace(WIDE_DOTS, '.').toLowerCase();
-  if (FORBIDDEN_CHARACTERS.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1)))
-    return undefined;
+  const host = name.replace(WIDE_DOTS, (dots) => '.'.repeat(dots.length)).toLowerCase();
+  if (isForbidden(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1))) return undefined;
   const end = host.indexOf('.', host.length - 2 * MAX_LABEL_LENGTH) + 1;
   if (end === 0) return host;
   const last = host.slice(end).replace(IGNORED, '');
   const ascii = BEYOND_ASCII.test(last) ? nameToAscii(last) : last;
-  return ascii === undefined || FORBIDDEN_CHARACTERS.test(ascii) ? undefined : host.slice(0, end) + ascii;
+  return ascii === undefined || isForbidden(ascii) ? undefined : host.slice(0, end) + ascii;
 };
 
 /** Parses the query of `Location.rest`. The result must not be changed, because it is memoized. */
@@ -254,7 +256,8 @@ export const pathOf = memoizeLastTwo((rest): string => {
   if (rest === '' || rest === '/') return '';
   if (NORMALIZED_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
-  const path = pathname.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
+  // The URL parser's own escapes are normalized.
+  const path = rest.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
   let end = path.length;
   while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end--;
   return path.slice(0, end);

@@ -1,9 +1,10 @@
-import { linksBehindWhiteSpace } from './carriers/markup.js';
+import { partsOfText } from './carriers/markup.js';
 import { type FollowedText, followLinks } from './carriers/follow-links.js';
 import { locationAsset, locationContent } from './location-asset.js';
 import { isBlank, type Location, parsePlainLocation, trimLikeUrlParser } from './location.js';
 import { parseText } from './parse-text.js';
 import { assetWithoutHost, type Content, type ParsedContent, PARSE_ERROR } from './parsed-content.js';
+import { decodeOnce } from './text/percent.js';
 
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
@@ -11,18 +12,23 @@ import { assetWithoutHost, type Content, type ParsedContent, PARSE_ERROR } from 
  */
 export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
+  if (plain === undefined && MESSAGE.test(content)) return parseMessage(content);
+  const parsed = parseLink(content, plain);
+  // A host without a path has no room for a second link.
+  return plain?.rest === '' ? parsed : withTextsBehind(content, parsed);
+};
+
+const parseLink = (content: string, plain: Location | undefined): Content => {
   const sent = plain === undefined ? trimLikeUrlParser(content) : content;
   const followed = followLinks(sent, plain);
-  const parsed = followed === undefined ? parseWhole(sent, plain) : parseFollowed(content, followed);
-  // A host without a path has no room for a second link.
-  return plain?.rest === '' ? parsed : withLinksBehind(content, parsed);
+  return followed === undefined ? parseWhole(sent, plain) : parseFollowed(content, followed);
 };
 
 const parseWhole = (sent: string, plain: Location | undefined): Content =>
   plain === undefined || endsInPunctuation(sent) ? parseText(sent) : (locationContent(plain) ?? PARSE_ERROR);
 
 /** Whether the text may have been copied with the end of a sentence. */
-const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]$/.test(text);
+const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]/.test(text.at(-1) ?? '');
 
 /**
  * Combines what a text may open. If it is unknown which of several assets is opened, the text itself is the asset, and
@@ -45,36 +51,67 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   const isClear = first !== undefined && (others.length === 0 || !isUncertain);
   const asset = isClear ? first : assetWithoutHost('URL', content.trim());
-  const alternatives = isClear ? others : [...opened.values()];
-  return {
-    parsed: {
-      ...asset,
-      isUncertain,
-      alternatives: [
-        ...(asset.alternatives ?? []),
-        ...alternatives.flatMap((one) => [one, ...(one.alternatives ?? [])]),
-      ],
-      carriers: [...carriers.map(locationAsset), ...[...opened.values()].flatMap((one) => one.carriers ?? [])],
-    },
-  };
+  return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };
 
+/** A message or a contact, as in QR codes: `sms:…?body=…`, `SMSTO:…:…`, `MATMSG:TO:…;BODY:…;;`, a vCard. */
+const MESSAGE = /^\s{0,16}(?:(?:sms|mms)(?:to)?:|matmsg:|begin:vcard)/i;
+/** The names of its fields, which are read as the end of what is before them. */
+const FIELDS =
+  /(?:^|[;:?&\s])(?:(?:sms|mms)(?:to)?:[+\d-]{0,32}:?|matmsg:|(?:to|sub|subject|body|url|email)(?:;[^:=\s]{0,64})?[:=])/gi;
+
+const parseMessage = (content: string): Content => {
+  const { targets, isUncertain } = targetsIn(decodeOnce(content).replace(FIELDS, ' '), true);
+  return withAlternatives(targets.shift(), targets, isUncertain);
+};
+
+const withAlternatives = (
+  asset: ParsedContent | undefined,
+  others: readonly ParsedContent[],
+  isUncertain: boolean,
+  carriersBefore: readonly ParsedContent[] = [],
+): Content => {
+  if (asset === undefined) return PARSE_ERROR;
+  const alternatives = [...(asset.alternatives ?? []), ...others.flatMap((one) => [one, ...(one.alternatives ?? [])])];
+  const carriers = [...carriersBefore, ...[asset, ...others].flatMap((one) => one.carriers ?? [])];
+  return { parsed: { ...asset, isUncertain: isUncertain || asset.isUncertain === true, alternatives, carriers } };
+};
+
+/** Returns what the parts of a text name. */
+const targetsIn = (text: string, isMessage = false): { targets: ParsedContent[]; isUncertain: boolean } => {
+  const { texts, hasMore } = partsOfText(text, isMessage) ?? { texts: isMessage ? [text.trim()] : [], hasMore: false };
+  const targets = new Map<string, ParsedContent>();
+  let isUncertain = hasMore;
+  for (const one of texts) {
+    const { parsed, code } = parseLink(one, undefined);
+    if (parsed !== undefined) targets.set(`${parsed.type}:${parsed.name}`, { ...parsed, opened: parsed.opened ?? one });
+    if (code === 'internal-scheme' || parsed?.isUncertain === true) isUncertain = true;
+  }
+  return { targets: [...targets.values()], isUncertain };
+};
+
+const HAS_WEB_LINK = /h[tx*_]{2}ps?(?::\/\/|\[:)/i;
+
 /**
- * Adds the links that follow the first one after white space, so that they can block the content. If the white space is
- * in the host of the first link, the first link ends there.
+ * Adds what follows the first link of a text, so that it can block the content, which is then uncertain. A text that is
+ * no link as a whole opens the links in it.
  */
-const withLinksBehind = (content: string, whole: Content): Content => {
-  if (whole.code === 'internal-scheme' || !content.includes('://', 8)) return whole;
-  const links = linksBehindWhiteSpace(content);
-  if (links.length === 0) return whole;
-  const isSplit = whole.parsed === undefined;
-  if (isSplit && !/^h[tx]{2}ps?:/i.test(content.trim())) return whole;
-  const read = (link: string): readonly ParsedContent[] => {
-    const { parsed } = parseText(link);
-    return parsed === undefined || parsed.name === whole.parsed?.name ? [] : [{ ...parsed, opened: link }];
-  };
-  const behind = [content.trim().split(/\s/, 1)[0]!, ...links].flatMap(read);
-  if (behind.length === 0) return whole;
-  const asset = whole.parsed ?? assetWithoutHost('URL', content.trim());
-  return { parsed: { ...asset, isUncertain: true, alternatives: [...(asset.alternatives ?? []), ...behind] } };
+const withTextsBehind = (content: string, whole: Content): Content => {
+  if (whole.code === 'internal-scheme') return whole;
+  if (whole.parsed === undefined && !HAS_WEB_LINK.test(content)) return whole;
+  const found = targetsIn(content);
+  if (whole.parsed === undefined) {
+    const isSplit = /^\s*h[tx*_]{2}ps?:/i.test(content);
+    if (found.targets.length === 0 || (isSplit && found.targets.length === 1 && !found.isUncertain)) return whole;
+    const [first, ...others] = found.targets;
+    return isSplit || others.length > 0
+      ? withAlternatives(assetWithoutHost('URL', content.trim()), found.targets, true)
+      : withAlternatives(first, others, found.isUncertain);
+  }
+  const known = new Set(
+    [whole.parsed, ...(whole.parsed.alternatives ?? [])].map(({ type, name }) => `${type}:${name}`),
+  );
+  const others = found.targets.filter(({ type, name }) => !known.has(`${type}:${name}`));
+  if (others.length === 0 && !found.isUncertain) return whole;
+  return withAlternatives(whole.parsed, others, true);
 };

@@ -9,6 +9,7 @@ const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 export class IngestMetrics {
   private readonly events: Counter<'type' | 'outcome' | 'reason'>;
   private readonly guarded: Counter;
+  private readonly queryDropped: Counter;
   private readonly bytes: Counter;
   private readonly batches: Histogram;
 
@@ -23,6 +24,11 @@ export class IngestMetrics {
     this.guarded = new Counter({
       name: 'threat_protection_ingest_guarded_blocks_total',
       help: 'Stored events that block a host of a guard as a whole',
+      registers,
+    });
+    this.queryDropped = new Counter({
+      name: 'threat_protection_ingest_pages_without_query_total',
+      help: 'Stored statuses of a page whose link has parameters that do not name the page',
       registers,
     });
     this.bytes = new Counter({
@@ -46,6 +52,10 @@ export class IngestMetrics {
 
   addGuarded(events: number): void {
     this.guarded.inc(events);
+  }
+
+  addQueryDropped(events: number): void {
+    this.queryDropped.inc(events);
   }
 
   /** @param type an upstream type */

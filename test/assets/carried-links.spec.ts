@@ -27,6 +27,11 @@ describe('A link that carries another link', () => {
     expect(wrappingHostsOf(written(form, HOST))).not.toContain(HOST);
   });
 
+  it('is read without the line breaks that the URL parser ignores, also within a percent escape', () => {
+    expect(urlOf('https://www.google.com/url?q=https%3A%2F%2F%6\n5vil.example%2Fa')).toBe('URL evil.example');
+    expect(urlOf('https://www.google.com/url?%71=https%3A%2F%2Fevil.example&sa=D')).toBe('URL evil.example');
+  });
+
   it('is parsed as a profile or a page if the carried link leads to one', () => {
     for (const content of ['https://metamask.app.link/dapp/x.com/Evil', 'trust://open_url?url=https://x.com/Evil'])
       expect(urlOf(content)).toBe('TWITTER evil');

@@ -159,8 +159,9 @@ const readHost = (
  */
 const readPage = (text: string, location: Location, subdomainsOnly: boolean): Entry | Rejection => {
   const { parsed } = parseContent(text);
-  if (parsed === undefined || parsed.isUncertain === true || (parsed.alternatives ?? []).length > 0)
-    return 'unsupported';
+  if (parsed === undefined || parsed.isUncertain === true) return 'unsupported';
+  // What a page of a log-in opens afterwards is not what the entry names.
+  if ((parsed.alternatives ?? []).length > 0 && parsed.opened !== text) return 'unsupported';
   const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key !== undefined) return ofKey(key, subdomainsOnly);
   // On a host where many people publish, an entry that names no page would stand for the pages of all.

@@ -1,4 +1,5 @@
 import { linkOfLnurl } from '../carriers/encodings.js';
+import { memoizeLastTwo } from '../text/memoize.js';
 import { type Address, IS_PART_OF_ADDRESS, readAddress, withTag } from './address.js';
 
 /** What a payment link or an account says about who is paid. */
@@ -73,7 +74,7 @@ const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Parses an account or a payment link. @returns undefined if the text is neither */
-export const readPayment = (text: string): Payment | undefined => {
+export const readPayment = memoizeLastTwo((text): Payment | undefined => {
   const bare = parseTagged(text);
   if (bare !== undefined) return payment(bare);
   const [, federated, server = ''] = FEDERATED.exec(text) ?? [];
@@ -97,7 +98,7 @@ export const readPayment = (text: string): Payment | undefined => {
   const parameters = new URLSearchParams(query);
   if (call !== '' && (typeof payee === 'string' || payee.encoding === 'evm')) return tokenCall(payee, call, parameters);
   return paymentWithParameters(typeof payee === 'string' ? payee : accountWithTag(payee, parameters), parameters);
-};
+});
 
 interface SchemedAccount {
   /** The text up to the end of the account. */

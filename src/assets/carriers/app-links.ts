@@ -23,16 +23,13 @@ export const webLinksIn = (text: string): CarriedLinks | undefined => {
   if (first === undefined || readAccount(text) !== undefined) return undefined;
   // A link in the path has no end, so that later links are a part of it.
   if (/[/:]/.test(text[first - 1]!)) return { links: [text.slice(first)], isUnderstood: true };
-  const ends = starts.map((start) => {
-    const isQuoted = text[start - 1] !== '=';
-    const end = text.slice(start).search(isQuoted ? /["'|]|%22|%7c|[&;#]/i : /[&;#]/);
-    return end === -1 ? text.length : start + end;
-  });
   const links = new Set<string>();
   let end = 0;
-  for (const [index, start] of starts.entries()) {
+  for (const start of starts) {
     if (start < end) continue;
-    end = ends[index]!;
+    const isQuoted = text[start - 1] !== '=';
+    const length = text.slice(start).search(isQuoted ? /["'|]|%22|%7c|[&;#]/i : /[&;#]/);
+    end = length === -1 ? text.length : start + length;
     links.add(text.slice(start, end));
   }
   return { links: [...links], isUnderstood: links.size === 1 && text.length <= MAX_SEARCHED_LENGTH };

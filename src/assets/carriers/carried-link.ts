@@ -1,6 +1,8 @@
-import { queryOf, trimLikeUrlParser } from '../location.js';
+import { isInternalHost } from '../internal-host.js';
+import { locateWeb } from '../link.js';
+import { type Location, trimLikeUrlParser } from '../location.js';
 import { decodeOnce } from '../text/percent.js';
-import { CARRIERS } from './carrier-table.js';
+import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
 import { ENCODINGS, PARTIAL_ENCODINGS, translatedHost, withScheme } from './encodings.js';
 
 interface Form {
@@ -61,8 +63,12 @@ export interface CarriedLinks {
   readonly isUnderstood: boolean;
 }
 
+const NO_LINKS: readonly string[] = [];
 /** The result for a carrier without a link. */
 const NO_LINK: CarriedLinks = { links: [], isUnderstood: false };
+
+/** Slashes and segments of a single dot. */
+const SLASHES = /(?:[/\\]|\.(?=[/\\]|$))*/y;
 
 /**
  * Returns the position in the path behind the segments of a form; undefined if the path has other segments. The path is
@@ -71,7 +77,8 @@ const NO_LINK: CarriedLinks = { links: [], isUnderstood: false };
 const endOfSegments = (segments: readonly string[], path: string): number | undefined => {
   let at = 0;
   const skipSlashes = (): void => {
-    while (/[/\\]/.test(path[at] ?? '') || /^\.(?:[/\\]|$)/.test(path.slice(at, at + 2))) at += 1;
+    SLASHES.lastIndex = at;
+    at += SLASHES.exec(path)![0].length;
   };
   for (const segment of segments) {
     skipSlashes();
@@ -87,10 +94,36 @@ const endOfSegments = (segments: readonly string[], path: string): number | unde
   return at;
 };
 
-/** Returns the values of a parameter, ignoring the case of its name. */
-const valuesOf = (query: URLSearchParams, wanted: string): readonly string[] => {
+/** A parameter of a link. Only the values that may be links are decoded, because decoding takes most of the time. */
+interface Parameter {
+  /** The name in lower case. */
+  readonly name: string;
+  readonly sent: string;
+}
+
+const parametersIn = (query: string): readonly Parameter[] =>
+  trimLikeUrlParser(query)
+    .split('&')
+    .map((sent) => {
+      const end = sent.indexOf('=');
+      const name = end === -1 ? sent : sent.slice(0, end);
+      return { name: (/[%+]/.test(name) ? decodeParameter(`=${name}`) : name).toLowerCase(), sent };
+    });
+
+const IS_ENCODED = /%[\da-f]{2}|\+/i;
+/** Decodes the value of a parameter like `URLSearchParams`. */
+const decodeParameter = (sent: string): string => {
+  const value = sent.slice(sent.indexOf('=') + 1);
+  return IS_ENCODED.test(value) ? new URLSearchParams(`=${value}`).get('')! : value.toWellFormed();
+};
+
+const valuesOf = (parameters: readonly Parameter[], wanted: string): readonly string[] => {
   const values: string[] = [];
-  for (const [name, value] of query) if (name.toLowerCase() === wanted && value !== '') values.push(value);
+  for (const { name, sent } of parameters) {
+    if (name !== wanted) continue;
+    const value = sent.includes('=') ? trimLikeUrlParser(decodeParameter(sent)) : '';
+    if (value !== '') values.push(value);
+  }
   return values;
 };
 
@@ -101,19 +134,28 @@ interface Parts {
   readonly path: string;
   /** Query and fragment. */
   readonly end: string;
-  readonly query: () => URLSearchParams;
-  readonly fragment: () => URLSearchParams;
+  /** The parameters of the query, and of the fragment. */
+  readonly query: () => readonly Parameter[];
+  readonly fragment: () => readonly Parameter[];
 }
 
+const NO_PARAMETERS: readonly Parameter[] = [];
+const once = <T>(compute: () => T): (() => T) => {
+  let result: T | undefined;
+  return () => (result ??= compute());
+};
+
 const partsOf = (rest: string): Parts => {
-  const query = rest.search(/[?#]/);
-  const end = query === -1 ? '' : rest.slice(query);
-  const hash = rest.indexOf('#');
+  const start = rest.search(/[?#]/);
+  const end = start === -1 ? '' : rest.slice(start);
+  const hash = end.indexOf('#');
   return {
-    path: query === -1 ? rest : rest.slice(0, query),
+    path: start === -1 ? rest : rest.slice(0, start),
     end,
-    query: () => queryOf(rest),
-    fragment: () => new URLSearchParams(hash === -1 ? '' : rest.slice(hash + 1).replace(/^[^?]*\?/, '')),
+    query: once(() =>
+      end.startsWith('?') ? parametersIn(hash === -1 ? end.slice(1) : end.slice(1, hash)) : NO_PARAMETERS,
+    ),
+    fragment: once(() => (hash === -1 ? NO_PARAMETERS : parametersIn(end.slice(hash + 1).replace(/^[^?]*\?/, '')))),
   };
 };
 
@@ -124,7 +166,7 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
   const decode = ENCODINGS[form.encoding]!;
   if (form.parameter === undefined) {
     const rest = path.slice(at);
-    if (form.encoding !== 'link') return rest === '' ? undefined : decoded([rest + end], form);
+    if (form.encoding !== 'link') return rest === '' ? undefined : decoded([trimLikeUrlParser(rest + end)], form);
     if (!MAY_BE_LINK.test(rest)) return undefined;
     // A link that is percent-encoded as a whole has its own query, and the query behind it belongs to the carrier.
     const isEncoded = rest.split('/', 1)[0]!.includes('%');
@@ -148,9 +190,9 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
 
 const decoded = (texts: readonly string[], { encoding }: Form): CarriedLinks => {
   const decode = ENCODINGS[encoding]!;
-  const links = texts.map((text) => decode(trimLikeUrlParser(text)));
+  const links = texts.map(decode);
   return {
-    links: [...new Set(links.flat())],
+    links: links.flat(),
     isUnderstood: !PARTIAL_ENCODINGS.has(encoding) && links.every(({ length }) => length > 0),
   };
 };
@@ -167,20 +209,45 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   const forms = rest === '' || rest === '/' ? undefined : formsOf(hostOrScheme);
   if (forms === undefined) return undefined;
   const parts = partsOf(rest);
-  const links = new Set<string>();
+  let links: readonly string[] = NO_LINKS;
   let isCarrier = false;
   let isPath = false;
   let isUnderstood = true;
   for (const form of forms) {
     // A path that ends in a link is read only if no other form has a link, and then no other form is read.
-    if (links.size > 0 && (form.parameter === undefined || isPath)) continue;
+    if (links.length > 0 && (form.parameter === undefined || isPath)) continue;
     const match = matchForm(form, parts);
     if (match === undefined) continue;
     isCarrier = true;
     isPath = form.parameter === undefined;
-    for (const link of match.links) links.add(link);
+    links = links.length === 0 ? match.links : [...links, ...match.links];
     if (match !== NO_LINK && !match.isUnderstood) isUnderstood = false;
   }
   if (!isCarrier) return undefined;
-  return { links: [...links], isUnderstood: isUnderstood && links.size === 1 };
+  if (links.length > 1) links = [...new Set(links)];
+  return { links, isUnderstood: isUnderstood && links.length === 1 };
+};
+
+/** The longest part of a link, after its host, that is compared with `LOGIN_PAGE` and `LOGIN_MODE`. */
+const MAX_LOGIN_PAGE_LENGTH = 512;
+
+/**
+ * Returns the links to other hosts that a page of a log-in opens afterwards (`redirect_uri`, `continue`). Paths, hosts
+ * without a scheme, apps and hosts of the machine itself are no such links.
+ */
+export const returnLinks = ({ host, rest }: Location): readonly string[] => {
+  if (!rest.includes('?')) return NO_LINKS;
+  const { path, query } = partsOf(rest);
+  const start = rest.slice(0, MAX_LOGIN_PAGE_LENGTH);
+  if (!LOGIN_PAGE.test(host + start.slice(0, path.length)) && !LOGIN_MODE.test(start)) return NO_LINKS;
+  const links = new Set<string>();
+  for (const { name, sent } of query()) {
+    if (!RETURN_PARAMETER.test(name.replace(/[_.-]/g, ''))) continue;
+    const value = decodeParameter(sent);
+    const text = trimLikeUrlParser(/^https?%/i.test(value) ? decodeOnce(value) : value);
+    const link = /^[\\/]{2}/.test(text) ? `https:${text}` : text;
+    const target = locateWeb(link);
+    if (target !== undefined && target.host !== host && !isInternalHost(target.host, target.isName)) links.add(link);
+  }
+  return [...links];
 };

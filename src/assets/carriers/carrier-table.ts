@@ -102,6 +102,11 @@ export const CARRIERS = `
   bitly.com bit.ly a/warning?url={link}
   getpocket.com app.getpocket.com redirect?url={link}
   12ft.io r.jina.ai {link}
+  web.archive.org web/*/{link} web/{link} save/{link}
+  archive.org wayback/*/{link} wayback/available?url={link}
+  archive.today archive.ph archive.is archive.li archive.fo archive.md archive.vn newest/{link} oldest/{link} timegate/{link} submit?url={link} */{link} {link}
+  ghostarchive.org search?term={link} save/{link}
+  timetravel.mementoweb.org list/*/{link} memento/*/{link}
   douban.com link2?url={link}
   outgoing.prod.webservices.mozgcp.net v1/*/{link}
   awin1.com click?u={link} cread.php?ued={link} cread.php?p={link}
@@ -170,3 +175,18 @@ export const CARRIERS = `
   x-github-client: openrepo/{link}
   git+https: git+http: git+ssh: {link}
 `;
+
+/**
+ * Parameters in which a page of a log-in names the link that the browser opens afterwards. `_`, `-`, `.` and letter case
+ * of a name are ignored.
+ */
+export const RETURN_PARAMETER =
+  /^(?:(?:post|on)?(?:app|auth|user|member|original|requested|log(?:in|out|on|off)|sign(?:in|out|on|off|up)|sso|saml|session|oauth|success|cancel|failure|error|from|final|default|client|service|site|page|target|web)?(?:redirect(?:ion)?|redir|return|returning|ret|callback|back|next|continue|cont|forward|fwd|goto|dest|destination|start|success|target|retpath|followup|service|origin|done|r[du]|rurl|cb)(?:after(?:login|logout|signin|signout))?(?:to|ur[il]|link|path|page|resource|location|host)?s?|openidreturnto|openidrealm|realm|relaystate|wreply|wtrealm|(?:log(?:in|out)|sign(?:in|out))ur[il]|from(?:ur[il])?|returnsso(?:url)?|returnssourl|surl|ref(?:errer)?ur[il]|acsurl|assertionconsumerserviceurl|initiateloginuri)$/;
+
+/** Matches host and path of a page of a log-in, a consent or a log-out. */
+export const LOGIN_PAGE =
+  /auth|log-?_?(?:in|on|out|off)|sign-?_?(?:in|on|out|off|up)|sso|saml|openid|oidc|session|account|consent|connect|passport|identity|register|\bcas\b|\bidp?\b|\bap\b|adfs|wsfed|dialog|portal|frontdoor/i;
+
+/** Matches a parameter that names such a page: `ucp.php?mode=login`, or that only a request of OAuth has. */
+export const LOGIN_MODE =
+  /[?&](?:client_?id|app_?id|response_type)=[^&]|[?&](?:mode|do|act|action|op|page|view|task|route)=[^&]{0,32}(?:log|sign)[_-]?(?:in|on|out|off)/i;

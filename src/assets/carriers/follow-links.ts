@@ -5,7 +5,7 @@ import { hostsUserPages } from '../pages/page.js';
 import { cleanPastedText } from '../text/copied-text.js';
 import { decodeOnce } from '../text/percent.js';
 import { linksOfIntent, webLinksIn } from './app-links.js';
-import { type CarriedLinks, carriedLinks } from './carried-link.js';
+import { type CarriedLinks, carriedLinks, returnLinks } from './carried-link.js';
 import { linkOfLnurl } from './encodings.js';
 import { ENCODED_LINK, linksInMarkup } from './markup.js';
 
@@ -16,11 +16,15 @@ const restOfApp = (text: string): string => `/${text.slice(text.indexOf(':') + 1
 /** One step: the links in a text, and the web address that carries them. */
 interface Step extends CarriedLinks {
   readonly carrier?: Location;
+  /** The location of the text, if the text itself is opened first, and then the links, as after a log-in. */
+  readonly opened?: Location;
 }
 
 const stepOf = (carrier: Location): Step | undefined => {
   const found = carriedLinks(carrier.host, carrier.rest);
-  return found && { ...found, carrier };
+  if (found !== undefined) return { ...found, carrier };
+  const links = returnLinks(carrier);
+  return links.length === 0 ? undefined : { links, isUnderstood: true, opened: carrier };
 };
 
 /** Returns undefined if the text carries no link. */
@@ -63,6 +67,11 @@ const MAX_DEPTH = 6;
 /** Maximum number of links that are followed in one text, and of links that one carrier may carry. */
 const MAX_LINKS = 8;
 const MAX_CANDIDATES = 4;
+/**
+ * Maximum number of characters of the links that are opened on the way to another link. Of further ones only the host
+ * is read.
+ */
+const MAX_OPENED_CHARACTERS = 8_192;
 /** A link to an app without a host, as a command of the app is. It opens nothing else. */
 const COMMAND = /^(?!https?:)[a-z][a-z0-9+.-]*:\/*[^/?#.:]*(?:[/?#]|$)/i;
 /** A carried link may be longer than its carrier by the scheme that is added to the link. */
@@ -77,6 +86,8 @@ export interface FollowedText {
    * is blocked.
    */
   readonly carriers: readonly Location[];
+  /** The targets that are opened after another target, as after a log-in. */
+  readonly returns: ReadonlySet<string>;
   /** Whether `targets` has everything that the text may open. */
   readonly isUnderstood: boolean;
 }
@@ -93,9 +104,21 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
   const carriers = new Map<string, Location>();
   let isUnderstood = true;
   let followed = 0;
-  const follow = (step: Step, text: string, depth: number): void => {
-    if (step.carrier !== undefined && !hostsUserPages(step.carrier.host))
-      carriers.set(step.carrier.host, { ...step.carrier, rest: '' });
+  let openedCharacters = 0;
+  const returns = new Set<string>();
+  const follow = (step: Step, text: string, depth: number, isReturn = false): void => {
+    const add = (target: string): void => {
+      if (isReturn && !targets.has(target)) returns.add(target);
+      targets.add(target);
+    };
+    if (step.opened !== undefined) {
+      openedCharacters += text.length;
+      if (openedCharacters <= MAX_OPENED_CHARACTERS) add(text);
+      else isUnderstood = false;
+      isReturn = true;
+    }
+    const carrier = step.carrier ?? (openedCharacters > MAX_OPENED_CHARACTERS ? step.opened : undefined);
+    if (carrier !== undefined && !hostsUserPages(carrier.host)) carriers.set(carrier.host, { ...carrier, rest: '' });
     if (!step.isUnderstood || step.links.length > MAX_CANDIDATES) isUnderstood = false;
     for (const link of step.links.slice(0, MAX_CANDIDATES)) {
       followed += 1;
@@ -105,11 +128,11 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
       }
       const trimmed = trimLikeUrlParser(link);
       const next = nextStep(trimmed);
-      if (next !== undefined) follow(next, trimmed, depth + 1);
-      else if (step.links.length === 1 || !COMMAND.test(trimmed)) targets.add(trimmed);
+      if (next !== undefined) follow(next, trimmed, depth + 1, isReturn);
+      else if (step.links.length === 1 || !COMMAND.test(trimmed)) add(trimmed);
     }
   };
   follow(first, sent, 0);
   if (targets.size === 0 && carriers.size === 0) return undefined;
-  return { targets: [...targets], carriers: [...carriers.values()], isUnderstood };
+  return { targets: [...targets], carriers: [...carriers.values()], returns, isUnderstood };
 };

@@ -43,9 +43,13 @@ const withoutEntities = (text: string): string =>
     return code <= 0x10_ff_ff ? String.fromCodePoint(code) : String(whole);
   });
 
+/** Attributes of HTML that are shown and not opened. */
+const SHOWN_TEXT = /(?<=\s)(?:title|alt|aria-label)\s{0,8}=\s{0,8}(?:"[^"]*"|'[^']*')/gi;
+
 /** Returns the targets of the links if the text is a link in markup, without repetitions; otherwise no targets. */
-export const linksInMarkup = (sent: string): readonly string[] => {
-  if (!MAY_BE_MARKUP.test(sent)) return [];
+export const linksInMarkup = (text: string): readonly string[] => {
+  if (!MAY_BE_MARKUP.test(text)) return [];
+  const sent = text.includes('=') ? text.replace(SHOWN_TEXT, '') : text;
   for (const notation of MARKUP_PATTERNS) {
     const first = notation.exec(sent)?.[1];
     if (first === undefined || !isTarget(first)) continue;
@@ -64,14 +68,44 @@ export const linksInMarkup = (sent: string): readonly string[] => {
 export const ENCODED_LINK =
   /^(?:[a-z][a-z0-9+.*_-]{0,63}(?:%(?:25){0,6}3a|:\/?%(?:25){0,6}2f)|%(?:25){0,6}2f|(?:https?:\/\/)?[\w.-]{1,253}%(?:25){0,6}(?:2f|3a))/i;
 
-const FURTHER_WEB_LINK = new RegExp(String.raw`\s[\s<("'[]*(${WEB}[^\s<>()"']+)`, 'gi');
+/** What ends a link: white space, a control character and markup; behind a web link also punctuation. */
+const END = String.raw`\s\p{Cc}<>`;
+const TEXTS = new RegExp(`[^${END}]+`, 'gu');
+const TEXTS_BEHIND_LINK = new RegExp(`[^${END},;"'\`|]+`, 'gu');
+const HAS_END = new RegExp(`[${END},;"'\`|]|\\]\\(`, 'u');
+const STARTS_AS_LINK = /^[\s"'`(]{0,16}(?:h[tx*_]{2}ps?(?::|\[:)|[\w.-]{1,253}(?:[/?#,;]|$))/i;
+/** The part of a text that may be a target, without the name of a field before a web address. */
+const FIELD = new RegExp(String.raw`^[\w.;+-]{1,64}[:=](?=${WEB})`, 'i');
+const MAY_BE_TARGET = /[.:@]|^\W?[\w-]{25,}\W?$/;
+/** Names of files, whose ends are no top-level domains, and numbers that are no IP address. */
+const NO_TARGET =
+  /^(?:[\w.%~-]+\.(?:aspx?|avif|css|csv|docx?|gif|html?|ico|jpe?g|js|json|jsp|mp3|pdf|php\d?|png|pptx?|svg|txt|webp|xlsx?|xml)(?:[?#].*)?|(?!\d+(?:\.\d+){3}$)[+-]?\d[\d.:+-]*[a-z]{0,2})$/i;
+/** Maximum number of texts that are looked at, and of those that are parsed. */
+const MAX_TEXTS = 64;
 
-/** Returns the first web addresses that follow a link after white space, as in two lines of a chat. */
-export const linksBehindWhiteSpace = (content: string): readonly string[] => {
-  const links: string[] = [];
-  for (const [, link] of content.trim().matchAll(FURTHER_WEB_LINK)) {
-    links.push(link!);
-    if (links.length === MAX_LINKS) break;
+/** The parts of a text that may each be a target. */
+export interface TextParts {
+  readonly texts: readonly string[];
+  /** Whether there are more parts than are read. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * Splits a text where a link may end. Of a text that begins with markup, only what follows the markup is split.
+ * @returns undefined if nothing follows the first link
+ */
+export const partsOfText = (content: string, isMessage = false): TextParts | undefined => {
+  const trimmed = content.trim();
+  if (!HAS_END.test(trimmed)) return undefined;
+  const markup = /^[<[]/.test(trimmed) ? /[>)\]](?=[^>)\]]*$)/.exec(trimmed) : null;
+  const text = (markup === null ? trimmed : trimmed.slice(markup.index + 1)).replaceAll('](', ' ');
+  const found: string[] = [];
+  let looked = 0;
+  for (const [one] of text.matchAll(isMessage || STARTS_AS_LINK.test(text) ? TEXTS_BEHIND_LINK : TEXTS)) {
+    looked += 1;
+    const target = one.replace(FIELD, '');
+    if (MAY_BE_TARGET.test(target) && !NO_TARGET.test(target)) found.push(target);
+    if (looked === MAX_TEXTS || found.length > MAX_LINKS) break;
   }
-  return links;
+  return { texts: found.slice(0, MAX_LINKS), hasMore: looked === MAX_TEXTS || found.length > MAX_LINKS };
 };

@@ -2,7 +2,15 @@ import { type Location, pathOf, queryOf, refang } from '../location.js';
 import { DEFAULT_SUBDOMAINS } from '../profiles/site.js';
 import { SITES } from '../profiles/sites.js';
 import { decodeOnce } from '../text/percent.js';
-import { PUBLISHING_HOSTS, TRACKING_PARAMETERS } from './publishing-hosts.js';
+import {
+  CLIENT_PARAMETERS,
+  NAMING_PARAMETERS,
+  NAMING_QUERY,
+  PUBLISHING_HOSTS,
+  REQUEST_PARAMETER,
+  REQUEST_PATH,
+  TRACKING_PARAMETERS,
+} from './publishing-hosts.js';
 
 /** A page. On a host where many people publish, the name is equal for all links to the page. */
 export interface Page {
@@ -14,6 +22,10 @@ export interface Page {
   readonly isShared: boolean;
   /** The names of other pages that the link may open, because it repeats a parameter. */
   readonly others: readonly string[];
+  /** The names of the folders above a page that a parameter names, although the page belongs to the host. */
+  readonly folders?: readonly string[];
+  /** Whether the page is a request of OAuth or OpenID, which names its client. */
+  readonly isRequest?: boolean;
 }
 
 /** A host where many people publish. */
@@ -106,7 +118,11 @@ const NO_OTHERS: readonly string[] = [];
  */
 export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | undefined => {
   const publishingHost = rest === '' || rest === '/' ? undefined : publishingHostOf(host);
-  if (publishingHost === undefined) return ownPage(host, path);
+  const hasQuery = rest.includes('?');
+  const request = hasQuery ? requestPage(publishingHost?.name ?? host, path, rest, publishingHost) : undefined;
+  if (request !== undefined) return request;
+  if (publishingHost === undefined)
+    return (hasQuery ? parameterPage(host, path, rest) : undefined) ?? ownPage(host, path);
   const segments = path
     .replace(ESCAPED_SIGN, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
     .split('/')
@@ -128,6 +144,65 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
     isShared: true,
     others: NO_OTHERS,
   };
+};
+
+const CLIENTS = CLIENT_PARAMETERS.split(' ');
+
+/**
+ * Returns the page of a request of OAuth or OpenID: the host and the client, whatever the tenant, the version and the
+ * other parameters. The name is itself such a request, so that it is read as the same page.
+ */
+const requestPage = (host: string, path: string, rest: string, shared?: PublishingHost): Page | undefined => {
+  if (!REQUEST_PATH.test(path.slice(-MAX_ENDPOINT_LENGTH)) && !REQUEST_PARAMETER.test(rest)) return undefined;
+  const query = [...queryOf(rest)];
+  const clients = CLIENTS.map((client) =>
+    query.flatMap(([name, value]) => (value !== '' && name.toLowerCase() === client ? [value] : [])),
+  ).find(({ length }) => length > 0);
+  if (clients === undefined) return undefined;
+  const [name, ...others] = [...new Set(clients)]
+    .slice(0, MAX_OTHERS)
+    .map((client) => readableAgain(`${host}/oauth2/authorize?client_id=${encodeURIComponent(client.toWellFormed())}`));
+  const isShared = shared?.hasOwnPages === false;
+  const folders = isShared ? NO_OTHERS : foldersAbove(host, path);
+  return { name: name!, root: name!.length, isShared, others, folders, isRequest: true };
+};
+
+/** Maximum number of folders above a page that a parameter names. */
+const MAX_FOLDERS = 16;
+
+const foldersAbove = (host: string, path: string): readonly string[] => {
+  const folders: string[] = [];
+  for (let end = path.indexOf('/', 1); end !== -1 && folders.length < MAX_FOLDERS; end = path.indexOf('/', end + 1))
+    folders.push(readableAgain(host + path.slice(0, end)));
+  return folders;
+};
+
+/** Maximum length of the end of a path that names the endpoint of a request. */
+const MAX_ENDPOINT_LENGTH = 128;
+
+const PARAMETER_PATTERNS = new Map<string, Pattern[]>();
+for (const text of NAMING_PARAMETERS.split(' ')) {
+  const pattern = parsePattern('', text);
+  const [program = ''] = pattern.segments;
+  PARAMETER_PATTERNS.set(program, [...(PARAMETER_PATTERNS.get(program) ?? []), pattern]);
+}
+
+/** Returns a page of a program that runs on many hosts, where a parameter names the page. */
+const parameterPage = (host: string, path: string, rest: string): Page | undefined => {
+  const slash = path.lastIndexOf('/') + 1;
+  const last = path.slice(slash).toLowerCase();
+  const folders = foldersAbove(host, path);
+  const [whole] = NAMING_QUERY.exec(last + rest.slice(rest.indexOf('?'))) ?? [];
+  if (whole !== undefined) {
+    const name = readableAgain(`${host}${path.slice(0, slash)}${whole}`);
+    return { name, root: name.length, isShared: false, others: NO_OTHERS, folders };
+  }
+  for (const pattern of PARAMETER_PATTERNS.get(last) ?? NO_PATTERNS) {
+    const above = { ...pattern, host: last === '' ? `${host}/` : host + path.slice(0, slash - 1) };
+    const page = matchPattern(above, last === '' ? [] : [last], queryOf(rest), false);
+    if (page !== undefined) return { ...page, isShared: false, folders };
+  }
+  return undefined;
 };
 
 /** Escapes of signs that platforms read as the signs. */
@@ -152,11 +227,12 @@ const matchPattern = (
   if (values.some(({ length }) => length === 0)) return undefined;
   const inPath = template.split('?', 1)[0]!.split('{}').length - 1;
   const nameWith = (choice: number): string => {
-    const filled = [...parts, ...values.map((all) => encodeURIComponent((all[choice] ?? all.at(-1)!).toWellFormed()))];
+    const filled = values.map((all) => encodeURIComponent((all[choice] ?? all.at(-1)!).toWellFormed()));
     let position = 0;
     const whole = template.replaceAll('{}', () => {
+      const part = parts[position];
       position += 1;
-      const part = filled.shift()!;
+      if (part === undefined) return filled.shift()!;
       return position > inPath ? encodeURIComponent(decodeOnce(part).toWellFormed()) : part;
     });
     const [namedPath = '', ...namedQuery] = whole.split('?');
@@ -204,6 +280,12 @@ const parametersOf = (query: URLSearchParams): string => {
   if (named !== query) named.sort();
   const text = named.toString();
   return text === '' ? '' : `?${text}`;
+};
+
+/** Whether the page of a link is named without parameters that may name it, so that a status of it concerns others too. */
+export const dropsQuery = (location: Location): boolean => {
+  const page = pageOf(location);
+  return page?.isShared !== true && page?.name.includes('?') !== true && parametersOf(queryOf(location.rest)) !== '';
 };
 
 const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {

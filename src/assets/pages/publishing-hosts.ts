@@ -39,7 +39,7 @@ warpcast.com =farcaster.xyz ~/conversations/{hex} */{hex}>~/conversations/{}
 medium.com p/{} */*-{hex}>p/{} */*/*-{hex}>p/{}
 github.com =github.dev :any-case
 gist.github.com gist.githubusercontent.com raw.githubusercontent.com codeload.github.com
-discord.com =discordapp.com channels/{}/{}/{} -/channels/{}/{}/{}>channels/{}/{}/{} oauth2/authorize?client_id={} api/oauth2/authorize?client_id={}>oauth2/authorize?client_id={}
+discord.com =discordapp.com channels/{}/{}/{} -/channels/{}/{}/{}>channels/{}/{}/{}
 opensea.io item/{}/{}/{} assets/{}/{}/{}>item/{}/{}/{} */item/{}/{}/{}>item/{}/{}/{} */assets/{}/{}/{}>item/{}/{}/{}
 play.google.com =market.android.com store/apps/details?id={} details?id={}>store/apps/details?id={} apps/testing/{}>store/apps/details?id={} store/books/details?id={} store/movies/details?id={}
 apps.apple.com =itunes.apple.com */app/*/{}>app/{} app/*/{}>app/{} */app/{}>app/{} app/{} lookup?id={}>app/id{}
@@ -144,7 +144,32 @@ eventbrite.com =eventbrite.de =eventbrite.co.uk =eventbrite.fr =eventbrite.es =e
 meetup.com calendly.com ko-fi.com buymeacoffee.com gumroad.com opencollective.com
 chatgpt.com =chat.openai.com
 wakelet.com evernote.com
+marketplace.visualstudio.com :own items?itemName={} itemdetails?itemName={}>items?itemName={}
+detail.tmall.com =detail.m.tmall.com =detail.tmall.hk :own item.htm?id={}
+item.taobao.com :own item.htm?id={}
 `;
+
+/**
+ * Pages that a parameter names on any host: the last segment of the path, and the parameter. Such a page belongs to the
+ * host, as a path does. The first parameter that a link has names the page.
+ */
+export const NAMING_PARAMETERS =
+  'showthread.php?t={} showthread.php?tid={} showthread.php?p={} showpost.php?p={} forumdisplay.php?f={} forumdisplay.php?fid={} viewtopic.php?t={} viewtopic.php?id={} viewtopic.php?p={} viewforum.php?f={} viewforum.php?id={} viewthread.php?tid={} forum.php?tid={} thread.php?id={} topic.php?id={} member.php?u={} member.php?uid={} memberlist.php?u={} profile.php?id={} profile.php?u={} index.php?topic={} index.php?showtopic={} index.php?showuser={} index.php?title={} item.htm?id={} display.html?nodeId={} guestaccess.aspx?share={} guestaccess.aspx?guestaccesstoken={} guestaccess.aspx?docid={} click?u={}&id={} subscribe?u={}&id={} unsubscribe?u={}&id={} items?itemName={} details?id={} item?id={} modules.php?name={}&t={} modules.php?name={}&sid={} yabb.pl?num={} index.php?option={}&id={} index.php?product_id={} index.php?page_id={} product.php?id_product={} product.php?id={} comments.php?DiscussionID={} topic.asp?TOPIC_ID={} default.aspx?g={}&t={} doku.php?id={} viewpage.action?pageId={} discuss.php?d={} show_bug.cgi?id={} bug.php?id={} opac-detail.pl?biblionumber={} bbs.cgi?no={} listing?listing_id={} article.php?id={} newsitem.php?id={} ?p={} ?page_id={} ?attachment_id={}';
+
+/** The parameters that name the client of a request of OAuth 1.0, OAuth 2.0 or OpenID Connect, the most usual one first. */
+export const CLIENT_PARAMETERS =
+  'client_id clientid client_key app_id appid bot_id consumer_key oauth_consumer_key oauth_token key';
+
+/** Matches a parameter of such a request. A link that has it and names a client is a request, whatever its path. */
+export const REQUEST_PARAMETER = /[?&](?:redirect_?ur[il]|response_type)=/i;
+
+/** Matches the end of a link to a program whose whole query names the page: `showthread.php?1-title`, `index.php?threads/title.1/`. */
+export const NAMING_QUERY =
+  /^(?:(?:showthread|showpost|thread|read)\.php\?[^=&#]+|index\.php\?\/?[a-z]{3,32}\/[^=&#]+)(?![^&#])/i;
+
+/** Matches the end of the normalized path of such a request. */
+export const REQUEST_PATH =
+  /\/(?:[\w-]{0,32}(?:authori[sz](?:e|ation)|oauth\d{0,2}|consent)[\w-]{0,32}|(?:[\w-]{0,32}[_-])?auth|oa|connect|qrconnect)(?:\.[\w.]{1,16})?(?:\/new|\/v?\d[\w.]{0,8})?$/i;
 
 /** Parameters that tell where a visitor came from or which language a page has, and never which page is shown. `*` stands for any end of the name. */
 export const TRACKING_PARAMETERS =

@@ -44,13 +44,18 @@ const SHAPELESS = new RegExp(String.raw`[\p{Default_Ignorable_Code_Point}--[\u20
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
 
+/** The text that was last cleaned of invisible characters. A link that a text carries is often its end. */
+let visible = '';
+
 /**
  * Removes characters that pasting may add to a text: the characters that `trimPastedText` removes at both ends, and
  * invisible characters anywhere.
  */
 export const cleanPastedText = memoizeLastTwo((text) => {
   const trimmed = trimPastedText(text.includes('&nbsp') ? text.replace(/(?:&nbsp;?)+$/i, '') : text);
-  return BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
+  if (!BEYOND_ASCII.test(trimmed) || visible.endsWith(trimmed)) return trimmed;
+  visible = trimmed.replace(SHAPELESS, '');
+  return visible;
 });
 
 /**

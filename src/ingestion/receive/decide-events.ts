@@ -16,7 +16,7 @@ import { type RejectReason, type RejectionGroup, RejectionGroups } from '../reje
 import type { CloudEvent } from './cloud-event.js';
 import type { LazyEvents } from './content-mode.js';
 import { permissionIssue } from './permission.js';
-import { guardOf, warningsOf } from './warnings.js';
+import { dropsQuery, guardOf, warningsOf } from './warnings.js';
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {
@@ -40,6 +40,8 @@ export interface Entry {
   readonly event: NewEvent;
   /** Whether the event blocks a guarded host as a whole. */
   readonly isGuarded: boolean;
+  /** Whether the event gives a status to a page whose parameters do not name it. */
+  readonly isQueryDropped: boolean;
 }
 
 export interface Decision {
@@ -136,7 +138,8 @@ export function* decide(
     }
     const assetKey = newStoredKey(event);
     const guard = guardOf(event, assetKey?.key, guardedHosts);
-    const eventWarnings = warningsOf(event, guard);
+    const isQueryDropped = dropsQuery(event);
+    const eventWarnings = warningsOf(event, guard, isQueryDropped);
     if (event !== parsed.event)
       eventWarnings.push('data.brandReviews named an organization that was erased; its reviews were left out');
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
@@ -162,6 +165,7 @@ export function* decide(
       stream,
       event: { id: eventId, type, data: toJson(event), metadata },
       isGuarded: guard !== undefined,
+      isQueryDropped,
     });
   }
   return { entries, repeated, rejected, warnings, groups: groups.all() };

@@ -99,7 +99,10 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         appended.flatMap(({ duplicate }, n) => (duplicate === isDuplicate ? [entries[n]!.event.type] : []));
       this.count(owner, 'accepted', typesOf(false));
       this.count(owner, 'duplicate', typesOf(true));
-      this.metrics.addGuarded(appended.filter(({ duplicate }, n) => !duplicate && entries[n]!.isGuarded).length);
+      // A request that is rejected may have been stored in part.
+      const stored = entries.filter((_, n) => appended[n]?.duplicate === false);
+      this.metrics.addGuarded(stored.filter(({ isGuarded }) => isGuarded).length);
+      this.metrics.addQueryDropped(stored.filter(({ isQueryDropped }) => isQueryDropped).length);
       // Only newly stored events are charged. An event that was not stored is charged when it is sent again.
       const events = charged - storedOf(appended);
       if (organization !== undefined) this.quota.refund(organization, { events, bytes: unusedBytes });

@@ -58,6 +58,22 @@ describe('Warnings', () => {
     }
   });
 
+  it('are returned for a status of a page whose parameters do not name it, and for no other', () => {
+    const [status] = withField('changeId').filter(({ data }) => 'status' in data);
+    const of = (content: string, type = 'PAGE'): readonly string[] =>
+      warned(status!, { asset: { type, content }, status: 'BLOCKED' });
+    for (const content of ['https://a.example/items?ref=1', 'https://a.example/?id=5'])
+      expect(of(content)).toEqual([expect.stringContaining('parameters that do not name it')]);
+    for (const content of [
+      'https://a.example/items',
+      'https://a.example/items?utm_source=x',
+      'https://a.example/oauth/authorize?client_id=x&state=1',
+      'https://youtube.com/watch?v=A&t=1',
+    ])
+      expect(of(content)).toEqual([]);
+    expect(of('https://a.example/items?ref=1', 'URL')).toEqual([]);
+  });
+
   it('have the index and the id of the event, and are returned together with rejected events', () => {
     const [filed] = EXAMPLES;
     const late = { ...filed, id: 'late', data: { ...filed!.data, updatedAt: '2020-01-01T00:00:00Z' } };

@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import { checkerOf } from './checker-of.js';
+
+const EVIL = '0x00000000000000000000000000000000000000e1';
+const OWN = [
+  'ALLOWED URL good.example',
+  'BLOCKED URL evil.example',
+  `BLOCKED ADDRESS ${EVIL}`,
+  'BLOCKED EMAIL b@evil.example',
+  'ALLOWED EMAIL a@good.example',
+] as const;
+const TARGETS = [
+  'evil.example',
+  'www.evil.example',
+  '//evil.example',
+  'https:evil.example',
+  'https://evil.example/a',
+  'hxxps://evil[.]example',
+  'ftp://evil.example',
+  'b@evil.example',
+  EVIL,
+  `ethereum:${EVIL}`,
+  'metamask://dapp/evil.example',
+  'https://slack-redir.net/link?url=https%3A%2F%2Fevil.example',
+];
+
+describe('A second target in a text', () => {
+  it.each(TARGETS)('blocks the text, however it is written: %s', async (target) => {
+    const check = await checkerOf(OWN);
+    for (const first of [
+      'https://good.example/',
+      'https://good.example/a?b=c',
+      'good.example/',
+      'http://good.example/a',
+    ])
+      for (const between of [
+        ' ',
+        '\n',
+        '\r\n',
+        '\t',
+        '\u0001',
+        '\u00a0',
+        ', ',
+        ',',
+        '<',
+        '](',
+        ' (',
+        ' and ',
+        ';',
+        '"',
+        '|',
+      ])
+        expect([first, between, check(first + between + target).status]).toEqual([first, between, 'BLOCKED']);
+  });
+
+  it.each(['unknown.example', '@unknown', 'javascript:alert(1)', 'c@unknown.example', 'tg://resolve?domain=unknown'])(
+    'makes the text uncertain if nothing is known about it: %s',
+    async (target) => {
+      const check = await checkerOf(OWN);
+      for (const between of [' ', '\n', ',', '<'])
+        expect(check(`https://good.example/a${between}${target}`).status).toBe('UNKNOWN');
+    },
+  );
+
+  it.each([
+    'https://good.example/my report 2026.pdf',
+    'https://good.example/a,b.html',
+    'https://good.example/maps/@52.5,13.4,15z',
+    'https://good.example/?ids=1,2,3',
+    'https://good.example/a (copy)',
+    '"https://good.example/a",',
+    ' https://good.example/a \n',
+  ])('is no part of a path: %j', async (text) => {
+    expect((await checkerOf(OWN))(text).status).toBe('ALLOWED');
+  });
+});
+
+describe('A text or the content of a QR code that names links', () => {
+  const encoded = encodeURIComponent('Your parcel: https://evil.example/a');
+  it.each([
+    'Your parcel waits at https://evil.example/a until tomorrow.',
+    'BEGIN:VCARD\nVERSION:3.0\nN:Doe;Jane\nURL:https://evil.example/\nEND:VCARD',
+    'BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Jane\r\nURL;TYPE=work:https://evil.example/a\r\nEMAIL:a@good.example\r\nEND:VCARD',
+    `sms:+15550100?body=${encoded}`,
+    `sms:+15550100&body=${encoded}`,
+    'SMSTO:+15550100:Your parcel: https://evil.example/a',
+    'smsto:+15550100:https://evil.example/a',
+    'MATMSG:TO:a@good.example;SUB:Parcel;BODY:see https://evil.example/a;;',
+    'MATMSG:TO:b@evil.example;SUB:Parcel;BODY:Hello;;',
+    'MECARD:N:Doe;URL:https://evil.example/;;',
+  ])('is blocked with them: %j', async (text) => {
+    expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
+  });
+
+  it('is allowed only if all of them are', async () => {
+    const check = await checkerOf(OWN);
+    expect(check('MATMSG:TO:a@good.example;SUB:x;BODY:see https://good.example/a;;').status).toBe('ALLOWED');
+    expect(check('MATMSG:TO:c@unknown.example;SUB:x;BODY:see https://good.example/a;;').status).toBe('UNKNOWN');
+    expect(check('sms:+15550100').status).toBe('UNKNOWN');
+  });
+});
+
+describe('Remote files and defanged dots', () => {
+  it.each([
+    'file://evil.example/share/a.exe',
+    'file:////evil.example/share',
+    String.raw`\\evil.example@SSL@443\DavWWWRoot\a`,
+    String.raw`\\evil.example@80\a`,
+    String.raw`search-ms:query=x&crumb=location:\\evil.example\share&displayname=Downloads`,
+    String.raw`hxxps://evil\.example/a`,
+    String.raw`https://evil\.example[/]a`,
+  ])('are read as the host: %s', async (text) => {
+    expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
+  });
+
+  it.each(['file:///etc/passwd', 'file://localhost/etc', 'file://C:/a', String.raw`https://evil\.example`])(
+    'are not read as a host that they do not name: %s',
+    async (text) => {
+      expect((await checkerOf(OWN))(text).status).not.toBe('BLOCKED');
+    },
+  );
+
+  it('a title is not opened', async () => {
+    expect((await checkerOf(OWN))('<a title="https://evil.example" href="https://good.example/">x</a>').status).toBe(
+      'ALLOWED',
+    );
+  });
+});
