@@ -57,7 +57,7 @@ const FULL_SIZE = [
   'projections/false-positives',
   'projections/metrics',
   'projections/records',
-  'records/feed/statements',
+  'records/feed/feed-elements/statements',
   'records/list-records',
 ].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
 

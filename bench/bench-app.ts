@@ -13,8 +13,7 @@ import { readConfig } from '../src/runtime/config.js';
 import { Access } from '../src/http/access/access.js';
 import { Organization } from '../src/http/access/caller.js';
 import { createServer } from '../src/http/server.js';
-import { notifySupervisor, shutdownSignal } from '../src/runtime/lifecycle.js';
-import { openTracing } from '../src/runtime/tracing/open-tracing.js';
+import { notifySupervisor, shutdownSignal, openTracing } from '../src/runtime/lifecycle.js';
 import { FIND_BRAND } from './peer-statements.js';
 
 class EchoRequest {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
-import { migrateReadModels } from '../src/read-models/migrate.js';
+import { migrateReadModels } from '../src/read-models/prepare-tables.js';
 import { createPool } from '../src/postgres/pool.js';
 import { queryOnce } from '../test/support/query-once.js';
 import { superuserOf } from '../test/support/superuser.js';

@@ -6,7 +6,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../src/event-log/eventstoredb/log.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueApiKey } from '../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../src/api-keys/api-keys.js';
 import { withPrefix } from '../test/support/event-store.js';
 import { cloudEvent } from '../test/support/upstream.js';
 import { distinctEvents } from './distinct-events.js';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { MS_PER_DAY } from '../src/events/instant.js';
-import { MEASURE } from '../src/events/measure.js';
+import { MEASURE } from '../src/events/facts.js';
 
 export const ORGANIZATIONS = 100;
 export const DAY_COUNT = 1_000;

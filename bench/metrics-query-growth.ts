@@ -1,4 +1,4 @@
-import type { Range } from '../src/http/range.js';
+import type { Range } from '../src/http/parameters.js';
 import type { Database } from './database.js';
 import { LARGEST_ORGANIZATION, PLAIN_FACTS } from './facts.js';
 import { formatAmount, type Bench, type Goal, type Growth, measure, perQuery } from './goal.js';

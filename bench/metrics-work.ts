@@ -2,11 +2,11 @@ import { type Database } from './database.js';
 import { DAY_COUNT, fillFacts, FIRST_DAY, LARGEST_ORGANIZATION, ORGANIZATIONS, PLAIN_FACTS } from './facts.js';
 import { formatAmount, type Bench } from './goal.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
-import { GetMetrics, GetMetricsHandler } from '../src/metrics/totals/get-metrics.js';
-import type { Metrics } from '../src/metrics/totals/metrics.dto.js';
+import { GetMetrics, GetMetricsHandler } from '../src/metrics/get-metrics.js';
+import type { Metrics } from '../src/metrics/metrics.dto.js';
 import { MetricsQueries } from '../src/metrics/metrics-queries.js';
-import type { Range } from '../src/http/range.js';
-import { MEASURE } from '../src/events/measure.js';
+import type { Range } from '../src/http/parameters.js';
+import { MEASURE } from '../src/events/facts.js';
 
 /** Returns a range of days that ends in the middle of a day, so that its first and last day are partial. */
 const lastDays = (days: number): Range => {

@@ -5,7 +5,7 @@ import type { LoadResult } from './load-generator.js';
 import { issueKeys, startApi } from './services.js';
 import { quartilesOf } from './statistics.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
-import { MEASURE } from '../src/events/measure.js';
+import { MEASURE } from '../src/events/facts.js';
 
 const NOISY = 'noisy';
 const QUIET = 'quiet';

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { factsOf } from '../src/events/facts.js';
 import type { ProjectedEvent } from '../projections/engine/projection.js';
-import { decodeEvent } from '../projections/engine/decode-event.js';
+import { decodeEvent } from '../projections/engine/parking.js';
 import { BEGINNING, type EventLog } from '../src/event-log/event-log.js';
 import type { UpstreamEvent } from '../src/events/event.js';
 import { dayOf } from '../src/events/instant.js';

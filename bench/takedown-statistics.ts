@@ -1,12 +1,9 @@
 import { MS_PER_DAY } from '../src/events/instant.js';
-import {
-  GetTakedownStatistics,
-  GetTakedownStatisticsHandler,
-} from '../src/metrics/takedowns/get-takedown-statistics.js';
+import { GetTakedownStatistics, GetTakedownStatisticsHandler } from '../src/metrics/get-takedown-statistics.js';
 import { MetricsQueries } from '../src/metrics/metrics-queries.js';
-import type { TakedownStatistics } from '../src/metrics/takedowns/takedown-statistics.dto.js';
-import { MEASURE } from '../src/events/measure.js';
-import { OUTCOME } from '../src/read-models/takedown-outcome.js';
+import type { TakedownStatistics } from '../src/metrics/metrics.dto.js';
+import { MEASURE } from '../src/events/facts.js';
+import { OUTCOME } from '../src/read-models/tables/records.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
 import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION, TYPES, zipfBounds } from './facts.js';

@@ -1,11 +1,11 @@
 import { MS_PER_DAY } from '../src/events/instant.js';
-import { TimeSlices } from '../src/flow/time-slices.js';
-import { GetTimeline, GetTimelineHandler } from '../src/metrics/timeline/get-timeline.js';
+import { TimeSlices } from '../src/flow/turns.js';
+import { GetTimeline, GetTimelineHandler } from '../src/metrics/get-timeline.js';
 import { MetricsQueries } from '../src/metrics/metrics-queries.js';
-import type { Range } from '../src/http/range.js';
-import type { Interval } from '../src/metrics/timeline/timeline-sql.js';
-import type { Timeline } from '../src/metrics/timeline/timeline.dto.js';
-import { MEASURE } from '../src/events/measure.js';
+import type { Range } from '../src/http/parameters.js';
+import type { Interval } from '../src/metrics/timeline-sql.js';
+import type { Timeline } from '../src/metrics/metrics.dto.js';
+import { MEASURE } from '../src/events/facts.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
 import { LARGEST_ORGANIZATION, PLAIN_FACTS } from './facts.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { bundleDependencies } from './dependencies.mjs';
 import { stampOf } from './stamp.mjs';
 
-// The programs check the version of Node themselves (`src/runtime/node-version.ts`), but the build runs first.
+// The programs check the version of Node themselves (`src/runtime/version.ts`), but the build runs first.
 const least = JSON.parse(readFileSync('package.json', 'utf8')).engines.node.replace('>=', '');
 if (process.version.localeCompare(`v${least}`, 'en', { numeric: true }) < 0) {
   console.error(`This is Node ${process.version}; the service needs Node ${least} or later`);

@@ -1,4 +1,4 @@
-import { requireNode } from '../src/runtime/node-version.js';
+import { requireNode } from '../src/runtime/version.js';
 
 requireNode();
 await import('./project.js');

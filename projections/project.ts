@@ -1,12 +1,11 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
-import { allEnded } from '../src/flow/background/all-ended.js';
-import type { Lanes } from '../src/ops/lanes.js';
+import { allEnded } from '../src/flow/shared-work.js';
+import { type Lanes, runWorker } from '../src/ops/worker.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
-import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
+import { HeldLanes, Lease } from '../src/read-models/lease.js';
 import { type Lane, LANES, PROJECTIONS } from './registry.js';
-import { runWorker } from '../src/ops/worker.js';
 import type { WriteLog } from '../src/runtime/log-line.js';
 import { versionOf } from './engine/projection.js';
 import { rebuildOutdated } from './engine/rebuild.js';

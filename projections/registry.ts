@@ -1,10 +1,10 @@
-import { assetGroups } from './asset-groups/projection.js';
-import { assetStatuses } from './asset-statuses/projection.js';
-import { brandsAndFlags } from './brands-and-flags/projection.js';
-import { metrics } from './metrics/projection.js';
+import { assetGroups } from './asset-groups.js';
+import { assetStatuses } from './asset-statuses.js';
+import { brandsAndFlags } from './brands-and-flags.js';
+import { metrics } from './metrics.js';
 import { records } from './records/projection.js';
-import { takedowns } from './takedowns/projection.js';
-import { webhooks } from './webhooks/projection.js';
+import { takedowns } from './takedowns.js';
+import { webhooks } from './webhooks.js';
 import type { Projection } from './engine/projection.js';
 
 /** Projections that share transactions. Each lane has its own lease, so that lanes can run in different processes. */

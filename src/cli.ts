@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { requireNode } from './runtime/node-version.js';
+import { requireNode } from './runtime/version.js';
 
 requireNode();
-const { run } = await import('./cli/runtime/run.js');
+const { run } = await import('./cli/run.js');
 await run(process.argv.slice(2));

@@ -1,6 +1,6 @@
-import { requireNode } from './runtime/node-version.js';
+import { requireNode } from './runtime/version.js';
 
 requireNode();
-const { requireFileDescriptors } = await import('./runtime/file-descriptors.js');
+const { requireFileDescriptors } = await import('./runtime/lifecycle.js');
 requireFileDescriptors();
 await import('./webhooks/delivery/deliver-webhooks.js');

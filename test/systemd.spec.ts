@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { apiFlags } from '../src/cli/start.js';
 import { EXIT_CONFIG, readConfig } from '../src/runtime/config.js';
-import { MIN_DESCRIPTORS } from '../src/runtime/file-descriptors.js';
+import { MIN_DESCRIPTORS } from '../src/runtime/lifecycle.js';
 import { describeWith } from './support/tools.js';
 
 const FOLDER = 'docs/operations/systemd';

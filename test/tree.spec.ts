@@ -59,7 +59,8 @@ const hasSubject = (spec: string): boolean => {
     !spec.includes('/') ||
     WHOLE_SERVICE.some((folder) => spec.startsWith(`${folder}/`)) ||
     [posix.join('src', file), file]
-      .flatMap((path) => [path, path.replace(/\.ts$/, '')])
+      // Several specs of one file stand in a folder that has the name of the file.
+      .flatMap((path) => [path, path.replace(/\.ts$/, ''), `${posix.dirname(path)}.ts`])
       .some((path) => existsSync(join(root, path)))
   );
 };

@@ -1,17 +1,14 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
-import { type RetryOptions, readWithRetries } from '../../src/event-log/read-with-retries.js';
-import { pause } from '../../src/flow/retry.js';
+import { type RetryOptions, readWithRetries } from '../../src/event-log/read-streams.js';
+import { pause } from '../../src/flow/time.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
-import { createReadModels } from '../../src/read-models/kysely.js';
+import { createReadModels } from '../../src/read-models/tables.js';
 import { applyByBisection, applyOrPark } from './parking.js';
-import { livePosition } from './checkpoints.js';
-import { PipelinedWriter } from './pipelined-writer.js';
-import type { Projection } from './projection.js';
-import { dispatchBatch, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
-import { SHADOW_INDEXES, STORAGE_PARAMETERS, TRY_LOCK, UNLOCK_ALL } from './statements.js';
+import { livePosition, SHADOW_INDEXES, STORAGE_PARAMETERS, TRY_LOCK, UNLOCK_ALL } from './checkpoints.js';
+import { PipelinedWriter, dispatchBatch, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
+import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
-import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
 
 const PAGE_SIZE = 2_000;
 /**

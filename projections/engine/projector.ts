@@ -1,7 +1,17 @@
 import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { cloudEventAttributes, logAttributes } from '../../src/event-log/open-event-log.js';
+import { type Span, type Tracing, isSampled, traceparentOf, inSpan, tracing } from '../../src/runtime/tracing.js';
+import {
+  type Projection,
+  type ProjectedEvent,
+  type Write,
+  type ProjectorTransaction,
+  STATEMENT_TIMEOUT_MS,
+  transact,
+} from './projection.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import { Backoff, pause } from '../../src/flow/retry.js';
+import { Backoff, pause, forEachYielding } from '../../src/flow/time.js';
 import {
   type Checkpoint,
   CheckpointMoved,
@@ -9,15 +19,90 @@ import {
   moveCheckpoints,
   readCheckpoints,
 } from './checkpoints.js';
-import { applyByBisection, applyOrPark, isEventError, type FailedEvent, type ProjectionEvents } from './parking.js';
-import { PipelinedWriter } from './pipelined-writer.js';
-import type { ProjectedEvent, Projection, Write } from './projection.js';
-import { type DecodedEvent, decodeEvent } from './decode-event.js';
+import {
+  applyByBisection,
+  applyOrPark,
+  isEventError,
+  type FailedEvent,
+  type ProjectionEvents,
+  type DecodedEvent,
+  decodeEvent,
+} from './parking.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
-import { forEachYielding } from '../../src/flow/cooperative-yield.js';
-import { type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './transaction.js';
-import { inSpan, tracing } from '../../src/runtime/tracing/tracing.js';
-import { batchSpan } from './batch-span.js';
+
+/** Maximum number of links of a span, which is the default limit of OpenTelemetry. */
+const MAX_LINKS = 128;
+
+/** The distinct sampled traces that appended these events. */
+const tracesOf = (events: readonly RecordedEvent[]): string[] => {
+  const traces = new Set<string>();
+  for (const { metadata } of events) {
+    const traceparent = traceparentOf((metadata as { traceparent?: unknown } | null)?.traceparent);
+    if (traceparent !== undefined && isSampled(traceparent)) traces.add(traceparent);
+    if (traces.size === MAX_LINKS) break;
+  }
+  return [...traces];
+};
+
+/**
+ * Starts a span for a batch. The span is a child of the first sampled trace that appended events of the batch, and has
+ * links to all such traces.
+ * @returns undefined if tracing is disabled or the batch is empty
+ */
+const batchSpan = (
+  tracer: Tracing | undefined,
+  log: EventLog,
+  projections: readonly Projection[],
+  { events }: Pick<Batch, 'events'>,
+): Span | undefined => {
+  if (tracer === undefined || events.length === 0) return undefined;
+  const links = tracesOf(events);
+  return tracer.begin({
+    name: 'process log',
+    kind: 'consumer',
+    attributes: () => ({
+      ...logAttributes(log, events.length),
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.consumer.group.name': projections.map(({ name }) => name).join(','),
+      ...cloudEventAttributes(events),
+    }),
+    parent: links[0],
+    links,
+  });
+};
+
+/** Writes batches in order, one at a time, while the caller prepares the next batch. */
+export class PipelinedWriter<Batch> {
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(
+    /** Calls `onStarted` when the first statement has completed and the next batch can be prepared. */
+    private readonly write: (batch: Batch, onStarted: () => void) => Promise<void>,
+    /** Aborts on shutdown, or when this process has lost its lease. */
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /**
+   * Waits for the previous batch, and resolves when writing `batch` has started. If the signal has aborted, `batch` is
+   * not written, and its checkpoint does not move.
+   * @throws the error of the previous batch, also on every later call
+   */
+  async push(batch: Batch): Promise<void> {
+    await this.writing;
+    if (this.signal.aborted) return;
+    const started = new Promise<void>((resolve) => (this.writing = this.write(batch, resolve)));
+    await Promise.race([started, this.writing]);
+  }
+
+  /**
+   * Waits for the batch in flight.
+   * @throws the error of that batch
+   */
+  finish(): Promise<void> {
+    return this.writing;
+  }
+}
 
 /** The events of a batch for one projection, and the move of its checkpoint. */
 interface ProjectionBatch extends ProjectionEvents {
@@ -42,7 +127,7 @@ export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
  */
 const IDLE_TIMEOUT_MS = 3_000;
 
-export interface ProjectorOptions {
+interface ProjectorOptions {
   /** Called when the read models cannot advance, and for each parked event. */
   readonly onError: (sentence: string, error: unknown) => void;
   /** Called when the read models advance again. */

@@ -1,11 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
-import { Backoff, pause } from '../../src/flow/retry.js';
-import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
+import { Backoff, pause } from '../../src/flow/time.js';
+import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
-import { livePosition } from './checkpoints.js';
+import { livePosition, ACCESS_OF_TABLE } from './checkpoints.js';
 import { ApplyError } from './poison-events.js';
-import { ACCESS_OF_TABLE } from './statements.js';
 
 /**
  * Lock timeout for replacing the live tables. While the switch waits for the lock of a table, new readers of that table

@@ -1,10 +1,9 @@
 import type { PoolClient } from 'pg';
 import { inTransaction } from '../../src/postgres/transaction.js';
-import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
+import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import type { Projection } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
-import { livePosition } from './checkpoints.js';
-import { COLUMNS_OF_TABLE } from './statements.js';
+import { livePosition, COLUMNS_OF_TABLE } from './checkpoints.js';
 
 /** A row that only the read model or only the rebuild has. */
 export interface Difference {

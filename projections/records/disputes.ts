@@ -3,12 +3,12 @@ import { type EventOf, parseEvent, toJson } from '../../src/events/event.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { isLater } from '../../src/events/record.js';
 import { hashOf } from '../../src/events/stored-key.js';
-import { disputeItem } from '../../src/events/types/disputes.js';
+import { disputeItem } from '../../src/events/types/verdicts.js';
 import { isRedacted, redactData } from '../../src/events/redacted.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 import type { Redaction } from './redactions.js';
 import { itemJson, keyOf, type Row } from './row.js';
-import { READ_DISPUTES, REDACT_LISTED, STORE_DISPUTES } from './statements.js';
+import { READ_DISPUTES, REDACT_LISTED, STORE_DISPUTES } from './listed-records.js';
 
 export const DISPUTE_TYPES = ['DisputeFiled', 'DisputeResolved'] as const;
 type Type = (typeof DISPUTE_TYPES)[number];

@@ -1,16 +1,51 @@
-import { COUNTED_TYPES } from '../../src/events/record.js';
-import { KEY_VERSION } from '../../src/assets/keys.js';
 import type { PoolClient } from 'pg';
-import { forEachYielding } from '../../src/flow/cooperative-yield.js';
 import type { EventOf } from '../../src/events/event.js';
+import { factsOf, MEASURE } from '../../src/events/facts.js';
+import { isLater, recordOf, COUNTED_TYPES } from '../../src/events/record.js';
+import { type ProjectedEvent, lastWriterWins, type Projection, type Write } from '../engine/projection.js';
+import { KEY_VERSION } from '../../src/assets/asset.js';
+import { forEachYielding } from '../../src/flow/time.js';
 import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/listed-items.js';
-import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
-import { type CountedThreat, countedThreatOf, firstAndNewest, isThreatEvent } from './counted-threats.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
 import { redactionOf, redactListed, redactRow, type Redaction } from './redactions.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
-import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_COUNTED_THREATS, STORE_RECORDS } from './statements.js';
+import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_COUNTED_THREATS, STORE_RECORDS } from './listed-records.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
+
+type ThreatEvent = EventOf<'ThreatStatusChanged' | 'ThreatDeleted'>;
+
+/** Whether the newest state of a threat counts as a new threat, and since when any of its states counts. */
+interface CountedThreat {
+  readonly organization: string;
+  readonly id: string;
+  readonly version: number;
+  readonly eventId: string;
+  readonly counts: boolean;
+  /** ms. Undefined: no state counts. */
+  readonly countedAt: number | undefined;
+  /** The asset type of the state at `countedAt`. */
+  readonly type: string | undefined;
+}
+
+const isThreatEvent = (projected: ProjectedEvent): projected is ProjectedEvent<ThreatEvent> =>
+  projected.event.type === 'ThreatStatusChanged' || projected.event.type === 'ThreatDeleted';
+
+const countedThreatOf = ({ event, id: eventId }: ProjectedEvent<ThreatEvent>): CountedThreat => {
+  const { organization, id, version } = recordOf(event);
+  const [, , countedAt, , type] = factsOf(event).find(([, , , measure]) => measure === MEASURE.threat) ?? [];
+  return { organization, id, version, eventId, counts: countedAt !== undefined, countedAt, type };
+};
+
+/** Whether `a` counts and is before `b`. For the same instant, the type decides. */
+const isFirst = (a: CountedThreat, b: CountedThreat): boolean =>
+  a.countedAt !== undefined &&
+  (b.countedAt === undefined || a.countedAt < b.countedAt || (a.countedAt === b.countedAt && a.type! < b.type!));
+
+/** Merges two states of a threat. The order of the states does not matter. */
+const firstAndNewest = (a: CountedThreat, b = a): CountedThreat => {
+  const { countedAt, type } = isFirst(a, b) ? a : b;
+  return { ...(isLater(a, b) ? a : b), countedAt, type };
+};
 
 type RedactedEvent = EventOf<'ContentRedacted'>;
 type RecordEvent = OwnedEvent | EntryEvent | DisputeEvent | RedactedEvent;

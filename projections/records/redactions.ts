@@ -5,7 +5,7 @@ import { isRedacted, redactAsset } from '../../src/events/redacted.js';
 import type { Asset } from '../../src/assets/asset.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 import { keyOf, type Row } from './row.js';
-import { READ_LISTED, REDACT_BRAND_RECORDS, REDACT_LISTED } from './statements.js';
+import { READ_LISTED, REDACT_BRAND_RECORDS, REDACT_LISTED } from './listed-records.js';
 
 /** A record whose content was redacted, and where and when the log stored that. The row moves to this place. */
 export interface Redaction {

@@ -4,13 +4,12 @@ import { formatInstant } from '../../src/events/instant.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
 import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
-import { nameArray } from '../../src/postgres/columns.js';
-import type { RowOf } from '../../src/postgres/statement.js';
+import { nameArray, type RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 import { concerns, redactItem, redactListed, redactRow, type Redaction } from './redactions.js';
 import { itemJson, keyOf, type Row, type RecordView } from './row.js';
-import { READ_REVIEWED_ENTRIES, READ_VERDICTS, STORE_REVIEWED_ENTRIES } from './statements.js';
+import { READ_REVIEWED_ENTRIES, READ_VERDICTS, STORE_REVIEWED_ENTRIES } from './listed-records.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { queryOnce } from '../../test/support/query-once.js';
 import { superuserOf } from '../../test/support/superuser.js';
 import {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { canEnter, type Owner } from '../../src/postgres/embedded/os-user.js';
+import { canEnter, type Owner } from '../../src/postgres/embedded/cluster-layout.js';
 import {
   clusterOf,
   install,

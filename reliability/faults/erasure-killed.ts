@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import { openEventLog } from '../../src/event-log/open-event-log.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { readConfig } from '../../src/runtime/config.js';
 import { NO_LIMITS } from '../../test/support/postgres.js';
 import { queryOnce } from '../../test/support/query-once.js';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
-import { revokeApiKey } from '../../src/api-keys/revoke-api-key.js';
+import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
 import { eventually } from '../../test/support/eventually.js';
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';

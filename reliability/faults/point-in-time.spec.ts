@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { serverOwner } from '../../src/postgres/embedded/cluster-layout.js';
 import { call } from '../../test/support/call.js';
 import { eventually } from '../../test/support/eventually.js';
 import { type Cluster, findPrograms, launchCluster, startCluster } from '../../test/support/postgres-programs.js';

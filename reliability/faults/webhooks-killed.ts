@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { answering, Receiver } from '../../test/webhooks/delivery/receiver.js';
 import { Rig } from '../../test/webhooks/delivery/rig.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
-import { transact } from '../../projections/engine/transaction.js';
+import { transact } from '../../projections/engine/projection.js';
 import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';

@@ -3,10 +3,9 @@ import { setFlagsFromString, getHeapSpaceStatistics } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { CallWatchdog } from '../../src/event-log/eventstoredb/call-watchdog.js';
-import { FairQueue } from '../../src/flow/fair/fair-queue.js';
-import { OrganizationQueues } from '../../src/flow/organization-queues.js';
-import { ConcurrencyLimit } from '../../src/flow/concurrency-limit.js';
-import { UnfinishedBodies } from '../../src/http/body/unfinished-bodies.js';
+import { FairQueue } from '../../src/flow/turns.js';
+import { OrganizationQueues, ConcurrencyLimit } from '../../src/flow/concurrency-limit.js';
+import { UnfinishedBodies } from '../../src/http/body/body-reader.js';
 
 /** Each function holds a request, with everything it refers to, until the returned function is called. */
 const HOLDERS: readonly (readonly [string, () => (request: unknown) => () => unknown])[] = [

@@ -1,4 +1,4 @@
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ORGANIZATIONS } from '../../test/projections/histories.js';
 import { eventually } from '../../test/support/eventually.js';

@@ -1,8 +1,7 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rm } from 'node:fs/promises';
-import { findBinaries } from '../../src/postgres/embedded/binaries.js';
-import { createCluster } from '../../src/postgres/embedded/cluster.js';
+import { findBinaries, createCluster } from '../../src/postgres/embedded/cluster.js';
 import { findClusterLayout, type ClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import { findPostmaster, startServer, stopServer } from '../../src/postgres/embedded/postmaster.js';
 import { superuserUrl } from '../../test/support/superuser.js';

@@ -1,6 +1,6 @@
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import type { Scope } from '../../src/events/types/api-keys.js';
+import type { Scope } from '../../src/events/types/organizations.js';
 import { sendRequest } from './http-request.js';
 import { checkVerify, waitUntilCounted } from './check.js';
 import { waitUntilKeysKnown } from './keys.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import { eventually } from '../../test/support/eventually.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
 import { answering, Receiver, subjectsIn } from '../../test/webhooks/delivery/receiver.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chown, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { serverOwner } from '../../src/postgres/embedded/cluster-layout.js';
 import { eventually } from '../../test/support/eventually.js';
 import { TcpProxy } from '../../test/support/tcp-proxy.js';
 import { freePort } from '../../test/support/free-port.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
-import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
+import { ApiKeyVerifier } from '../http/access/caller.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { KeyRing } from './key-ring.js';
 import { KeyUses } from './key-uses.js';

@@ -1,19 +1,73 @@
-import { createHash } from 'node:crypto';
+import { randomInt, createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Unavailable } from '../errors.js';
-import type { ApiKeyIssued } from '../events/types/api-keys.js';
-import { ErasedOrganizations } from '../event-log/rewriting/erased-organizations.js';
+import type { ApiKeyIssued, ApiKeyRevoked } from '../events/types/organizations.js';
+import { parseEvent } from '../events/event.js';
+import { API_KEYS_STREAM } from '../events/streams.js';
 import { EventLog } from '../event-log/event-log.js';
-import { EventsLost, START_OF_STREAM } from '../event-log/stream-cursor.js';
-import type { Caller } from '../http/access/caller.js';
-import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
+import { followStream, type StreamCursor, EventsLost, START_OF_STREAM } from '../event-log/read-streams.js';
+import { Unavailable } from '../errors.js';
+import { ErasedOrganizations } from '../event-log/erased-organizations.js';
+import { type Caller, ApiKeyVerifier } from '../http/access/caller.js';
 import { Readiness } from '../ops/readiness.js';
-import { finishesWithin } from '../flow/deadline.js';
-import { Backoff, pause } from '../flow/retry.js';
+import { finishesWithin, Backoff, pause } from '../flow/time.js';
 import { DatabaseClock } from '../postgres/clock.js';
-import { isWellFormed } from './key-format.js';
-import { readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
+
+/**
+ * A key is `tp_`, 30 random base62 characters (178 bits, so storing a plain SHA-256 is secure) and a checksum of 6
+ * characters. Prefix and checksum allow secret scanners to find leaked keys, and allow the service to reject typos
+ * without a lookup.
+ */
+const PREFIX = 'tp_';
+const RANDOM_LENGTH = 30;
+const CHECKSUM_LENGTH = 6;
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const FORMAT = /^tp_[0-9A-Za-z]{36}$/;
+
+const checksum = (text: string): string => {
+  let rest = crc32(text);
+  let digits = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    digits = DIGITS[rest % 62]! + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+};
+
+export const createKey = (): string => {
+  const random = Array.from({ length: RANDOM_LENGTH }, () => DIGITS[randomInt(62)]).join('');
+  return PREFIX + random + checksum(PREFIX + random);
+};
+
+/** Whether a string has the format and checksum of a key. */
+export const isWellFormed = (key: string): boolean =>
+  FORMAT.test(key) && checksum(key.slice(0, -CHECKSUM_LENGTH)) === key.slice(-CHECKSUM_LENGTH);
+
+/**
+ * Returns the operator that the metadata of an event names; undefined if the metadata names no operator, as in events
+ * of earlier versions. Appending an event does not check the type of its metadata.
+ */
+const operatorOf = (metadata: unknown): string | undefined => {
+  const { operator } = (metadata ?? {}) as Record<string, unknown>;
+  return typeof operator === 'string' ? operator : undefined;
+};
+
+/**
+ * Calls `onEvent` for each key event after `from`, in order. Invalid events are skipped.
+ * @returns the cursor to continue from
+ * @throws EventsLost if the event before `from` is no longer in the log
+ */
+export const readKeyEvents = (
+  log: EventLog,
+  from: StreamCursor,
+  onEvent: (event: ApiKeyIssued | ApiKeyRevoked, operator: string | undefined) => void,
+): Promise<StreamCursor> =>
+  followStream(log, API_KEYS_STREAM, 'Key events', from, ({ type, data, metadata }) => {
+    if (type !== 'ApiKeyIssued' && type !== 'ApiKeyRevoked') return;
+    const parsed = parseEvent<'ApiKeyIssued' | 'ApiKeyRevoked'>(type, data);
+    if (parsed.event) onEvent(parsed.event, operatorOf(metadata));
+  });
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;

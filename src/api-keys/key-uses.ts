@@ -1,12 +1,23 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { reportFailures } from '../flow/background/failure-report.js';
+import { statement } from '../postgres/statement.js';
+import { reportFailures } from '../flow/background.js';
 import { UpsertBuffer } from '../read-models/upsert-buffer.js';
 import { DatabaseClock } from '../postgres/clock.js';
-import { createReadModels } from '../read-models/kysely.js';
+import { createReadModels } from '../read-models/tables.js';
 import { WatchPool } from '../read-models/pools.js';
-import { STORE_KEY_USES } from './statements.js';
+
+/** Stores when keys were last used, unless another instance has stored a later use. The log does not contain uses. */
+export const STORE_KEY_USES = statement(
+  'key-uses-note',
+  { keyId: 'text[]', lastUsedAt: 'bigint[]' },
+  {},
+  `
+    insert into service.key_uses as k (key_id, last_used_at)
+    select * from unnest($1::text[], $2::bigint[]) u (key_id, last_used_at) order by key_id
+    on conflict (key_id) do update set last_used_at = greatest(k.last_used_at, excluded.last_used_at)`,
+);
 
 const MINUTE_MS = 60_000;
 

@@ -3,20 +3,25 @@ import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
 import { readSourcesFile, type SourcesSettings } from '../asset-check/sources/sources-file.js';
 import { type Config, readConfig } from '../runtime/config.js';
-import { exitWith } from '../runtime/exit.js';
+import {
+  exitWith,
+  notifySupervisor,
+  shutdownSignal,
+  unlessStopped,
+  closeTracing,
+  openTracing,
+} from '../runtime/lifecycle.js';
 import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
 import { AddressInUse, listenAt } from '../runtime/listen.js';
-import { gracefulShutdown } from '../http/graceful-shutdown.js';
+import { gracefulShutdown } from '../http/server.js';
 import { Prometheus } from '../http/ops/prometheus.js';
 import { OperatorServer } from '../ops/operator-server.js';
 import { Readiness } from '../ops/readiness.js';
 import { createLogger, logThrough } from '../runtime/logger.js';
 import { prepareTables } from '../read-models/prepare-tables.js';
-import { notifySupervisor, shutdownSignal, unlessStopped } from '../runtime/lifecycle.js';
 import { Pool } from 'pg';
-import { logStandbys } from '../postgres/standbys.js';
-import { closeTracing, openTracing } from '../runtime/tracing/open-tracing.js';
-import { asConfigError } from '../postgres/unusable-database.js';
+import { logStandbys } from '../postgres/pool.js';
+import { asConfigError } from '../postgres/transient-errors.js';
 
 interface ServeOptions {
   readonly sources: SourcesSettings;

@@ -3,11 +3,10 @@ import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
-import { TimeSlices } from '../flow/time-slices.js';
+import { TimeSlices } from '../flow/turns.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
-import { MinPosition } from '../http/consistency/consistency.js';
-import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
+import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
 import { BULK } from '../http/byte-limits.js';
 import {
   AssetCheckResponse,
@@ -16,8 +15,7 @@ import {
   BulkAssetCheckResponse,
   BulkAssetCheckRequest,
 } from './asset-check.dto.js';
-import { CheckAsset } from './check-asset.js';
-import { bulkJson, CheckAssets } from './check-assets.js';
+import { CheckAsset, bulkJson, CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
 const READ_MODELS = ['asset-statuses'] as const;

@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
-import { ASSET_STATUSES, type AssetStatus } from '../events/types/asset-statuses.js';
-import { contentIssue } from '../assets/content-issue.js';
-import { Checked } from '../http/body/checked.js';
+import { ASSET_STATUSES, type AssetStatus } from '../events/types/verdicts.js';
+import { contentIssue } from '../assets/asset.js';
+import { Checked } from '../http/body/validation.js';
 import {
   type NoVerdictCode,
   NO_VERDICT_CODES,
@@ -10,7 +10,7 @@ import {
   SOURCE_MODES,
   type Reason,
   REASONS,
-} from './source-result.js';
+} from './verdict.js';
 
 const MAX_CONTENTS = 1_000;
 const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;

@@ -4,14 +4,12 @@ import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';
-import { CheckAssetHandler } from './check-asset.js';
-import { CheckAssetsHandler } from './check-assets.js';
+import { CheckAssetHandler, CheckAssetsHandler, GetVerdictsHandler } from './check-assets.js';
 import { GetAssetHistoryHandler } from './get-asset-history.js';
-import { GetVerdictsHandler } from './get-verdicts.js';
 import { StatusEntries } from './own/status-entries.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
 import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
-import { GuardedHosts } from '../verdicts/guarded-hosts.js';
+import { GuardedHosts } from '../verdicts.js';
 
 /** The module is global, because features that must not import this feature use the guarded hosts. */
 @Global()

@@ -2,13 +2,42 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { AssetCheckResponse, BulkAssetCheckResponse } from './asset-check.dto.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
-import { AssetChecker } from './asset-checker.js';
-import { contentIssue } from '../assets/content-issue.js';
-import { arrayJson } from '../http/json/array-json.js';
-import type { CheckOptions } from './asset-checker.js';
-import { cut } from './message.js';
-import { isUnanswered } from './source-result.js';
-import { TimeSlices, type Work } from '../flow/time-slices.js';
+import { AssetChecker, type CheckOptions, cut } from './asset-checker.js';
+import { contentIssue } from '../assets/asset.js';
+import { arrayJson } from '../http/json.js';
+import { isUnanswered } from './verdict.js';
+import { TimeSlices, type Work } from '../flow/turns.js';
+import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
+import { GetVerdicts, type PresentVerdict } from '../verdicts.js';
+
+/** Checks one asset. Also returns the position of the log up to which this service's own statuses are current. */
+export class CheckAsset extends Query<AtPosition<AssetCheckResponse>> {
+  constructor(
+    readonly content: string,
+    readonly organization: string,
+    /** The result reflects at least this position of the log. -1 means that any position is enough. */
+    readonly minPosition = -1,
+  ) {
+    super();
+  }
+}
+
+@QueryHandler(CheckAsset)
+export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
+  constructor(
+    private readonly assetCheck: AssetChecker,
+    private readonly configured: ConfiguredSources,
+  ) {}
+
+  /** @throws Unavailable if this service's own statuses do not include `minPosition` yet */
+  async execute({ content, organization, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckResponse>> {
+    const { own } = this.configured;
+    if (own !== undefined && minPosition >= 0) await own.catchUpTo(minPosition);
+    // The position is read before the check, because the statuses may advance while a lookup is awaited.
+    const position = BigInt(own?.position ?? -1);
+    return { result: await this.assetCheck.check(content, organization), position };
+  }
+}
 
 export class CheckAssets extends Query<AtPosition<BulkAssetCheckResponse>> {
   constructor(
@@ -95,5 +124,44 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
       yield;
     }
     return checks;
+  }
+}
+
+/** The limit for verdicts of disputes. A page of disputes is checked like a bulk check. */
+const VERDICTS: ConcurrencyLimits = {
+  name: 'verdicts of disputes',
+  maxRunning: 2,
+  maxWaiting: 12,
+  waitTimeoutMs: 5_000,
+  cooldownMs: 0,
+};
+
+@QueryHandler(GetVerdicts)
+export class GetVerdictsHandler implements IQueryHandler<GetVerdicts> {
+  private readonly limit = new ConcurrencyLimit(VERDICTS);
+
+  constructor(private readonly checks: CheckAssetsHandler) {}
+
+  /**
+   * @throws TooManyRequests if too many verdicts of the organization are waiting
+   * @throws Unavailable if this service's own statuses do not include `minPosition` yet
+   */
+  execute(query: GetVerdicts): Promise<readonly PresentVerdict[]> {
+    const { contents, organization, minPosition, maxLookups } = query;
+    return this.limit.run(organization, undefined, async () => {
+      const lookups = maxLookups === undefined ? undefined : { left: maxLookups };
+      const decided: Omit<PresentVerdict, 'verdict'>[] = contents.map(() => ({ asset: undefined, isComplete: false }));
+      const optionsOf = (index: number): CheckOptions => ({
+        lookups,
+        onVerdict: (asset, isComplete) => {
+          decided[index] = { asset, isComplete };
+        },
+      });
+      const { results } = await this.checks.check(new CheckAssets(contents, organization, minPosition), optionsOf);
+      return results.map(({ status, source, reason, sources, message }, index) => ({
+        verdict: { status, source, reason, sources, message },
+        ...decided[index]!,
+      }));
+    });
   }
 }

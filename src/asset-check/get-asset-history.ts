@@ -1,12 +1,12 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { parseContent } from '../assets/parse-content.js';
-import type { ParsedContent } from '../assets/parsed-content.js';
+import type { ParsedContent } from '../assets/asset.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { formatInstant } from '../events/instant.js';
 import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
-import { SuffixHashes } from './lists/suffix-hashes.js';
+import { SuffixHashes } from './lists/host-table.js';
 import type { AssetHistoryResponse, ListedSince } from './asset-check.dto.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
 import { StatusEntries } from './own/status-entries.js';

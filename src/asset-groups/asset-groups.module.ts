@@ -1,19 +1,18 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { AssetGroupsController } from './groups/asset-groups.controller.js';
-import { ChangeMembershipHandler } from './members/change-membership.js';
-import { GroupCommands } from './groups/group-commands.js';
-import { CreateAssetGroupHandler } from './groups/create-asset-group.js';
-import { DeleteAssetGroupHandler } from './groups/delete-asset-group.js';
+import { AssetGroupsController, GroupAssetsController } from './asset-groups.controller.js';
+import { ChangeMembershipHandler, MembershipQueue } from './change-membership.js';
+import {
+  GroupCommands,
+  CreateAssetGroupHandler,
+  DeleteAssetGroupHandler,
+  RenameAssetGroupHandler,
+} from './group-commands.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
-import { GetAssetGroupHandler, GroupFinder } from './groups/get-asset-group.js';
-import { GroupAssetsController } from './members/group-assets.controller.js';
-import { GroupSlices } from './groups/group-slice.js';
-import { ListAssetGroupsHandler } from './groups/list-asset-groups.js';
-import { ListGroupAssetsHandler } from './members/list-group-assets.js';
-import { MembershipQueue } from './members/membership-queue.js';
-import { RenameAssetGroupHandler } from './groups/rename-asset-group.js';
+import { GetAssetGroupHandler, GroupFinder } from './load-groups.js';
+import { GroupSlices, ListAssetGroupsHandler } from './list-asset-groups.js';
+import { ListGroupAssetsHandler } from './list-group-assets.js';
 
 @Module({
   imports: [EventLogModule, ReadModelsModule, QuotasModule],

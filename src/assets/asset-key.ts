@@ -1,9 +1,8 @@
 import { readAccount } from './accounts/payment.js';
-import type { Asset } from './asset.js';
+import { type Asset, addressKey, hashOfKey, urlKey } from './asset.js';
 import { followLinks } from './carriers/follow-links.js';
 import { readRecipients } from './email.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
-import { addressKey, hashOfKey, urlKey } from './keys.js';
 import { locateLink, locateWeb } from './link.js';
 import {
   type Location,
@@ -15,9 +14,8 @@ import {
 } from './location.js';
 import { dropsQuery, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
-import { profileName } from './profiles/bare-name.js';
-import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
-import { parsePasted, trimPastedText } from './text/copied-text.js';
+import { profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
+import { parsePasted, trimPastedText } from './copied-text.js';
 
 /**
  * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different

@@ -123,7 +123,7 @@ export const isPublicAddress = (text: string): boolean => useOfText(text) === 'p
 export const isInternalAddress = (text: string): boolean => useOfText(text) === 'internal';
 
 /** A range of addresses. */
-export interface AddressRange {
+interface AddressRange {
   /** The first address of the range and the length of the prefix: `198.51.100.0/24`. */
   readonly key: string;
   readonly prefix: number;
@@ -149,3 +149,19 @@ export const rangeOf = (text: string, length: number | string): AddressRange | u
   const bytes = address.toByteArray().map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * at))));
   return { key: `${String(ipaddr.fromByteArray(bytes))}/${prefix}`, prefix, kind: isV4 ? 'v4' : 'v6' };
 };
+
+/** Names that resolve only on the machine or a private network (RFC 6761, 6762, 8375; ICANN reserved `internal`). */
+const PRIVATE_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$/;
+
+/** Whether a normalized host is on the machine or a private network. */
+export const isInternalHost = (host: string, isName: boolean): boolean =>
+  isName ? PRIVATE_NAMES.test(host) : isInternalAddress(host);
+
+/**
+ * Schemes of addresses inside the browser or on the machine. `view-source:` and `blob:` are internal even if a web
+ * address follows the scheme.
+ */
+const INTERNAL_SCHEME =
+  /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file(?!:[\\/]{2}(?:[\\/]{2,3})?(?!localhost(?:[\\/:]|$)|[a-z][:|])[^\\/?#:])|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
+/** @param text text after `refang` */
+export const isInternalScheme = (text: string): boolean => INTERNAL_SCHEME.test(text);

@@ -1,7 +1,7 @@
 import { base36 } from 'multiformats/bases/base36';
 import { base16 } from 'multiformats/bases/base16';
 import { CID } from 'multiformats/cid';
-import { readSegment } from './text/copied-text.js';
+import { readSegment } from './copied-text.js';
 import { type Location, MAX_NAME_LENGTH, pathOf } from './location.js';
 
 const ANY_BASE = base36.decoder.or(base16.decoder);

@@ -1,5 +1,5 @@
 import { type Location, parseDefangedLocation, refang } from './location.js';
-import { decodeOnce } from './text/percent.js';
+import { decodeOnce } from './copied-text.js';
 
 /**
  * Web equivalents of app schemes. Web links of some platforms have the name directly after the host, where an app link

@@ -3,8 +3,8 @@ import { type FollowedText, followLinks } from './carriers/follow-links.js';
 import { locationAsset, locationContent } from './location-asset.js';
 import { isBlank, type Location, parsePlainLocation, trimLikeUrlParser } from './location.js';
 import { parseText } from './parse-text.js';
-import { assetWithoutHost, type Content, type ParsedContent, PARSE_ERROR } from './parsed-content.js';
-import { decodeOnce } from './text/percent.js';
+import { assetWithoutHost, type Content, type ParsedContent, PARSE_ERROR } from './asset.js';
+import { decodeOnce } from './copied-text.js';
 
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS

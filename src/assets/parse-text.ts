@@ -1,16 +1,21 @@
 import { type Payment, readPayment } from './accounts/payment.js';
 import type { Address } from './accounts/address.js';
-import { readRecipients } from './email.js';
-import { isInternalScheme } from './internal-host.js';
+import { readRecipients, hostsMailboxes } from './email.js';
+import { isInternalScheme } from './ip-address.js';
 import { isNativeIpfs, readIpfs } from './ipfs.js';
-import { addressKey } from './keys.js';
+import {
+  addressKey,
+  assetWithoutHost,
+  type Content,
+  internalContent,
+  type ParsedContent,
+  PARSE_ERROR,
+} from './asset.js';
 import { locateLink, locateWeb } from './link.js';
 import { locationAsset, locationContent } from './location-asset.js';
 import { isDnsName, type Location, parseDefangedLocation, refang } from './location.js';
-import { hostsMailboxes } from './pages/mail-hosts.js';
-import { assetWithoutHost, type Content, internalContent, type ParsedContent, PARSE_ERROR } from './parsed-content.js';
-import { profileName, readReddit } from './profiles/bare-name.js';
-import { cleanPastedText, parsePasted } from './text/copied-text.js';
+import { profileName, readReddit } from './profiles/profile.js';
+import { cleanPastedText, parsePasted } from './copied-text.js';
 
 /** Platforms of handles. A handle belongs to the first platform whose pattern matches. */
 const HANDLES = [

@@ -1,11 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { Pool } from 'pg';
 import { parseEvent } from '../events/event.js';
-import { DISPUTE_OUTCOMES, disputeItem } from '../events/types/disputes.js';
-import { createReadModels } from '../read-models/kysely.js';
-import { prints, type Result, table } from './runtime/output.js';
-import { withDatabase } from './runtime/session.js';
-import { requireSlug } from './runtime/slug.js';
+import { DISPUTE_OUTCOMES, disputeItem } from '../events/types/verdicts.js';
+import { createReadModels } from '../read-models/tables.js';
+import { prints, type Result, table } from './output.js';
+import { withDatabase, requireSlug } from './session.js';
 
 interface ListOptions {
   readonly organization?: string;

@@ -1,22 +1,14 @@
 import { type Command, Option } from 'commander';
-import { issueApiKey } from '../api-keys/issue-api-key.js';
-import { revokeApiKey } from '../api-keys/revoke-api-key.js';
-import { readConfig } from '../runtime/config.js';
-import { readUrl } from '../runtime/read-url.js';
-import type { IngestionEndpoint } from './sending/post-events.js';
+import { issueApiKey, revokeApiKey } from '../api-keys/api-keys.js';
+import { readConfig, readUrl } from '../runtime/config.js';
+import { type IngestionEndpoint, EventLines, requireReadable } from './sending/post-events.js';
 import { processedCount, sendEvents, type Sent, SendingStopped } from './sending/send-events.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { say } from '../runtime/terminal.js';
-import { EventLines } from './sending/event-lines.js';
-import { requireReadable } from './sending/readable-files.js';
-import { operatorName } from './runtime/operator-name.js';
-import { onFirstSignal } from './runtime/interruption.js';
-import { prints, type Result } from './runtime/output.js';
-import { count, Progress } from './runtime/progress.js';
-import { requireToken, readSecret } from './runtime/secret.js';
-import { requireDatabase, type Session, withLog } from './runtime/session.js';
-import { pause } from '../flow/retry.js';
+import { operatorName, requireToken, readSecret, requireDatabase, type Session, withLog } from './session.js';
+import { onFirstSignal, prints, type Result, count, Progress } from './output.js';
+import { pause } from '../flow/time.js';
 
 interface SendOptions {
   readonly url?: string;

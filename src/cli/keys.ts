@@ -1,15 +1,12 @@
 import type { Command } from 'commander';
-import { issueApiKey } from '../api-keys/issue-api-key.js';
+import { issueApiKey, type ApiKey, listApiKeys, revokeApiKey } from '../api-keys/api-keys.js';
 import { readKeyUses } from '../api-keys/key-uses.js';
-import { type ApiKey, listApiKeys } from '../api-keys/list-api-keys.js';
-import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { Invalid, NotFound } from '../errors.js';
-import { type Scope, SCOPES } from '../events/types/api-keys.js';
+import { type Scope, SCOPES } from '../events/types/organizations.js';
 import { formatInstant, parseInstant } from '../events/instant.js';
 import { say } from '../runtime/terminal.js';
-import { operatorName } from './runtime/operator-name.js';
-import { prints, type Result, table } from './runtime/output.js';
-import { type Session, withLog } from './runtime/session.js';
+import { operatorName, type Session, withLog } from './session.js';
+import { prints, type Result, table } from './output.js';
 
 interface IssueOptions {
   readonly organization?: string;

@@ -4,10 +4,8 @@ import { Invalid, Unavailable } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { createEventStoreDbLog } from '../event-log/eventstoredb/log.js';
 import { copyLog } from '../event-log/copy-log.js';
-import { prints, type Result } from './runtime/output.js';
-import { Progress } from './runtime/progress.js';
-import { readSecret } from './runtime/secret.js';
-import { withLog } from './runtime/session.js';
+import { prints, type Result, Progress } from './output.js';
+import { readSecret, withLog } from './session.js';
 
 /**
  * Replaces the name of the setting in an error by the name of the option. The address is parsed like the setting

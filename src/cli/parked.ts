@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { dropParked, listParked, retryParked } from '../../projections/engine/parked.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid, NotFound } from '../errors.js';
-import { formatInstant } from '../events/instant.js';
-import { prints, type Result, positionsAsStrings } from './runtime/output.js';
+import { formatInstant, formatDay } from '../events/instant.js';
+import { prints, type Result, positionsAsStrings, table } from './output.js';
 import { withProjections } from './projections.js';
-import type { Session } from './runtime/session.js';
+import { type Session, withDatabase } from './session.js';
+import { clearRejectedEvents, listRejectedEvents } from '../ingestion/outcomes/rejection-log.js';
 
 type Parked = Awaited<ReturnType<typeof listParked>>;
 
@@ -33,7 +34,7 @@ const toJson = ({ event_id, position, revision, parked_at, recorded_at, ...event
   parkedAt: formatInstant(parked_at),
 });
 
-const list = (): Promise<Result> =>
+const addListOfParked = (): Promise<Result> =>
   withProjections(async (session) => {
     const events = await parkedEvents(session);
     const lines = events.map(
@@ -75,7 +76,7 @@ const drop = async (id: string, { reason }: { readonly reason: string }): Promis
 
 export const addParkedCommands = (program: Command): void => {
   const parked = program.command('parked').description('events that a projection could not apply');
-  prints(parked.command('list').description('list the parked events with their reasons'), list);
+  prints(parked.command('list').description('list the parked events with their reasons'), addListOfParked);
   prints(
     parked.command('retry').argument('[id]').description('apply one parked event again, or all parked events'),
     retry,
@@ -88,4 +89,40 @@ export const addParkedCommands = (program: Command): void => {
       .requiredOption('--reason <text>', 'why the event is dropped'),
     drop,
   );
+};
+
+const addListOfRejected = (): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const rejected = (await listRejectedEvents(pool)).map(({ day, lastAt, ...rest }) => ({
+      ...rest,
+      day: formatDay(day),
+      lastAt: formatInstant(lastAt),
+    }));
+    return {
+      lines: table(
+        ['day', 'key', 'reason', 'type', 'count', 'lastAt', 'id', 'sent type', 'issue'],
+        rejected.map(({ day, keyId, reason, type, count, lastAt, sample: { id, type: sentType, issues } }) => {
+          return [day, keyId, reason, type, count, lastAt, id, sentType || '-', issues[0]];
+        }),
+      ),
+      json: rejected,
+    };
+  });
+
+const clear = (): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const cleared = await clearRejectedEvents(pool);
+    return {
+      lines: [`${cleared} ${cleared === 1 ? 'record' : 'records'} of rejected events deleted`],
+      json: { cleared },
+    };
+  });
+
+export const addRejectedCommands = (program: Command): void => {
+  const rejected = program.command('rejected').description('events that the ingestion endpoint rejected: list, clear');
+  prints(
+    rejected.command('list').description('list a count and a sample per day, key, reason and type'),
+    addListOfRejected,
+  );
+  prints(rejected.command('clear').description('delete the records of rejected events'), clear);
 };

@@ -1,15 +1,48 @@
 import type { Command } from 'commander';
+import { Projector } from '../../projections/engine/projector.js';
+import { LANES, PROJECTIONS } from '../../projections/registry.js';
+import { pause } from '../flow/time.js';
+import { COUNT_CHECKPOINTS_AT } from '../read-models/erasures.js';
+import { type Session, withLog, withDatabase } from './session.js';
 import { readCheckpoints } from '../../projections/engine/checkpoints.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
-import { projectionStatus } from '../../projections/engine/status.js';
+import { projectionStatus } from '../../projections/engine/parked.js';
 import { type Difference, MAX_SHOWN, verify } from '../../projections/engine/verify.js';
-import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid } from '../errors.js';
-import { readWithRetries } from '../event-log/read-with-retries.js';
+import { readWithRetries } from '../event-log/read-streams.js';
 import { say } from '../runtime/terminal.js';
-import { prints, type Result, positionsAsStrings } from './runtime/output.js';
-import { type Session, withLog } from './runtime/session.js';
+import { prints, type Result, positionsAsStrings } from './output.js';
+
+const POLL_MS = 100;
+/** How long to wait for a projector of the service before the call projects the rest of the log itself. */
+const MAX_WAIT_FOR_PROJECTOR_MS = 3_000;
+
+/**
+ * Waits until every projection has applied the log up to a position, so that no projector can still hold earlier events
+ * in memory. If no projector of the service gets there, this call projects the log itself.
+ */
+export const awaitProjections = async ({ pool, log }: Session, position: number): Promise<void> => {
+  const isReached = async (): Promise<boolean> =>
+    (await COUNT_CHECKPOINTS_AT.run(pool, { position }))[0]!.reached >= PROJECTIONS.length;
+  const helpAt = performance.now() + MAX_WAIT_FOR_PROJECTOR_MS;
+  while (!(await isReached()) && performance.now() < helpAt) await pause(POLL_MS);
+  if (await isReached()) return;
+  const stop = new AbortController();
+  const running = Promise.all(
+    LANES.map(({ projections }) => new Projector(log, pool, projections, { onError: () => {} }).run(stop.signal)),
+  );
+  let failure: { readonly error: unknown } | undefined;
+  running.catch((error: unknown) => (failure = { error }));
+  try {
+    while (failure === undefined && !(await isReached())) await pause(POLL_MS);
+  } finally {
+    // If the database fails meanwhile, the projectors would otherwise retry for ever, and the call would not end.
+    stop.abort();
+    await Promise.allSettled([running]);
+  }
+  await running;
+};
 
 /** Options that report on standard error when the log is unavailable, and when the log is available again. */
 const reportWaiting = { onWait: say };
@@ -126,5 +159,16 @@ export const addProjectionCommands = (program: Command): void => {
       .argument('[name]')
       .description('recompute the tables from the log and print the differences; exits with 1 if there are any'),
     verifyAll,
+  );
+};
+
+export const addMigrateCommand = (program: Command): void => {
+  prints(
+    program.command('migrate').description('migrate the tables to this version; safe to run concurrently'),
+    // `withDatabase` migrates the tables when it opens the database.
+    () =>
+      withDatabase(() => Promise.resolve({ lines: ['The tables are at this version'], json: { migrated: true } }), {
+        migrates: true,
+      }),
   );
 };

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describeRejected, quote } from '../asset-check/lists/list-entry.js';
-import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
-import { readConfig } from '../runtime/config.js';
-import { inDataDir } from '../runtime/data-dir.js';
+import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources.js';
+import { readConfig, inDataDir } from '../runtime/config.js';
 import { say } from '../runtime/terminal.js';
 import { formatInstant } from '../events/instant.js';
-import { prints, type Result, table } from './runtime/output.js';
-import { requireDatabase } from './runtime/session.js';
+import { prints, type Result, table } from './output.js';
+import { requireDatabase } from './session.js';
 
 const problemOf = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
   if (mode === 'DISABLED') return 'disabled';

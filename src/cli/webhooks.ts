@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
 import { formatInstant } from '../events/instant.js';
-import { WebhookCommands } from '../webhooks/endpoints/webhook-commands.js';
-import { listAllWebhooks } from '../webhooks/list-all-webhooks.js';
-import { operatorName } from './runtime/operator-name.js';
-import { prints, type Result, table } from './runtime/output.js';
-import { withDatabase, withLog } from './runtime/session.js';
-import { requireSlug } from './runtime/slug.js';
+import { WebhookCommands } from '../webhooks/webhook-commands.js';
+import { listAllWebhooks } from '../webhooks/list-webhooks.js';
+import { operatorName, withDatabase, withLog, requireSlug } from './session.js';
+import { prints, type Result, table } from './output.js';
 
 interface ListOptions {
   readonly organization?: string;

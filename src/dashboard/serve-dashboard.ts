@@ -9,8 +9,8 @@ import {
   createStaticResponse,
   memoizeAsync,
   sendStaticResponse,
+  pageHeaders,
 } from '../http/reference/static-response.js';
-import { pageHeaders } from '../http/reference/page-headers.js';
 
 const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';

@@ -1,8 +1,8 @@
 import { Conflict, Unprocessable } from '../errors.js';
 import type { Asset } from '../assets/asset.js';
-import type { IdempotentRequest } from '../events/idempotent-request.js';
-import type { CheckVerdict, DisputeFiled } from '../events/types/disputes.js';
-import { firstResponse } from '../http/body/idempotency-key.js';
+import type { IdempotentRequest } from '../events/event.js';
+import type { CheckVerdict, DisputeFiled } from '../events/types/verdicts.js';
+import { firstResponse } from '../http/body/validation.js';
 
 /** Maximum number of open disputes per organization. */
 export const MAX_OPEN = 1_000;

@@ -1,9 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ValidateIf } from 'class-validator';
-import { contentIssue } from '../assets/content-issue.js';
-import { isLongerThan, isUnstorable } from '../events/declaring/text.js';
-import { MAX_REASON } from '../events/types/disputes.js';
-import { Checked } from '../http/body/checked.js';
+import { contentIssue } from '../assets/asset.js';
+import { isLongerThan, isUnstorable } from '../events/declaring/fields.js';
+import { MAX_REASON } from '../events/types/verdicts.js';
+import { Checked } from '../http/body/validation.js';
 
 /** Maximum number of characters of a contact, as of an e-mail address. */
 const MAX_CONTACT = 254;

@@ -1,30 +1,164 @@
+import { Pool } from 'pg';
 import { randomBytes } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler, QueryBus } from '@nestjs/cqrs';
-import { Pool } from 'pg';
+import { CLOCK, json, nullable, statement } from '../postgres/statement.js';
+import { MS_PER_DAY } from '../events/instant.js';
+import { expiringRows, Expiry } from '../read-models/expiry.js';
+import { type Loaded, type AtPosition, CommandQueue } from '../event-log/command-queue.js';
+import { EventLog } from '../event-log/event-log.js';
+import { readTail } from '../event-log/read-streams.js';
+import { parseEvent } from '../events/event.js';
+import { hashOf } from '../events/stored-key.js';
+import { disputesStream, disputeStream } from '../events/streams.js';
+import { type Disputes, type FileCommand, evolve, decide, type Decision, type Dispute } from './dispute.js';
 import { assetHash } from '../assets/asset-key.js';
-import type { Asset } from '../assets/asset.js';
-import { KEY_VERSION } from '../assets/keys.js';
+import { type Asset, KEY_VERSION } from '../assets/asset.js';
 import { parseContent } from '../assets/parse-content.js';
 import { Unprocessable } from '../errors.js';
-import { type AtPosition, CommandQueue } from '../event-log/command-queue.js';
-import { EventLog } from '../event-log/event-log.js';
-import { MAX_CONTENT } from '../events/declaring/fields.js';
-import { isLongerThan } from '../events/declaring/text.js';
-import { disputesStream } from '../events/streams.js';
-import type { Origin } from '../http/access/origin.js';
-import { idempotentRequest } from '../http/body/idempotency-key.js';
+import { MAX_CONTENT, isLongerThan } from '../events/declaring/fields.js';
+import type { Origin } from '../http/access/caller.js';
+import { idempotentRequest } from '../http/body/validation.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
-import { Expiry } from '../read-models/expiry/expiry.js';
-import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
-import { GetVerdicts } from '../verdicts/get-verdicts.js';
-import { decide, type Decision, type Dispute, evolve, type FileCommand } from './dispute.js';
-import { type LoadedDisputes, loadDisputes } from './load-disputes.js';
-import {
-  CONTACTS_OF_RESOLVED,
-  CONTACTS_WITHOUT_DISPUTE,
-  REMOVE_DISPUTE_CONTACTS,
-  STORE_DISPUTE_CONTACTS,
-} from './statements.js';
+import { Checkpoints } from '../read-models/checkpoints.js';
+import { GetVerdicts } from '../verdicts.js';
+
+/**
+ * Reads the open disputes of an organization about these assets, and the disputes that were filed by requests with these
+ * keys. If there are no such disputes, the result is one row without a dispute.
+ */
+export const KNOWN_DISPUTES = statement(
+  'disputes-known',
+  { organization: 'text', assets: 'uuid[]', keyHashes: 'text[]' },
+  {
+    now: 'bigint',
+    /** The revision of the organization's stream that the read model has reached. */
+    reached: nullable('bigint'),
+    /** The number of all open disputes of the organization. */
+    openCount: 'bigint',
+    asset: nullable('uuid'),
+    isOpen: nullable('boolean'),
+    /** The data of `DisputeFiled`. */
+    filed: nullable(json<object>()),
+  },
+  `
+    select ${CLOCK} as now, (select max(revision) from read.disputes where organization = $1) as reached,
+      (
+        select count(*) from read.disputes
+        where organization = $1 and created_at is not null and resolved_at is null
+      ) as "openCount",
+      d.asset, d.resolved_at is null as "isOpen", d.filed::json -> 'data' as filed
+    from (select) one left join lateral (
+      select id, asset, resolved_at, filed from read.disputes
+      where organization = $1 and asset = any($2::uuid[]) and created_at is not null and resolved_at is null
+      union
+      select id, asset, resolved_at, filed from read.disputes
+      where organization = $1 and request_key_hash = any($3::text[])
+    ) d on true`,
+);
+
+const MS_PER_HOUR = 3_600_000;
+/** How long the contact of a dispute is kept after the resolution. */
+const CONTACT_KEPT_DAYS = 90;
+
+export const STORE_DISPUTE_CONTACTS = statement(
+  'dispute-contacts-store',
+  { organization: 'text', dispute: 'text[]', contact: 'text[]' },
+  {},
+  `
+    insert into service.dispute_contacts (organization, dispute, contact, stored_at)
+    select $1, i.*, ${CLOCK} from unnest($2::text[], $3::text[]) i (dispute, contact) on conflict do nothing`,
+);
+
+/** Removes the contacts of disputes that were not filed. */
+export const REMOVE_DISPUTE_CONTACTS = statement(
+  'dispute-contacts-remove',
+  { organization: 'text', disputes: 'text[]' },
+  {},
+  'delete from service.dispute_contacts where organization = $1 and dispute = any($2::text[])',
+);
+
+const CONTACTS = {
+  table: 'service.dispute_contacts',
+  join: `left join lateral (
+    select d.created_at, d.resolved_at from read.disputes d where d.organization = t.organization and d.id = t.dispute limit 1
+  ) d on true`,
+  walk: { organization: ['text', ''], dispute: ['text', ''] },
+} as const;
+
+/** The contacts of disputes that were resolved long ago. */
+export const CONTACTS_OF_RESOLVED = expiringRows({
+  ...CONTACTS,
+  name: 'contacts of resolved disputes',
+  where: `d.resolved_at <= (select ${CLOCK}) - ${CONTACT_KEPT_DAYS * MS_PER_DAY}`,
+});
+
+/**
+ * The contacts without a dispute, which a process that ended between two statements has left. A contact is stored before
+ * its dispute, so a dispute is missing only if the read model includes everything from an hour after the contact was
+ * stored.
+ */
+export const CONTACTS_WITHOUT_DISPUTE = expiringRows({
+  ...CONTACTS,
+  name: 'contacts without a dispute',
+  where: `d.created_at is null
+    and t.stored_at < (select as_of from read.checkpoints where projection = 'records') - ${MS_PER_HOUR}`,
+});
+
+interface LoadedDisputes extends Disputes, Loaded {}
+
+/** With the longest contents and reasons, this many events take about 15 MB. */
+const MAX_TAIL = 1_000;
+const TIME_LIMIT_MS = 2_500;
+
+/**
+ * Loads what these commands need, including what other instances have filed: the read model, plus the events in the
+ * stream that the read model does not include yet. An open dispute about the asset of a command is closed if its own
+ * stream has a resolution that the read model does not include yet.
+ * @throws Unavailable if the read model is too far behind
+ */
+export const loadDisputes = async (
+  pool: Pool,
+  log: EventLog,
+  organization: string,
+  commands: readonly FileCommand[],
+): Promise<LoadedDisputes> => {
+  const assets = [...new Set(commands.map(({ hash }) => hash))];
+  const keyHashes = commands.flatMap(({ request }) => request?.idempotencyKeyHash ?? []);
+  const rows = await KNOWN_DISPUTES.run(pool, { organization, assets, keyHashes }, TIME_LIMIT_MS);
+  const { now, reached, openCount } = rows[0]!;
+  const disputes: Disputes = { open: new Map(), openCount, byRequest: new Map() };
+  for (const { asset, isOpen, filed } of rows) {
+    const dispute = filed === null ? undefined : parseEvent('DisputeFiled', filed).event?.data;
+    if (dispute === undefined) continue;
+    if (isOpen) disputes.open.set(asset!.replaceAll('-', ''), dispute);
+    if (dispute.idempotencyKeyHash !== undefined) disputes.byRequest.set(dispute.idempotencyKeyHash, dispute);
+  }
+  const tail = {
+    stream: disputesStream(organization),
+    types: ['DisputeFiled'] as const,
+    after: BigInt(reached ?? -1),
+    maxEvents: MAX_TAIL,
+    name: 'disputes',
+  };
+  const revision = await readTail(log, tail, (event, { metadata, copyOf }) => {
+    evolve(disputes, event.data, hashOf({ event, metadata }));
+    // A redaction copies disputes that the read model counts.
+    if (copyOf !== undefined) disputes.openCount -= 1;
+  });
+  for (const hash of assets) {
+    const { disputeId } = disputes.open.get(hash) ?? {};
+    if (disputeId === undefined) continue;
+    const resolutions = {
+      stream: disputeStream(organization, disputeId),
+      types: ['DisputeResolved'] as const,
+      after: -1n,
+      maxEvents: MAX_TAIL,
+      name: 'disputes',
+    };
+    await readTail(log, resolutions, () => disputes.open.delete(hash));
+  }
+  return { ...disputes, revision, now };
+};
 
 const ID_BYTES = 12;
 /** Maximum number of commands per append. With the longest contents and reasons, their events take 1 MB. */
@@ -34,7 +168,7 @@ const MAX_WAITING = 100;
 /** How long the response waits for the read model, so that the dispute can be read after the response. */
 const PROJECTION_TIMEOUT_MS = 2_000;
 
-export interface FiledDispute {
+interface FiledDispute {
   readonly dispute: Dispute;
   /** Whether this result repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;

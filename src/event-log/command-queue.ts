@@ -1,8 +1,8 @@
 import { TooManyRequests, Unavailable } from '../errors.js';
 import type { DomainEvent } from '../events/event.js';
-import { OrganizationQueues } from '../flow/organization-queues.js';
-import { Backoff, retry } from '../flow/retry.js';
-import { withSpansOf, type Span, tracing } from '../runtime/tracing/tracing.js';
+import { OrganizationQueues } from '../flow/concurrency-limit.js';
+import { Backoff, retry } from '../flow/time.js';
+import { withSpansOf, type Span, tracing } from '../runtime/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { bytesOf, newEvent } from './new-event.js';
 

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
-import { readWithRetries } from './read-with-retries.js';
-import { followStream, START_OF_STREAM } from './stream-cursor.js';
-import { pause } from '../flow/retry.js';
+import { readWithRetries, followStream, START_OF_STREAM } from './read-streams.js';
+import { pause } from '../flow/time.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
 /** Maximum number of events in flight, and the number of events that are sent again when a copy is resumed. */

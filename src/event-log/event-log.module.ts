@@ -1,6 +1,6 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../runtime/config.js';
-import { ErasedOrganizations } from './rewriting/erased-organizations.js';
+import { ErasedOrganizations } from './erased-organizations.js';
 import { EventLog } from './event-log.js';
 import { openEventLog } from './open-event-log.js';
 

@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { eventIdOf } from '../events/event-id.js';
-import { type DomainEvent, toJson, type UpstreamEvent } from '../events/event.js';
+import { Invalid } from '../errors.js';
+import { type DomainEvent, parseEvent, toJson, type UpstreamEvent } from '../events/event.js';
+import { eventIdOf, OPERATIONS_STREAM, streamOf } from '../events/streams.js';
 import { formatInstant } from '../events/instant.js';
 import { newStoredKey, type StoredKey } from '../events/stored-key.js';
-import { OPERATIONS_STREAM, streamOf } from '../events/streams.js';
 import { type EventLog, type NewEvent, WrongExpectedRevision } from './event-log.js';
+
+/** Returns the event. @throws Invalid if its data does not match its type, with one issue per wrong field */
+export const requireValid = <Event extends DomainEvent>(event: Event): Event => {
+  const issues = parseEvent(event.type, toJson(event)).issues?.map((issue) => issue.replace(/^data\./, '')) ?? [];
+  if (issues.length > 0) throw new Invalid(issues[0]!, issues);
+  return event;
+};
 
 /** The size of events as the log stores them, in bytes of JSON. */
 export const bytesOf = (events: readonly NewEvent[]): number =>

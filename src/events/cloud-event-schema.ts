@@ -1,10 +1,28 @@
-import { ID_PATTERN, MAX_ID_LENGTH } from './event-id.js';
-import type { UpstreamDeclaration } from './declaring/declaration.js';
+import { isLongerThan, instant, type JsonSchema } from './declaring/fields.js';
+import { ID_PATTERN, MAX_ID_LENGTH } from './streams.js';
+import { type UpstreamDeclaration, dataSchema, DIALECT, schemaPath, SHARED_SCHEMAS } from './declaring/declaration.js';
 import { UPSTREAM, type UpstreamEvent } from './event.js';
-import { instant, type JsonSchema } from './declaring/fields.js';
-import { JSON_MEDIA_TYPE, MAX_MEDIA_TYPE_LENGTH } from './declaring/json-media-type.js';
-import { dataSchema, DIALECT, schemaPath, SHARED_SCHEMAS } from './declaring/json-schema.js';
-import { URI_REFERENCE } from './declaring/uri-reference.js';
+
+/** Maximum length in code points. */
+const MAX_MEDIA_TYPE_LENGTH = 255;
+
+/** `application/json` or a type with the suffix `+json`, with or without parameters. */
+const JSON_MEDIA_TYPE = /^[A-Za-z0-9!#$&^_.+-]+\/(?:[A-Za-z0-9!#$&^_.+-]+\+)?[jJ][sS][oO][nN][\t ]*(?:;|$)/;
+
+export const isJsonMediaType = (text: string): boolean =>
+  !isLongerThan(text, MAX_MEDIA_TYPE_LENGTH) && JSON_MEDIA_TYPE.test(text);
+
+const P = String.raw`(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})`;
+
+/** A URI, or a relative reference whose first segment has no colon (RFC 3986). */
+const URI_REFERENCE = new RegExp(
+  String.raw`^(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?![^/?#]*:))` +
+    String.raw`(?://(?:${P}*@)?(?:\[[0-9A-Fa-f:.vV]+\](?::\d*)?|${P}*)(?=[/?#]|$))?` +
+    String.raw`(?:${P}|/)*(?:\?(?:${P}|[/?])*)?(?:#(?:${P}|[/?])*)?$`,
+);
+
+/** @param text at most 1,024 characters */
+export const isUriReference = (text: string): boolean => URI_REFERENCE.test(text);
 
 const ID: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 

@@ -1,15 +1,18 @@
-import { apiKeyIssued, apiKeyRevoked } from './types/api-keys.js';
 import {
+  apiKeyIssued,
+  apiKeyRevoked,
   assetGroupCreated,
   assetGroupDeleted,
   assetGrouped,
   assetGroupRefused,
   assetGroupRenamed,
   assetUngrouped,
-} from './types/asset-groups.js';
-import { assetStatusChangeDeleted, assetStatusChanged } from './types/asset-statuses.js';
-import { disputeFiled, disputeResolved } from './types/disputes.js';
-import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brands.js';
+  brandRegistered,
+  brandRemoved,
+  featureFlagChanged,
+  WEBHOOK_EVENTS,
+} from './types/organizations.js';
+import { assetStatusChangeDeleted, assetStatusChanged, disputeFiled, disputeResolved } from './types/verdicts.js';
 import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
 import {
@@ -18,13 +21,43 @@ import {
   organizationErasureStarted,
   parkedEventDropped,
   streamsRewritten,
+  contentRedacted,
 } from './types/operations.js';
-import { Validation } from './declaring/validation.js';
-import { contentRedacted } from './types/redactions.js';
-import { reportDeleted, reportFiled } from './types/reports.js';
-import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
-import { threatDeleted, threatStatusChanged } from './types/threats.js';
-import { WEBHOOK_EVENTS } from './types/webhooks.js';
+import { Validation } from './declaring/fields.js';
+import {
+  reportDeleted,
+  reportFiled,
+  takedownDeleted,
+  takedownFiled,
+  takedownStatusChanged,
+  threatDeleted,
+  threatStatusChanged,
+} from './types/records.js';
+
+/**
+ * SHA-256 hashes (hex) of `Idempotency-Key` and request body, stored in the metadata of the event that the request
+ * caused.
+ */
+export interface IdempotentRequest {
+  readonly idempotencyKeyHash: string;
+  readonly bodyHash: string;
+}
+
+/** How long the first response to an `Idempotency-Key` is repeated. ms */
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+
+const SHA_256 = /^[0-9a-f]{64}$/;
+
+/** Reads an `IdempotentRequest` from the metadata of an event; undefined if the client sent no key. */
+export const idempotentRequestOf = (metadata: unknown): IdempotentRequest | undefined => {
+  const { idempotencyKeyHash, bodyHash } = (metadata ?? {}) as Record<string, unknown>;
+  return typeof idempotencyKeyHash === 'string' &&
+    typeof bodyHash === 'string' &&
+    SHA_256.test(idempotencyKeyHash) &&
+    SHA_256.test(bodyHash)
+    ? { idempotencyKeyHash, bodyHash }
+    : undefined;
+};
 
 /**
  * Events that upstream reports. Each event contains the full state of its record. A declaration without documentation
@@ -67,7 +100,7 @@ const OWN = [
 ] as const satisfies readonly Declaration[];
 
 export type UpstreamEvent = Declared<(typeof UPSTREAM)[number]>;
-export type OwnEvent = Declared<(typeof OWN)[number]>;
+type OwnEvent = Declared<(typeof OWN)[number]>;
 export type DomainEvent = UpstreamEvent | OwnEvent;
 export type EventType = DomainEvent['type'];
 export type EventOf<Type extends EventType> = Extract<DomainEvent, { readonly type: Type }>;
@@ -84,7 +117,7 @@ export const isUpstreamType = (type: string): type is UpstreamEvent['type'] => u
 export const isKnownType = (type: string): type is EventType => DECLARATIONS.has(type);
 export const isUpstream = (event: DomainEvent): event is UpstreamEvent => upstreamTypes.has(event.type);
 
-export type Parsed<Event extends DomainEvent = DomainEvent> =
+type Parsed<Event extends DomainEvent = DomainEvent> =
   | { readonly event: Event; readonly issues?: undefined }
   | { readonly event?: undefined; readonly issues: readonly string[] };
 

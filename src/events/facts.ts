@@ -1,6 +1,14 @@
-import { MAX_LIST } from './declaring/validation.js';
+import { MAX_LIST } from './declaring/fields.js';
 import type { UpstreamEvent } from './event.js';
-import { MEASURE } from './measure.js';
+
+/** The metric that a fact counts for. The numbers are permanent, because tables contain them. */
+export const MEASURE = {
+  report: 1,
+  threat: 2,
+  threatWatchlisted: 3,
+  takedownFiled: 4,
+  takedownCompleted: 5,
+} as const;
 
 /** One unit that a metric counts. The elements are in the order of the key of `read.facts`. */
 export type Fact = readonly [

@@ -1,5 +1,5 @@
 import type { JsonSchema } from './declaring/fields.js';
-import { DIALECT, schemaPath } from './declaring/json-schema.js';
+import { DIALECT, schemaPath } from './declaring/declaration.js';
 import { exampleItem, itemSchema, KIND_NAMES, type ListedKind } from './listed-items.js';
 
 /** The prefix of the type of each feed element. */

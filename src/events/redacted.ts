@@ -1,4 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Asset } from '../assets/asset.js';
+
+/** Names an erased organization, or one of its keys and endpoints, without revealing the name to readers of the log. */
+export const erasureDigest = (logId: string, name: string): string =>
+  createHash('sha256').update(`${logId}:${name}`).digest('hex');
 
 /** What a redacted text is replaced by. */
 export const REDACTED = '[redacted]';

@@ -1,6 +1,5 @@
 import { assetHash, assetKey } from '../assets/asset-key.js';
-import type { Asset } from '../assets/asset.js';
-import { hashOfKey, KEY_VERSION } from '../assets/keys.js';
+import { type Asset, hashOfKey, KEY_VERSION } from '../assets/asset.js';
 import type { DomainEvent } from './event.js';
 import { isRedacted } from './redacted.js';
 

@@ -1,5 +1,33 @@
 import { TooManyRequests, Unavailable, Unprocessable } from '../errors.js';
 
+/** Limits how many jobs run at the same time. Further jobs wait in order, and can be rejected together. */
+export class Semaphore {
+  private running = 0;
+  private readonly waiting: { readonly enter: () => void; readonly reject: (error: unknown) => void }[] = [];
+
+  constructor(readonly max: number) {}
+
+  /** @returns undefined if the job may run immediately; otherwise a promise to await */
+  acquire(): Promise<void> | undefined {
+    if (this.running < this.max) {
+      this.running++;
+      return undefined;
+    }
+    return new Promise<void>((enter, reject) => this.waiting.push({ enter, reject }));
+  }
+
+  release(): void {
+    const next = this.waiting.shift();
+    if (next) next.enter();
+    else this.running--;
+  }
+
+  /** Rejects all waiting jobs. */
+  rejectQueued(error: unknown): void {
+    for (const { reject } of this.waiting.splice(0)) reject(error);
+  }
+}
+
 export interface ConcurrencyLimits {
   /** The kind of job, in the plural, as error messages name it: `metrics queries`. */
   readonly name: string;
@@ -102,5 +130,100 @@ export class ConcurrencyLimit {
     const next = queue.waiting.shift();
     if (next) next.start();
     else if (queue.running === 0) this.queues.delete(organization);
+  }
+}
+
+interface Waiting {
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * One queue per organization. The batches of an organization run one after another, concurrently with the batches of
+ * other organizations.
+ */
+export class OrganizationQueues<Item extends Waiting> {
+  /** Organizations with a running batch, and the items that wait behind the batch. */
+  private readonly waiting = new Map<string, Item[]>();
+
+  /**
+   * @param takeBatch removes the next batch from a non-empty queue
+   * @param processBatch settles each item of a batch; if `processBatch` throws, unsettled items fail with the error
+   */
+  constructor(
+    private readonly takeBatch: (queue: Item[]) => readonly Item[],
+    private readonly processBatch: (organization: string, batch: readonly Item[]) => Promise<void>,
+  ) {}
+
+  /** The items that wait behind the running batch. */
+  waitingItems(organization: string): readonly Item[] {
+    return this.waiting.get(organization) ?? [];
+  }
+
+  add(organization: string, item: Item): void {
+    const queue = this.waiting.get(organization);
+    if (queue !== undefined) return void queue.push(item);
+    const begun = [item];
+    this.waiting.set(organization, begun);
+    void this.work(organization, begun);
+  }
+
+  private async work(organization: string, queue: Item[]): Promise<void> {
+    while (queue.length > 0) {
+      const batch = this.takeBatch(queue);
+      try {
+        await this.processBatch(organization, batch);
+      } catch (error) {
+        // If a dependency is unavailable, the items behind the batch are rejected too, because these items have waited
+        // as long as the batch.
+        const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
+        for (const { reject } of failed) reject(error);
+      }
+    }
+    this.waiting.delete(organization);
+  }
+}
+
+const MAX_OF_ORGANIZATION = 64;
+const MAX_IN_ALL = 2_000;
+
+/** Limits how many requests wait in this process for new events or for a position of the log, per organization and in total. */
+export class WaitingRequests {
+  private readonly byOrganization = new Map<string, number>();
+  private total = 0;
+
+  /** @param maxInAll the maximum number of requests that wait in total */
+  constructor(private readonly maxInAll = MAX_IN_ALL) {}
+
+  /** The number of requests that are waiting now. */
+  get size(): number {
+    return this.total;
+  }
+
+  /**
+   * Counts a request as waiting while `wait` runs.
+   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if too many requests are waiting in total
+   */
+  async run<Result>(organization: string, wait: () => Promise<Result>): Promise<Result> {
+    const count = this.byOrganization.get(organization) ?? 0;
+    if (count >= MAX_OF_ORGANIZATION)
+      throw new TooManyRequests(
+        RETRY_AFTER_SECONDS,
+        `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait for new data; retry later, or without timeout and Consistency-Token`,
+      );
+    if (this.total >= this.maxInAll)
+      throw new Unavailable(
+        'Too many requests are waiting for new data; retry later, or without timeout and Consistency-Token',
+        RETRY_AFTER_SECONDS,
+      );
+    this.byOrganization.set(organization, count + 1);
+    this.total += 1;
+    try {
+      return await wait();
+    } finally {
+      this.total -= 1;
+      const left = this.byOrganization.get(organization)! - 1;
+      if (left === 0) this.byOrganization.delete(organization);
+      else this.byOrganization.set(organization, left);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import type { ByteLimits } from '../flow/byte-budget.js';
+import type { ByteLimits } from '../flow/budgets.js';
 
 const MiB = 1024 * 1024;
 

@@ -1,7 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify';
-import { traceparentOf } from '../runtime/tracing/traceparent.js';
-import type { Span, Tracing } from '../runtime/tracing/tracing.js';
-import { pathOf } from './request-line.js';
+import { throttle } from '../flow/background.js';
+import { traceparentOf, type Span, type Tracing } from '../runtime/tracing.js';
+
+/** Request ids that a caller may choose. Only these characters are safe in a header and in the log. */
+const VALID_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Returns the id of a request in the log and in its response: the caller's id if it is valid, otherwise a new one. */
+export const requestIdOf = ({ headers }: IncomingMessage): string => {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && VALID_ID.test(given) ? given : randomUUID();
+};
+
+/** Returns the path of a URL. The query is left out of logs, because it may contain a key. */
+export const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
+
+/** Describes a request in one log line. Control characters in the path are removed. */
+export const requestLine = (
+  { method, url }: { readonly method: string; readonly url: string },
+  outcome: string,
+  id: string,
+  why: string,
+): string => {
+  const path = JSON.stringify(pathOf(url).replace(/\p{Cc}/gu, ' '));
+  return `${method} ${path} ${outcome}, request ${id}: ${why}`;
+};
+
+/** Writes at most one line per second, with the number of lines left out before it. */
+export const throttled = (write: (line: string) => void): ((line: string) => void) =>
+  throttle((line, count) => write(count === 1 ? line : `${line} (and ${count - 1} more before it)`));
 
 declare module 'fastify' {
   interface FastifyRequest {

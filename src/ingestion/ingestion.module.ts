@@ -1,20 +1,19 @@
 import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { OutcomesController } from './outcomes.controller.js';
-import { ListParkedHandler } from './parked/list-parked.js';
-import { ListRejectionsHandler } from './rejections/list-rejections.js';
-import { GetEventStatusHandler } from './status/get-event-status.js';
-import { GetEventUsageHandler } from './usage/get-event-usage.js';
-import { UsageLog } from './usage/usage-log.js';
+import { OutcomesController } from './outcomes/outcomes.controller.js';
+import { ListParkedHandler } from './outcomes/list-parked.js';
+import { ListRejectionsHandler } from './outcomes/list-rejections.js';
+import { GetEventStatusHandler } from './outcomes/get-event-status.js';
+import { GetEventUsageHandler } from './outcomes/get-event-usage.js';
+import { UsageLog } from './outcomes/usage-log.js';
 import { EventsController } from './receive/events.controller.js';
-import { IngestMetrics } from './ingest-metrics.js';
-import { IngestBackpressure } from './backpressure.js';
+import { IngestMetrics, RecordEventsHandler } from './receive/record-events.js';
+import { IngestBackpressure } from './receive/backpressure.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
-import { TryEventsHandler } from './dry-run/try-events.js';
-import { RecordEventsHandler } from './receive/record-events.js';
+import { TryEventsHandler } from './receive/dry-run.js';
 import { ReferenceController } from './reference/reference.controller.js';
-import { RejectionLog } from './rejections/rejection-log.js';
+import { RejectionLog } from './outcomes/rejection-log.js';
 
 @Module({
   imports: [EventLogModule, ReadModelsModule, QuotasModule],

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { NO_REPLICAS, Replicas } from '../read-models/replicas/replicas.js';
+import { NO_REPLICAS, Replicas } from '../read-models/replicas.js';
 import { Unavailable } from '../errors.js';
-import { checkBrand } from '../http/access/check-brand.js';
+import { checkBrand } from '../http/access/access.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import type { Connection } from '../postgres/statement.js';
 import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
-import { type RequestedRange, type Range, rangeAt } from '../http/range.js';
+import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
 
 /**
  * One query at a time: a query of many days occupies a processor of PostgreSQL and then the event loop, and the queries

@@ -2,31 +2,32 @@ import { Controller, Get, Query, Res } from '@nestjs/common';
 import { type Query as MetricsQuery, QueryBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { TimeSlices } from '../flow/time-slices.js';
+import { TimeSlices } from '../flow/turns.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
-import { preferredType } from '../http/accept.js';
-import { MinPosition } from '../http/consistency/consistency.js';
-import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
-import { ApiFailure } from '../http/errors/api-failure.js';
-import { ApiSnapshot } from '../http/responses/api-snapshot.js';
-import { CompareMetrics } from './comparison/compare-metrics.js';
-import { Comparison, ComparisonRequest } from './comparison/comparison.dto.js';
-import { MAX_DAYS, MAX_TYPES } from './totals/count-sql.js';
-import { CSV } from '../http/responses/csv.js';
-import { FalsePositives, FalsePositivesRequest } from './false-positives/false-positives.dto.js';
-import { GetFalsePositives } from './false-positives/get-false-positives.js';
-import { GetMetrics } from './totals/get-metrics.js';
-import { GetTakedownStatistics } from './takedowns/get-takedown-statistics.js';
-import { GetTimeline } from './timeline/get-timeline.js';
-import { Metrics, MetricsRequest } from './totals/metrics.dto.js';
-import { readRange } from '../http/range.js';
-import { type AsOf, JSON_TYPE, sendSnapshot, sharedText } from '../http/responses/send-snapshot.js';
-import { TakedownStatistics } from './takedowns/takedown-statistics.dto.js';
-import { timelineCsv } from './timeline/timeline-csv.js';
-import { timelineJson } from './timeline/timeline-json.js';
-import { MAX_CELLS, MAX_POINTS } from './timeline/timeline-sql.js';
-import { Timeline, TimelineRequest } from './timeline/timeline.dto.js';
+import { preferredType } from '../http/responses/accept.js';
+import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
+import { ApiFailure } from '../http/errors/error-body.dto.js';
+import { ApiSnapshot, CSV, type AsOf, JSON_TYPE, sendSnapshot, sharedText } from '../http/responses/send-snapshot.js';
+import { CompareMetrics } from './compare-metrics.js';
+import {
+  Comparison,
+  ComparisonRequest,
+  FalsePositives,
+  FalsePositivesRequest,
+  Metrics,
+  MetricsRequest,
+  TakedownStatistics,
+  Timeline,
+  TimelineRequest,
+} from './metrics.dto.js';
+import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
+import { GetFalsePositives } from './get-false-positives.js';
+import { GetMetrics } from './get-metrics.js';
+import { GetTakedownStatistics } from './get-takedown-statistics.js';
+import { GetTimeline, timelineCsv, timelineJson } from './get-timeline.js';
+import { readRange } from '../http/parameters.js';
+import { MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
 
 const CSV_EXAMPLE =
   'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.URL\r\n' +

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { singleFlight } from '../flow/single-flight.js';
+import { singleFlight } from '../flow/shared-work.js';
 import { Logger } from '@nestjs/common';
 import type { WriteLog } from '../runtime/log-line.js';
 

@@ -5,9 +5,8 @@ import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access/access.js';
 import { type Caller, CurrentCaller, Organization } from '../http/access/caller.js';
-import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
-import { GetOrganization } from './get-organization.js';
-import { ListOwnBrands } from './list-own-brands.js';
+import { ConsistencyTokens } from '../http/consistency.js';
+import { GetOrganization, ListOwnBrands } from './organization.js';
 import { OrganizationResponse, OwnBrandsResponse, type RequestLimit } from './organization.dto.js';
 
 /** Reads the request limit from the headers of this response; undefined if requests are not limited. */

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { SCOPES, type Scope } from '../events/types/api-keys.js';
+import { SCOPES, type Scope } from '../events/types/organizations.js';
 
 export class CurrentKey {
   /** Identifies the key in the operator's lists and in the access log. The id is not secret. @example 'key_8f2c' */

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { GetOrganizationHandler } from './get-organization.js';
-import { ListOwnBrandsHandler } from './list-own-brands.js';
+import { GetOrganizationHandler, ListOwnBrandsHandler } from './organization.js';
 import { OrganizationController } from './organization.controller.js';
 
 @Module({

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { READ_CLOCK } from './statements.js';
+import { READ_CLOCK } from './statement.js';
 
 const QUERY_TIMEOUT_MS = 2_500;
 const MEASURE_INTERVAL_MS = 10_000;

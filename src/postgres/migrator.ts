@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, type Migration, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { ConfigError } from '../runtime/config.js';
-import { LOCK_IF_FREE } from './statements.js';
+import { LOCK_IF_FREE } from './statement.js';
 import { inTransaction, kyselyOver } from './transaction.js';
 
 /**

@@ -1,10 +1,85 @@
-import { type Client, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
-import { ConfigError } from '../runtime/config.js';
-import { tracing } from '../runtime/tracing/tracing.js';
-import { type PoolMode, poolModeOf } from './pool-mode.js';
-import { sessionSetup, setInEachTransaction, type Settings } from './session-settings.js';
-import { serverOf, TracedClient, tracedStatement } from './traced-statements.js';
-import { inTransaction } from './transaction.js';
+import { randomUUID, randomInt } from 'node:crypto';
+import { Pool, type PoolClient, type Client, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
+import { ConfigError, type Config } from '../runtime/config.js';
+import {
+  type RowOf,
+  BACKEND_OF,
+  serverOf,
+  TracedClient,
+  tracedStatement,
+  LOCK_IF_FREE,
+  LOCK_UNTIL_COMMIT,
+  STANDBYS,
+} from './statement.js';
+import { tracing } from '../runtime/tracing.js';
+import { sessionSetup, setInEachTransaction, type Settings, inTransaction } from './transaction.js';
+import type { WriteLog } from '../runtime/log-line.js';
+
+/**
+ * `session`: a client keeps one server connection, as without a pooler. `transaction`: each transaction may use another
+ * server connection, so the service must not rely on the state of a session.
+ */
+type PoolMode = 'session' | 'transaction';
+
+const POOLER_LIMITS = { max: 2, connectionTimeoutMillis: 2_000, query_timeout: 2_000 };
+/** One round may not suffice: behind a busy pooler, two clients may get different server connections by chance. */
+const ROUNDS = 10;
+/** SQLSTATEs: a prepared statement of this name exists already, or does not exist. */
+const STATEMENT_NAME_ERRORS: ReadonlySet<unknown> = new Set<unknown>(['42P05', '26000']);
+
+const LOSES_STATEMENTS =
+  'The database URL leads to a pooler in transaction mode that does not track prepared statements: use PgBouncer 1.21 ' +
+  'or later with max_prepared_statements above 0, or set pool_mode = session';
+
+/** Two clients take turns to prepare different statements under one name, and compare which server processes respond. */
+const compareClients = async (clients: readonly PoolClient[]): Promise<PoolMode> => {
+  const name = `pool-mode-${randomUUID()}`;
+  const pidsByClient = [new Set<number>(), new Set<number>()] as const;
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const client of [0, 1] as const) {
+      const { rows } = await clients[client]!.query({ ...BACKEND_OF[client].query({}), name });
+      const row = rows[0] as RowOf<(typeof BACKEND_OF)[0]>;
+      // The pooler ran the statement that the other client prepared.
+      if (row.whose !== client) throw new ConfigError(LOSES_STATEMENTS);
+      pidsByClient[client].add(row.pid);
+    }
+  // In session mode each client has exactly one server connection, and the two connections differ.
+  const processes = new Set(pidsByClient.flatMap((pids) => [...pids]));
+  return pidsByClient.every(({ size }) => size === 1) && processes.size === pidsByClient.length
+    ? 'session'
+    : 'transaction';
+};
+
+const detectMode = async (connectionString: string): Promise<PoolMode> => {
+  const pool = new Pool({ connectionString, ...POOLER_LIMITS });
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  const clients: PoolClient[] = [];
+  try {
+    for (let n = 0; n < POOLER_LIMITS.max; n += 1) clients.push(await pool.connect());
+    return await compareClients(clients);
+  } catch (error) {
+    throw STATEMENT_NAME_ERRORS.has((error as { code?: unknown }).code) ? new ConfigError(LOSES_STATEMENTS) : error;
+  } finally {
+    for (const client of clients) client.release(true);
+    void pool.end();
+  }
+};
+
+const detected = new Map<string, Promise<PoolMode>>();
+
+/**
+ * Detects the pool mode of a database URL, once per process and URL. If the detection fails, the next call tries again.
+ * @throws ConfigError if the pooler loses prepared statements; or the error of the connection
+ */
+export const poolModeOf = (url: string): Promise<PoolMode> => {
+  const known = detected.get(url);
+  if (known !== undefined) return known;
+  const detection = detectMode(url);
+  detected.set(url, detection);
+  detection.catch(() => detected.delete(url));
+  return detection;
+};
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -149,3 +224,61 @@ export const createPool = (
 /** Creates a pool of connections to servers that may be standbys. */
 export const createReplicaPool = (connectionString: string, options: PoolOptions): Pool =>
   openPool(connectionString, options, true);
+
+const DIRECT_URL_MISSING =
+  'DATABASE_URL leads to a pooler in transaction mode: set DATABASE_DIRECT_URL to the address of PostgreSQL itself, for ' +
+  'work that needs one connection throughout (rebuilds, exports)';
+const DIRECT_URL_IS_POOLED =
+  'DATABASE_DIRECT_URL leads to a pooler in transaction mode: set it to the address of PostgreSQL itself';
+const DIFFERENT_DATABASES =
+  'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases: set both to the same one';
+
+/**
+ * Whether two URLs lead to the same database: a lock taken through one URL must be visible through the other URL. Needs
+ * no special privilege.
+ */
+const leadToSameDatabase = async (...urls: readonly [string, string]): Promise<boolean> => {
+  const key = randomInt(2 ** 47);
+  const pools = urls.map((url) => createPool(url, undefined, { max: 1 }));
+  try {
+    return await inTransaction(pools[0]!, async (connection) => {
+      await LOCK_UNTIL_COMMIT.plan(connection, { key });
+      const [row] = await LOCK_IF_FREE.plan(pools[1]!, { key });
+      return !row!.is_locked;
+    });
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end()));
+  }
+};
+
+/**
+ * Checks that `databaseDirectUrl` or, if it is not set, `databaseUrl` gives a client one server connection throughout.
+ * @throws ConfigError if that URL leads to a pooler in transaction mode, or if the URLs lead to different databases; or
+ *   the error of a connection
+ */
+export const requireSessions = async (
+  databaseUrl: string,
+  { databaseDirectUrl }: Pick<Config, 'databaseDirectUrl'>,
+): Promise<void> => {
+  const mode = await poolModeOf(databaseUrl);
+  if (databaseDirectUrl === undefined) {
+    if (mode === 'transaction') throw new ConfigError(DIRECT_URL_MISSING);
+    return;
+  }
+  if ((await poolModeOf(databaseDirectUrl)) === 'transaction') throw new ConfigError(DIRECT_URL_IS_POOLED);
+  if (!(await leadToSameDatabase(databaseUrl, databaseDirectUrl))) throw new ConfigError(DIFFERENT_DATABASES);
+};
+
+/** Logs whether a commit waits for a standby. Call this function only if the log is in PostgreSQL. */
+export const logStandbys = async (pool: Pick<Pool, 'query'>, writeLog: WriteLog): Promise<void> => {
+  const [row] = await STANDBYS.run(pool, {});
+  const { names, commit } = row!;
+  if (names !== '' && commit !== 'off' && commit !== 'local')
+    writeLog(`Acknowledged events are also stored on a standby (synchronous_standby_names = ${names})`);
+  else
+    writeLog(
+      'Acknowledged events are stored on this database server only ' +
+        `(${names === '' ? 'synchronous_standby_names is empty' : `synchronous_commit = ${commit}`}): a failover loses ` +
+        'the events that the standby has not received yet',
+    );
+};

@@ -1,4 +1,31 @@
-import type { QueryConfig, QueryResult } from 'pg';
+import { type QueryConfig, type QueryResult, Client } from 'pg';
+import { type Attributes, type SpanOptions, errorTypeOf, tracing } from '../runtime/tracing.js';
+
+/** Turns rows into columns, one array per field, for the array parameters of an `unnest`. */
+export const columnsOf = <Row extends object, Field extends keyof Row>(
+  rows: readonly Row[],
+  ...fields: readonly Field[]
+): { readonly [Name in Field]: readonly Row[Name][] } => {
+  const columns = {} as { [Name in Field]: readonly Row[Name][] };
+  for (const field of fields) columns[field] = rows.map((row) => row[field]);
+  return columns;
+};
+
+/**
+ * Formats a column as a PostgreSQL array literal, several times faster than `pg` does.
+ * @param names ids, slugs or type names; nothing is escaped
+ */
+export const nameArray = (names: readonly string[]): string => (names.length === 0 ? '{}' : `{"${names.join('","')}"}`);
+
+/** Formats numbers and nulls as a PostgreSQL array literal. */
+export const nullableNumberArray = (numbers: readonly (number | null)[]): string =>
+  `{${numbers.map(String).join(',')}}`;
+
+export const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
+
+/** Formats names, as `nameArray` does, or numbers. */
+export const columnArray = (column: readonly (string | number)[]): string =>
+  typeof column[0] === 'string' ? nameArray(column as string[]) : numberArray(column as number[]);
 
 /** PostgreSQL's types by name, with the types that the connections of a pool parse them as (`pool.ts`). */
 interface Scalars {
@@ -149,3 +176,98 @@ export const statement = <const Parameters extends Declarations, const Columns e
 
 /** The type of a statement's rows. */
 export type RowOf<S> = S extends Statement<infer _, infer Columns> ? RowBy<Columns> : never;
+
+/** The database's clock as an SQL expression, in ms since 1970. */
+export const CLOCK = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+export const READ_CLOCK = statement('clock-read', {}, { now: 'bigint' }, `select ${CLOCK} as now`);
+
+/** Two statements that return the server process behind a connection, one for each client of the pool mode detection. */
+export const BACKEND_OF = [
+  statement('backend-of-first', {}, { pid: 'integer', whose: 'integer' }, 'select pg_backend_pid() as pid, 0 as whose'),
+  statement(
+    'backend-of-second',
+    {},
+    { pid: 'integer', whose: 'integer' },
+    'select pg_backend_pid() as pid, 1 as whose',
+  ),
+] as const;
+
+/** Takes an advisory lock, which is visible in one database only. */
+export const LOCK_UNTIL_COMMIT = statement(
+  'lock-until-commit',
+  { key: 'bigint' },
+  { is_locked: 'boolean' },
+  `select pg_advisory_xact_lock($1) is not null as is_locked`,
+);
+export const LOCK_IF_FREE = statement(
+  'lock-if-free',
+  { key: 'bigint' },
+  { is_locked: 'boolean' },
+  `select pg_try_advisory_xact_lock($1) as is_locked`,
+);
+
+/** Reads the settings that decide whether a commit waits for a standby. */
+export const STANDBYS = statement(
+  'standbys',
+  {},
+  { names: 'text', commit: 'text' },
+  `select current_setting('synchronous_standby_names') as names, current_setting('synchronous_commit') as commit`,
+);
+
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+
+/** The attributes of the server, by OpenTelemetry's conventions for databases. */
+export const serverOf = ({ database, host, port }: Client): Attributes => ({
+  ...(database !== undefined && { 'db.namespace': database }),
+  'server.address': host,
+  'server.port': port,
+});
+
+/** The span has the statement's name and operation, but never its text, which may contain values. */
+const statementSpan = (statement: string | QueryConfig, server: Attributes): SpanOptions => {
+  const { name, text } = typeof statement === 'string' ? { name: undefined, text: statement } : statement;
+  const operation = /^\s*([a-z]+)/i.exec(text)?.[1]?.toUpperCase() ?? 'SQL';
+  return {
+    name: name ?? operation,
+    kind: 'client',
+    attributes: () => ({
+      'db.system.name': 'postgresql',
+      'db.operation.name': operation,
+      'db.query.summary': name ?? operation,
+      ...server,
+    }),
+  };
+};
+
+/** Runs a statement in a span, if this process traces and a span is active. */
+export const tracedStatement = <Result>(
+  statement: string | QueryConfig,
+  server: Attributes,
+  run: () => Promise<Result>,
+): Promise<Result> => {
+  if (tracing === undefined || tracing.active().length === 0) return run();
+  const span = tracing.begin(statementSpan(statement, server));
+  const result = run();
+  result.then(
+    () => span?.end(),
+    (error: unknown) => {
+      const type = errorTypeOf(error);
+      if (SQLSTATE.test(type)) span?.set({ 'db.response.status_code': type });
+      span?.end(type);
+    },
+  );
+  return result;
+};
+
+/** A connection whose statements are traced, except those that its pool sends, which the pool traces. */
+export class TracedClient extends Client {
+  /** Has the overloads of `Client.query`. */
+  override query(...given: never[]): never {
+    const send = (): unknown => (super.query as (...statement: unknown[]) => unknown).apply(this, given);
+    // The pool calls this method with a callback.
+    if (typeof given.at(-1) === 'function') return send() as never;
+    const [statement] = given as unknown as [string | QueryConfig];
+    return tracedStatement(statement, serverOf(this), send as () => Promise<unknown>) as never;
+  }
+}

@@ -1,7 +1,59 @@
+import { escapeLiteral, type Pool, type PoolClient, type QueryConfig } from 'pg';
 import { Kysely, PostgresDialect } from 'kysely';
-import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { beginWithSettings } from './session-settings.js';
-import { isReadOnly, isQueryTimeout } from './transient-errors.js';
+import { isDataError, isReadOnly, isQueryTimeout } from './transient-errors.js';
+
+/** Parameters of PostgreSQL, by name. */
+export type Settings = Readonly<Record<string, string>>;
+
+/** The settings of pools behind a pooler in transaction mode. Each transaction has to apply these settings again. */
+const perTransaction = new WeakMap<Pool, Settings>();
+
+export const setInEachTransaction = (pool: Pool, settings: Settings): void => void perTransaction.set(pool, settings);
+
+/**
+ * A statement that applies the settings to a connection and returns whether its server is read-only and the encoding
+ * of its database. The settings are not sent as startup parameters, because poolers reject such parameters.
+ */
+export const sessionSetup = (settings: Settings): string => {
+  const calls = Object.entries(settings).map(
+    ([name, value]) => `set_config(${escapeLiteral(name)}, ${escapeLiteral(value)}, false)`,
+  );
+  return `select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding${calls.map((call) => `, ${call}`).join('')}`;
+};
+
+/**
+ * @param begin statements that begin a transaction; the first one must be `begin`
+ * @returns these statements, with the pool's settings added if its connections do not keep them
+ */
+const beginWithSettings = (pool: Pool, begin: string): string => {
+  const settings = Object.entries(perTransaction.get(pool) ?? {});
+  const local = settings.map(([name, value]) => `; set local ${name} = ${escapeLiteral(value)}`);
+  return begin.replace(/^[^;]*/, (first) => first + local.join(''));
+};
+
+/**
+ * Stores rows of several organizations with one call of `store`. If a row can never be stored, the rows are halved until
+ * that row is alone, so that the row harms no other row.
+ * @param store stores all of these rows or none of them; not called if there are no rows
+ * @param onInvalid called with each row that can never be stored
+ * @throws the first error of `store` that is not about the data; rows of earlier calls have been stored
+ */
+export const storeIsolated = async <Row>(
+  rows: readonly Row[],
+  store: (rows: readonly Row[]) => Promise<void>,
+  onInvalid: (row: Row, error: unknown) => void,
+): Promise<void> => {
+  if (rows.length === 0) return;
+  try {
+    return await store(rows);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    if (rows.length === 1) return onInvalid(rows[0]!, error);
+  }
+  const middle = Math.ceil(rows.length / 2);
+  await storeIsolated(rows.slice(0, middle), store, onInvalid);
+  await storeIsolated(rows.slice(middle), store, onInvalid);
+};
 
 /**
  * Runs `work` on one connection, in one transaction.

@@ -1,17 +1,54 @@
-import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { storeIsolated } from '../postgres/store-isolated.js';
+import { CLOCK, statement, type RowOf } from '../postgres/statement.js';
+import { expiringRows, Expiry } from '../read-models/expiry.js';
+import { createReadModels } from '../read-models/tables.js';
+import { storeIsolated } from '../postgres/transaction.js';
 import { DatabaseClock } from '../postgres/clock.js';
-import { Expiry } from '../read-models/expiry/expiry.js';
 import { Config } from '../runtime/config.js';
-import { finishesWithin } from '../flow/deadline.js';
-import { DelayedFlush } from '../flow/background/delayed-flush.js';
-import { type FailureReport, reportFailures } from '../flow/background/failure-report.js';
+import { finishesWithin } from '../flow/time.js';
+import { DelayedFlush, type FailureReport, reportFailures } from '../flow/background.js';
 import { TooManyRequests } from '../errors.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
-import { ADD_INGEST_USAGE, OLD_INGEST_USAGE } from './statements.js';
-import { readIngestUsage } from './usage.js';
+
+/**
+ * Adds amounts to the totals of organizations on a day (days since 1970), and returns the new totals over all instances.
+ * Adding zero leaves a total as it is. The totals are stored, because the log does not contain the number of bytes of a
+ * request.
+ */
+export const ADD_INGEST_USAGE = statement(
+  'ingest-usage-add',
+  { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
+  { organization: 'text', events: 'bigint', bytes: 'bigint' },
+  `
+    insert into service.ingest_usage as u (day, organization, events, bytes)
+    select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
+    on conflict (day, organization) do update
+      set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
+    returning organization, events, bytes`,
+);
+
+/** The usage of all days before yesterday, by the clock of the database. */
+export const OLD_INGEST_USAGE = expiringRows({
+  name: 'daily quotas',
+  table: 'service.ingest_usage',
+  where: `t.day < (select ${CLOCK}) / 86400000 - 1`,
+});
+
+type IngestUsage = RowOf<typeof ADD_INGEST_USAGE>;
+
+/** Reads the totals of a day for one organization, or for all organizations that stored something, most bytes first. */
+export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {
+  const ofDay = createReadModels(pool)
+    .selectFrom('service.ingest_usage')
+    .select(['organization', 'events', 'bytes'])
+    .where('day', '=', day);
+  return (organization === undefined ? ofDay : ofDay.where('organization', '=', organization))
+    .orderBy('bytes', 'desc')
+    .orderBy('organization')
+    .execute();
+};
 
 /** A number of stored events, and a number of bytes: of request bodies with events, or of the events of other changes. */
 export interface Amount {

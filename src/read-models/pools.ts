@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { createPool, createReplicaPool, type PoolOptions } from '../postgres/pool.js';
-import type { Settings } from '../postgres/session-settings.js';
+import type { Settings } from '../postgres/transaction.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
@@ -76,7 +76,7 @@ const EXPORTS: PoolOptions = {
 
 /**
  * Creates a pool whose statements throw `Unavailable` if the database is unavailable. Statements of Kysely are
- * converted in `kysely.ts`.
+ * converted in `tables.ts`.
  */
 const createApiPool = (url: string, options: PoolOptions): Pool =>
   createPool(url, undefined, { ...options, toError: asUnavailable });

@@ -2,11 +2,11 @@ import { Module, type OnApplicationShutdown, type Provider } from '@nestjs/commo
 import { ModuleRef } from '@nestjs/core';
 import { Pool } from 'pg';
 import { DatabaseClock } from '../postgres/clock.js';
-import { WaitingRequests } from '../flow/waiting-requests.js';
-import { Checkpoints } from './checkpoints/checkpoints.js';
+import { WaitingRequests } from '../flow/concurrency-limit.js';
+import { Checkpoints } from './checkpoints.js';
 import { Config } from '../runtime/config.js';
-import { Replicas } from './replicas/replicas.js';
-import { Expiry } from './expiry/expiry.js';
+import { Replicas } from './replicas.js';
+import { Expiry } from './expiry.js';
 import { RequestConcurrency } from './request-concurrency.js';
 import {
   CheckpointPool,

@@ -1,6 +1,5 @@
-import { storeIsolated } from '../postgres/store-isolated.js';
-import { DelayedFlush } from '../flow/background/delayed-flush.js';
-import type { FailureReport } from '../flow/background/failure-report.js';
+import { storeIsolated } from '../postgres/transaction.js';
+import { DelayedFlush, type FailureReport } from '../flow/background.js';
 
 /** `maxRows` and `flushIntervalMs` bound the memory used and the number of rows that a crash loses. */
 interface UpsertBufferOptions<Row> {

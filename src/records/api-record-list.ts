@@ -7,10 +7,9 @@ import {
   ApiUnprocessableEntityResponse,
 } from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
-import { ApiSnapshot, AS_OF } from '../http/responses/api-snapshot.js';
+import { ApiSnapshot, AS_OF } from '../http/responses/send-snapshot.js';
 import { exampleItem, fieldsOf, isFilteredBy, type ListedKind } from '../events/listed-items.js';
-import { MAX_ROWS } from './export-records.js';
-import { headerOf, lineOf } from './records-csv.js';
+import { MAX_ROWS, headerOf, lineOf } from './export-records.js';
 
 const MAX_ROWS_TEXT = MAX_ROWS.toLocaleString('en');
 

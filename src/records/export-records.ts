@@ -1,22 +1,44 @@
 import { Readable } from 'node:stream';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { QueryConfig, QueryResultRow } from 'pg';
+import { fieldsOf, KIND_NAMES, type ListedKind, kindOf } from '../events/listed-items.js';
+import { csvLine, type AsOf } from '../http/responses/send-snapshot.js';
 import { TooManyRequests, Unavailable, Unprocessable } from '../errors.js';
-import { TimeSlices } from '../flow/time-slices.js';
-import { checkBrand } from '../http/access/check-brand.js';
-import { rangeAt } from '../http/range.js';
-import type { AsOf } from '../http/responses/send-snapshot.js';
-import { kindOf } from '../events/listed-items.js';
+import { TimeSlices } from '../flow/turns.js';
+import { checkBrand } from '../http/access/access.js';
+import { rangeAt } from '../http/parameters.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
-import { InitialBackfill } from './initial-backfill.js';
+import { InitialBackfill, type Send, type ItemRow } from './record-queries.js';
 import { readPage } from './list-records.js';
-import type { Send } from './record-queries.js';
-import { headerOf, lineOf } from './records-csv.js';
 import type { RequestedSelection, Selection } from './selection.js';
-import { countUpTo } from './page/statements.js';
-import type { ItemRow } from './statements.js';
+import { countUpTo } from './page-sql.js';
+
+/** The path of a column: the name of a field, or of a field and its property. */
+type Path = readonly string[];
+
+const COLUMNS: ReadonlyMap<ListedKind, readonly Path[]> = new Map(
+  KIND_NAMES.map((kind) => [
+    kind,
+    Object.entries(fieldsOf(kind)).flatMap(([name, { properties }]) =>
+      properties === undefined ? [[name]] : Object.keys(properties as object).map((property) => [name, property]),
+    ),
+  ]),
+);
+
+const cellOf = (item: unknown, path: Path): string => {
+  const value = path.reduce((within, name) => (within as Readonly<Record<string, unknown>>)[name], item);
+  if (Array.isArray(value))
+    return value.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join(' ');
+  return (value as string | undefined) ?? '';
+};
+
+export const headerOf = (kind: ListedKind): string => csvLine(COLUMNS.get(kind)!.map((path) => path.join('.')));
+
+/** @param item the parsed JSON of the item */
+export const lineOf = (kind: ListedKind, item: unknown): string =>
+  csvLine(COLUMNS.get(kind)!.map((path) => cellOf(item, path)));
 
 /** Exports all records of a selection as CSV, from one snapshot. */
 export class ExportRecords extends Query<AsOf<Readable>> {

@@ -1,19 +1,27 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../event-log/event-log.js';
 import { DatabaseClock } from '../postgres/clock.js';
-import { checkBrand } from '../http/access/check-brand.js';
-import { rangeAt } from '../http/range.js';
+import { checkBrand } from '../http/access/access.js';
+import { rangeAt } from '../http/parameters.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
+import {
+  type AnswerFrom,
+  RecordQueries,
+  requireReached,
+  type Send,
+  type ItemRow,
+  FIND_RECORD,
+} from './record-queries.js';
 import { INVALID_CURSOR } from './requests.dto.js';
 import type { RequestedSelection, Selection } from './selection.js';
-import type { PageRequest } from './page/filter-sql.js';
-import { type ListedRow, listPage } from './page/statements.js';
-import type { ItemRow } from './statements.js';
+import { type PageRequest, type ListedRow, listPage } from './page-sql.js';
+import { NotFound } from '../errors.js';
+import { LISTED_KIND, type ListedKind } from '../events/listed-items.js';
+import type { RowOf } from '../postgres/statement.js';
 
 /** A page of a list as the response shows it. */
-export interface Page {
+interface Page {
   readonly rows: readonly ItemRow[];
   /** Undefined: this is the last page. */
   readonly nextCursor: string | undefined;
@@ -106,5 +114,47 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       return { result: { rows, nextCursor }, asOf, position };
     };
     return this.queries.run(organization, key, read, minPosition);
+  }
+}
+
+/** Reads one record as JSON. */
+export class GetRecord extends Query<AsOf<string>> {
+  constructor(
+    readonly organization: string,
+    readonly kind: ListedKind,
+    readonly id: string,
+    /** The response must reflect all events up to this position of the log. */
+    readonly minPosition?: number,
+  ) {
+    super();
+  }
+}
+
+const NAMES: Readonly<Record<ListedKind, string>> = {
+  report: 'Report',
+  threat: 'Threat',
+  takedown: 'Takedown',
+  verdict: 'Verdict',
+  dispute: 'Dispute',
+};
+
+@QueryHandler(GetRecord)
+export class GetRecordHandler implements IQueryHandler<GetRecord> {
+  constructor(private readonly queries: RecordQueries) {}
+
+  /**
+   * @throws as `RecordQueries.run`
+   * @throws NotFound if the organization has no such record
+   */
+  execute({ organization, kind, id, minPosition }: GetRecord): Promise<AsOf<string>> {
+    const read: AnswerFrom<AsOf<string>> = async (send) => {
+      // PostgreSQL rejects U+0000 in text. No record has the empty id.
+      const key = id.includes('\0') ? '' : id;
+      const query = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: key });
+      const [row] = await send<RowOf<typeof FIND_RECORD>>(query);
+      if (row!.item === null) throw new NotFound(`${NAMES[kind]} not found`);
+      return { result: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
+    };
+    return this.queries.run(organization, `${kind} ${minPosition} ${id}`, read, minPosition);
   }
 }

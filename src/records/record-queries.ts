@@ -1,12 +1,109 @@
 import { Injectable } from '@nestjs/common';
-import type { QueryConfig, QueryResultRow } from 'pg';
-import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas/replicas.js';
+import { Pool, type QueryConfig, type QueryResultRow } from 'pg';
+import { nullable, statement, type Connection } from '../postgres/statement.js';
 import { Unavailable } from '../errors.js';
-import { ConcurrencyLimit } from '../flow/concurrency-limit.js';
-import type { Connection } from '../postgres/statement.js';
+import { EventLog } from '../event-log/event-log.js';
 import { asUnavailable, isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
+import { Checkpoints } from '../read-models/checkpoints.js';
+import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas.js';
+import { ConcurrencyLimit } from '../flow/concurrency-limit.js';
 import { RecordsPool } from '../read-models/pools.js';
-import { InitialBackfill } from './initial-backfill.js';
+
+export const SELECT_MOMENT = `
+      select
+        (select as_of from read.checkpoints where projection = 'records') as "asOf",
+        (select position from read.checkpoints where projection = 'records') as "upTo"`;
+export const MOMENT_COLUMNS = {
+  /** The rows include everything that was acknowledged before this instant (ms). */
+  asOf: nullable('bigint'),
+  /** The position of the log that the rows include. */
+  upTo: nullable('bigint'),
+} as const;
+
+/** A record of a list. */
+export interface ItemRow {
+  readonly id: string;
+  /** The item as JSON. */
+  readonly item: string;
+}
+
+/**
+ * Finds a record by key; `item` is null if the record does not exist. The query selects the first row whose key is at
+ * least this key, because for a plain equality the planner may use any index that begins with the organization.
+ */
+export const FIND_RECORD = statement(
+  'records-find',
+  { organization: 'text', kind: 'smallint', id: 'text' },
+  { ...MOMENT_COLUMNS, item: nullable('text') },
+  `
+    select c.*, r.* from (${SELECT_MOMENT}
+    ) c left join (
+      select item from (
+        select * from read.listed_records
+        where (organization, kind, id) >= ($1, $2::smallint, $3) order by organization, kind, id limit 1
+      ) next
+      where organization = $1 and kind = $2 and id = $3
+    ) r on true`,
+);
+
+/** When a migration was applied, by the database's clock (ms). */
+export const READ_MIGRATION_TIME = statement(
+  'records-fill',
+  { migration: 'text' },
+  { madeAt: 'bigint' },
+  `
+    select floor(extract(epoch from applied_at::timestamptz) * 1000)::bigint as "madeAt"
+    from read.later_migrations where name = $1`,
+);
+
+/** The migration that creates the tables, or clears the tables of an earlier version. */
+const MIGRATION = '0023-baseline';
+const RETRY_AFTER_SECONDS = 5;
+const PROGRESS_TTL_MS = 500;
+
+/**
+ * After an upgrade, the tables are filled while the service runs. Requests are rejected until the tables contain all
+ * events from before the upgrade, because incomplete lists would look complete.
+ */
+@Injectable()
+export class InitialBackfill {
+  private isComplete = false;
+  /** When the tables were created, in ms by the database's clock. */
+  private createdAt: number | undefined;
+  private cached: { readonly progress: Promise<string | undefined>; readonly expiresAt: number } | undefined;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  /** @throws Unavailable, with the progress, until the tables have been filled for the first time */
+  async requireComplete(): Promise<void> {
+    if (this.isComplete) return;
+    const now = performance.now();
+    // The database is queried at most twice a second, regardless of the number of requests.
+    if (this.cached === undefined || now > this.cached.expiresAt)
+      this.cached = { progress: this.readProgress(), expiresAt: now + PROGRESS_TTL_MS };
+    const progress = await this.cached.progress;
+    if (progress !== undefined)
+      throw new Unavailable(`The lists are not complete yet: ${progress}`, RETRY_AFTER_SECONDS);
+  }
+
+  private async readProgress(): Promise<string | undefined> {
+    try {
+      const head = Number(await this.log.forSubscriptions.head());
+      this.createdAt ??= (await READ_MIGRATION_TIME.run(this.pool, { migration: MIGRATION }))[0]!.madeAt;
+      const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('records') ?? {};
+      this.isComplete = asOf >= this.createdAt;
+      if (this.isComplete) return undefined;
+      return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log has been read`;
+    } catch (error) {
+      this.cached = undefined;
+      throw asUnavailable(error);
+    }
+  }
+}
 
 /** Sends a statement and returns its rows. */
 export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;

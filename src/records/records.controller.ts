@@ -1,25 +1,45 @@
+import { QueryBus } from '@nestjs/cqrs';
 import type { Readable } from 'node:stream';
 import { Controller, Get, Param, Query, Res, type Type } from '@nestjs/common';
-import { QueryBus } from '@nestjs/cqrs';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { GetVerdicts } from '../verdicts.js';
 import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
-import { preferredType } from '../http/accept.js';
-import { CSV } from '../http/responses/csv.js';
-import { entityTag } from '../http/responses/entity-tag.js';
-import { JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
-import { MinPosition } from '../http/consistency/consistency.js';
-import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
+import { preferredType } from '../http/responses/accept.js';
+import { CSV, entityTag, JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
+import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
 import type { ListedKind } from '../events/listed-items.js';
 import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
 import { ExportRecords } from './export-records.js';
-import { GetRecord } from './get-record.js';
-import { ListRecords } from './list-records.js';
-import { withPresentVerdicts } from './present-verdicts.js';
+import { GetRecord, ListRecords } from './list-records.js';
 import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './requests.dto.js';
 import { type RequestedSelection, readSelection } from './selection.js';
+
+/** Maximum number of contents that a request sends to sources of the kind `http`: as many as one of them gets at once. */
+const MAX_LOOKUPS = 25;
+
+/**
+ * Adds `verdictNow` to the disputes whose verdict is no longer BLOCKED. Adds nothing while a source gives no answer,
+ * because the source may still say BLOCKED.
+ * @param items as JSON, at most 1,000
+ */
+const withPresentVerdicts = async (
+  queries: QueryBus,
+  organization: string,
+  items: readonly string[],
+  minPosition: number | undefined,
+): Promise<readonly string[]> => {
+  if (items.length === 0) return items;
+  const disputes = items.map((item) => JSON.parse(item) as { readonly content: string });
+  const contents = disputes.map(({ content }) => content);
+  const verdicts = await queries.execute(new GetVerdicts(contents, organization, minPosition, MAX_LOOKUPS));
+  return items.map((item, index) => {
+    const { verdict: verdictNow, isComplete } = verdicts[index]!;
+    return verdictNow.status === 'BLOCKED' || !isComplete ? item : JSON.stringify({ ...disputes[index], verdictNow });
+  });
+};
 
 /** The projections that these routes read; `checkBrand` reads the brands. */
 const READS = ['records', 'brands-and-flags'] as const;

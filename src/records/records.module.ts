@@ -5,10 +5,8 @@ import { ExportRecordsHandler } from './export-records.js';
 import { FeedWatch } from './feed/feed-watch.js';
 import { FeedController } from './feed/feed.controller.js';
 import { ReadFeedHandler } from './feed/read-feed.js';
-import { InitialBackfill } from './initial-backfill.js';
-import { GetRecordHandler } from './get-record.js';
-import { ListRecordsHandler } from './list-records.js';
-import { RecordQueries } from './record-queries.js';
+import { InitialBackfill, RecordQueries } from './record-queries.js';
+import { GetRecordHandler, ListRecordsHandler } from './list-records.js';
 import { RECORDS_CONTROLLERS } from './records.controller.js';
 
 @Module({

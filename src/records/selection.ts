@@ -1,9 +1,9 @@
-import { contentIssue } from '../assets/content-issue.js';
+import { contentIssue } from '../assets/asset.js';
 import { assetHash } from '../assets/asset-key.js';
 import { parseContent } from '../assets/parse-content.js';
 import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
-import { type RequestedRange, type Range, readRange } from '../http/range.js';
+import { type RequestedRange, type Range, readRange } from '../http/parameters.js';
 import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/listed-items.js';
 
 /** The asset of a filter, parsed as in the asset check. */

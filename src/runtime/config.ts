@@ -1,7 +1,25 @@
+import { join, resolve } from 'node:path';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
 import { parse as parseDatabaseUrl } from 'pg-connection-string';
-import { readUrl } from './read-url.js';
+
+/** Everything that the service keeps in `DATA_DIR`: the names of folders and files. */
+export const OWN_NAMES = ['postgres', 'lists', 'demo', 'webhook-master-key'] as const;
+
+/** Returns the path of a folder or file of the service in `DATA_DIR`. */
+export const inDataDir = (dataDir: string, name: (typeof OWN_NAMES)[number]): string => join(dataDir, name);
+
+/**
+ * Parses a URL. `URL.canParse` of Node 20 rejects some valid URLs once it has been called a few thousand times, because
+ * V8's fast call reads Latin-1 text (`https://bücher.example`) as UTF-8.
+ * @returns undefined if the text is not a URL
+ */
+export const readUrl = (text: string): URL | undefined => {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+};
 
 /** The exit code of a process that an invalid setting has stopped (`EX_CONFIG` of sysexits.h). A restart does not help. */
 export const EXIT_CONFIG = 78;

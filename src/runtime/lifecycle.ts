@@ -1,3 +1,34 @@
+import { ConfigError, EXIT_CONFIG, type Config } from './config.js';
+import { say } from './terminal.js';
+import { logToStderr, type WriteLog } from './log-line.js';
+import { setTracing, tracing } from './tracing.js';
+
+/** The messages that a process logs when it exits. */
+export interface ExitMessages {
+  /** The `context` of the log line. */
+  readonly context: string;
+  /** The end of the log line "stopped before …", written if the process was asked to stop while it started. */
+  readonly task: string;
+  /** Describes an error that is not a `ConfigError`. */
+  readonly describeError: (error: unknown) => string;
+}
+
+/** Exits with 0 if `error` is the reason of `stopSignal`, with 78 for a `ConfigError`, and otherwise with 1. */
+export const exitWith = (
+  error: unknown,
+  stopSignal: AbortSignal,
+  { context, task, describeError }: ExitMessages,
+): never => {
+  const writeLog = logToStderr(context);
+  if (error === stopSignal.reason) {
+    writeLog(`${String(error)}: stopped before ${task}`);
+    process.exit(0);
+  }
+  const isConfig = error instanceof ConfigError;
+  writeLog(isConfig ? error.message : describeError(error), 'error');
+  process.exit(isConfig ? EXIT_CONFIG : 1);
+};
+
 /** How long a process may take to stop once its supervisor is gone. The next process waits for the same port. */
 const STOP_TIMEOUT_MS = 3_000;
 
@@ -54,4 +85,57 @@ export const unlessStopped = async <T>(stopSignal: AbortSignal, work: Promise<T>
 /** Notifies the supervisor, if there is one, that this process is ready, and at which URL it listens. */
 export const notifySupervisor = (ready: { readonly url?: string }): void => {
   process.send?.(ready);
+};
+
+/**
+ * The minimum number of file descriptors. Loading the program needs more than 400 at once, each client connection needs
+ * one, and the connections to the databases need some.
+ */
+export const MIN_DESCRIPTORS = 1_024;
+
+interface UserLimits {
+  readonly userLimits?: { readonly open_files?: { readonly soft: number | 'unlimited' } };
+}
+
+/**
+ * How many file descriptors this process may open. Node has raised the soft limit to the hard limit. Undefined on
+ * Windows.
+ */
+const limit = (): number | undefined => {
+  Object.assign(process.report, { excludeNetwork: true });
+  const soft = (process.report.getReport() as UserLimits).userLimits?.open_files?.soft;
+  return soft === 'unlimited' ? Infinity : soft;
+};
+
+/**
+ * Ends the process with a clear message if the process cannot open enough files. Must run before anything else is
+ * loaded. Otherwise a module would be reported as "not found", or a connection would fail.
+ */
+export const requireFileDescriptors = (): void => {
+  const allowed = limit() ?? Infinity;
+  if (allowed >= MIN_DESCRIPTORS) return;
+  say(
+    `This process may open ${allowed} files and connections (ulimit -n); it needs at least ${MIN_DESCRIPTORS}. ` +
+      'Raise the hard limit and start the process again',
+  );
+  process.exit(EXIT_CONFIG);
+};
+
+/**
+ * Starts tracing if the settings name a collector. OpenTelemetry is loaded only in that case.
+ * @param name the service name, unless OTEL_SERVICE_NAME is set
+ */
+export const openTracing = async (
+  { sampling }: Pick<Config, 'sampling'>,
+  name: string,
+  writeLog: WriteLog,
+): Promise<void> => {
+  if (sampling === undefined) return;
+  const { startOpenTelemetry } = await import('./opentelemetry.js');
+  setTracing(startOpenTelemetry(name, sampling, writeLog));
+};
+
+/** Sends the spans that have not been sent yet. Takes at most 2 s. */
+export const closeTracing = async (): Promise<void> => {
+  await tracing?.close();
 };

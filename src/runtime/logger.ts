@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { ConsoleLogger, type LoggerService, type LogLevel } from '@nestjs/common';
 import type { Config } from './config.js';
-import type { WriteLog } from './log-line.js';
 import { printableJson, printableLines } from './terminal.js';
+import type { WriteLog } from './log-line.js';
 
 const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
 const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;

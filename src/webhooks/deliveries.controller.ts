@@ -3,19 +3,22 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Access } from '../http/access/access.js';
-import { Organization } from '../http/access/caller.js';
-import { type Origin, RequestOrigin } from '../http/access/origin.js';
-import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
-import { ApiFailure } from '../http/errors/api-failure.js';
+import { Organization, type Origin, RequestOrigin } from '../http/access/caller.js';
+import { ConsistencyTokens } from '../http/consistency.js';
+import { ApiFailure } from '../http/errors/error-body.dto.js';
 import { AttemptListDto, TestResultDto } from './attempts.dto.js';
-import { ListAttempts } from './endpoints/list-attempts.js';
-import { showWebhook } from './endpoints/list-webhooks.js';
-import { ReplayWebhook } from './endpoints/replay-webhook.js';
-import { RotateSecret } from './endpoints/rotate-secret.js';
-import { TestWebhook } from './endpoints/test-webhook.js';
-import { AttemptsRequest, ReplayDto, RotationDto } from './requests.dto.js';
-import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
-import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
+import { ListAttempts, showWebhook } from './list-webhooks.js';
+import { ReplayWebhook, RotateSecret } from './change-webhook.js';
+import { TestWebhook } from './test-webhook.js';
+import {
+  AttemptsRequest,
+  ReplayDto,
+  RotationDto,
+  NO_SUCH_WEBHOOK,
+  WEBHOOK_ID,
+  RotatedSecretDto,
+  WebhookDto,
+} from './webhooks.dto.js';
 
 const READS = ['webhooks'] as const;
 const MAX_ATTEMPTS = '100';

@@ -1,26 +1,68 @@
+import { isIP } from 'node:net';
 import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { hostOf, NOT_PUBLIC, NetworkPolicy } from '../egress.js';
+import { MAX_URL } from '../events/types/organizations.js';
+import { readUrl, Config } from '../runtime/config.js';
 import { Invalid } from '../errors.js';
 import { KIND_NAMES } from '../events/listed-items.js';
 import { Access } from '../http/access/access.js';
-import { Organization } from '../http/access/caller.js';
-import { type Origin, RequestOrigin } from '../http/access/origin.js';
-import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
-import { ApiFailure } from '../http/errors/api-failure.js';
+import { Organization, type Origin, RequestOrigin } from '../http/access/caller.js';
+import { ConsistencyTokens } from '../http/consistency.js';
+import { ApiFailure } from '../http/errors/error-body.dto.js';
 import { REPLAYED } from '../http/errors/error-response.js';
-import { Config } from '../runtime/config.js';
-import { NetworkPolicy } from '../egress/network-policy.js';
-import { readAddress } from './address.js';
-import { ChangeWebhook } from './endpoints/change-webhook.js';
-import { CreateWebhook } from './endpoints/create-webhook.js';
-import { DeleteWebhook } from './endpoints/delete-webhook.js';
-import { ListWebhooks, showWebhook } from './endpoints/list-webhooks.js';
-import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
-import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
-import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-reference.js';
-import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
+import { ChangeWebhook, CreateWebhook, DeleteWebhook } from './change-webhook.js';
+import { ListWebhooks, showWebhook } from './list-webhooks.js';
+import { MAX_WEBHOOKS, type Settings } from './webhook.js';
+import {
+  NewWebhookDto,
+  WebhookChangeDto,
+  NO_SUCH_WEBHOOK,
+  WEBHOOK_ID,
+  CreatedWebhookDto,
+  DeletedWebhookDto,
+  WebhookDto,
+  WebhookListDto,
+} from './webhooks.dto.js';
+
+const HTTPS_PORT = 443;
+/** The lowest port that needs no privileges. Lower ports belong to other services. */
+const FIRST_UNPRIVILEGED_PORT = 1_024;
+
+/** Matches a host name with an empty label, which cannot resolve; `host` is without the dot at its end. */
+const EMPTY_LABEL = /^$|^\.|\.\.|\.$/;
+
+/** The `port` of a `URL` is empty if it is the default port of the scheme. */
+const hasAllowedPort = ({ port }: URL): boolean =>
+  port === '' || Number(port) === HTTPS_PORT || Number(port) >= FIRST_UNPRIVILEGED_PORT;
+
+/**
+ * Parses and checks the URL of an endpoint.
+ * @returns the normalised URL without its fragment, or an `issue` that reveals nothing about the host's network
+ */
+export const readAddress = (
+  text: unknown,
+  policy: NetworkPolicy,
+): { readonly url: string; readonly issue?: undefined } | { readonly url?: undefined; readonly issue: string } => {
+  if (typeof text !== 'string' || text === '') return { issue: 'url is required' };
+  // oxlint-disable-next-line no-control-regex
+  const url = text.length > MAX_URL || /[\s\0-\x1f\x7f\\]/.test(text) ? undefined : readUrl(text);
+  if (url === undefined)
+    return { issue: `url must be a URL of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
+  const host = hostOf(url);
+  if (EMPTY_LABEL.test(host)) return { issue: 'url: the host name has an empty part between dots' };
+  const isHttp =
+    url.protocol === 'http:' && policy.allowsNetworks && (isIP(host) === 0 || policy.isAllowedByOperator(host));
+  if (url.protocol !== 'https:' && !isHttp) return { issue: 'url must begin with https://' };
+  if (url.username !== '' || url.password !== '') return { issue: 'url must not contain a user or password' };
+  if (!hasAllowedPort(url))
+    return { issue: `url must have port ${HTTPS_PORT}, or a port of ${FIRST_UNPRIVILEGED_PORT} or above` };
+  if (!policy.permitsHost(host)) return { issue: `url: ${NOT_PUBLIC}` };
+  url.hash = '';
+  return url.href.length > MAX_URL ? { issue: `url must be at most ${MAX_URL} characters` } : { url: url.href };
+};
 
 const READ_ACCESS = { scope: 'read', reads: ['webhooks'] } as const;
 

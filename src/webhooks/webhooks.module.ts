@@ -4,17 +4,18 @@ import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { RecordsModule } from '../records/records.module.js';
 import { DeliveriesController } from './deliveries.controller.js';
-import { ChangeWebhookHandler } from './endpoints/change-webhook.js';
-import { CreateWebhookHandler } from './endpoints/create-webhook.js';
-import { DeleteWebhookHandler } from './endpoints/delete-webhook.js';
-import { ListAttemptsHandler } from './endpoints/list-attempts.js';
-import { ListWebhooksHandler } from './endpoints/list-webhooks.js';
-import { ReplayWebhookHandler } from './endpoints/replay-webhook.js';
-import { RotateSecretHandler } from './endpoints/rotate-secret.js';
-import { Secrets } from './endpoints/secrets.js';
-import { StartPositions } from './endpoints/start-position.js';
-import { TestWebhookHandler } from './endpoints/test-webhook.js';
-import { AppliedWebhookCommands, WebhookCommands } from './endpoints/webhook-commands.js';
+import {
+  ChangeWebhookHandler,
+  CreateWebhookHandler,
+  DeleteWebhookHandler,
+  ReplayWebhookHandler,
+  RotateSecretHandler,
+  Secrets,
+  StartPositions,
+} from './change-webhook.js';
+import { ListAttemptsHandler, ListWebhooksHandler } from './list-webhooks.js';
+import { TestWebhookHandler } from './test-webhook.js';
+import { AppliedWebhookCommands, WebhookCommands } from './webhook-commands.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 @Module({

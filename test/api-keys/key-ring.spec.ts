@@ -1,6 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { createKey } from '../../src/api-keys/key-format.js';
-import { digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
+import { createKey, digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
 import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { API_KEYS_STREAM } from '../../src/events/streams.js';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { TimeSlices } from '../../src/flow/time-slices.js';
+import { TimeSlices } from '../../src/flow/turns.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import { bulkJson, CheckAssets, CheckAssetsHandler } from '../../src/asset-check/check-assets.js';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
-import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
+import { LookupSource } from '../../src/asset-check/lookup-source.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import type { ConfiguredSources } from '../../src/asset-check/sources/configured-sources.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';

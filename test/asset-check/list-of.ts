@@ -1,8 +1,8 @@
-import type { SourceResult } from '../../src/asset-check/source-result.js';
+import type { SourceResult } from '../../src/asset-check/verdict.js';
 import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { type Format, type ListContent, parseList } from '../../src/asset-check/lists/parse-list.js';
 import { lookupText, matchList } from '../../src/asset-check/lists/match-list.js';
-import { SuffixHashes } from '../../src/asset-check/lists/suffix-hashes.js';
+import { SuffixHashes } from '../../src/asset-check/lists/host-table.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 
 const hashes = new SuffixHashes();

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { SourceResult } from '../../src/asset-check/source-result.js';
-import { decide, type AttributedResult } from '../../src/asset-check/verdict.js';
+import { type SourceResult, decide, type AttributedResult } from '../../src/asset-check/verdict.js';
 
 const RESULTS: Record<string, SourceResult> = {
   'exact BLOCKED': { status: 'BLOCKED' },

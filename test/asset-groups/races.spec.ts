@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { text } from 'node:stream/consumers';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { assetGroups } from '../../projections/asset-groups.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
-import { ChangeMembership } from '../../src/asset-groups/members/change-membership.js';
-import { CreateAssetGroup } from '../../src/asset-groups/groups/create-asset-group.js';
-import { DeleteAssetGroup } from '../../src/asset-groups/groups/delete-asset-group.js';
-import { ListAssetGroups } from '../../src/asset-groups/groups/list-asset-groups.js';
-import { ListGroupAssets } from '../../src/asset-groups/members/list-group-assets.js';
+import { ChangeMembership } from '../../src/asset-groups/change-membership.js';
+import { CreateAssetGroup, DeleteAssetGroup } from '../../src/asset-groups/group-commands.js';
+import { ListAssetGroups } from '../../src/asset-groups/list-asset-groups.js';
+import { ListGroupAssets } from '../../src/asset-groups/list-group-assets.js';
 import { Conflict } from '../../src/errors.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';

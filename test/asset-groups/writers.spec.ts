@@ -3,11 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
-import type { GroupEvent } from '../../projections/asset-groups/fold.js';
-import { assetGroups } from '../../projections/asset-groups/projection.js';
-import type { ProjectedEvent } from '../../projections/engine/projection.js';
-import { decodeEvent } from '../../projections/engine/decode-event.js';
-import { transact } from '../../projections/engine/transaction.js';
+import { type GroupEvent, assetGroups } from '../../projections/asset-groups.js';
+import { type ProjectedEvent, transact } from '../../projections/engine/projection.js';
+import { decodeEvent } from '../../projections/engine/parking.js';
 import {
   type AssetGroupCommand,
   type AssetGroups,
@@ -15,13 +13,13 @@ import {
   decide,
   evolve,
   noGroups,
-} from '../../src/asset-groups/groups/asset-group.js';
-import { GroupCommands } from '../../src/asset-groups/groups/group-commands.js';
+} from '../../src/asset-groups/asset-group.js';
+import { GroupCommands } from '../../src/asset-groups/group-commands.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { readConfig } from '../../src/runtime/config.js';
 import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
-import { idempotentRequestOf } from '../../src/events/idempotent-request.js';
+import { idempotentRequestOf } from '../../src/events/event.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Fate, InMemoryEventLog } from '../support/in-memory-event-log.js';
 

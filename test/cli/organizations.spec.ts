@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { dayOf, formatDay } from '../../src/events/instant.js';
-import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
+import { ADD_INGEST_USAGE } from '../../src/quotas/daily-quota.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { webhooks } from '../../projections/webhooks/projection.js';
+import { webhooks } from '../../projections/webhooks.js';
 import { startApp } from '../support/app.js';
 import { operatorCall } from '../support/operator-call.js';
 import { projectToHead } from '../support/projecting.js';

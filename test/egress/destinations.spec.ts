@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { AddressDenied, Destinations, type LookUp } from '../../src/egress/destinations.js';
-import { NetworkPolicy } from '../../src/egress/network-policy.js';
+import { AddressDenied, Destinations, type LookUp, NetworkPolicy } from '../../src/egress.js';
 
 const PUBLIC = ['93.184.216.34', '2606:2800:220:1::1'];
 const endless: LookUp = () => new Promise(() => {});

@@ -6,7 +6,7 @@ import { SPECIAL_PURPOSE } from './special-purpose-addresses.js';
 
 const interfaces = jest.fn(networkInterfaces);
 jest.unstable_mockModule('node:os', () => ({ networkInterfaces: interfaces }));
-const { isReachableAddress } = await import('../../src/egress/reachable-address.js');
+const { isReachableAddress } = await import('../../src/egress.js');
 
 afterEach(() => void interfaces.mockReset().mockReturnValue({}));
 

@@ -6,11 +6,11 @@ import { ATTRIBUTES, type JsonCloudEvent, EXAMPLES, schemaDocuments } from '../.
 import { UPSTREAM_TYPES } from '../../src/events/event.js';
 import type { JsonSchema } from '../../src/events/declaring/fields.js';
 import { LATEST } from '../../src/events/instant.js';
-import { schemaPath } from '../../src/events/declaring/json-schema.js';
+import { schemaPath } from '../../src/events/declaring/declaration.js';
 import { readCloudEvent } from '../../src/ingestion/receive/cloud-event.js';
 import { decide } from '../../src/ingestion/receive/decide-events.js';
 import { RecordEvents } from '../../src/ingestion/receive/record-events.js';
-import { finish } from '../../src/flow/time-slices.js';
+import { finish } from '../../src/flow/turns.js';
 import { eachAwkward, nearly } from '../support/schema-values.js';
 
 const documents = schemaDocuments();

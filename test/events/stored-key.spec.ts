@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { NewestGroups } from '../../projections/asset-groups/fold.js';
-import { decodeEvent } from '../../projections/engine/decode-event.js';
+import { NewestGroups } from '../../projections/asset-groups.js';
+import { decodeEvent } from '../../projections/engine/parking.js';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
 import { rowOf } from '../../projections/records/row.js';
 import { entryStateOf } from '../../projections/records/verdicts.js';
 import { assetHash, assetKey } from '../../src/assets/asset-key.js';
-import { hashOfKey, KEY_VERSION } from '../../src/assets/keys.js';
+import { hashOfKey, KEY_VERSION } from '../../src/assets/asset.js';
 import type { UpstreamEvent } from '../../src/events/event.js';
 import { hashOf, keyOf, newStoredKey } from '../../src/events/stored-key.js';
 import { EXAMPLES, recordedInOrder, sent } from '../support/upstream.js';

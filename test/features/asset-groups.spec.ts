@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { assetGroups } from '../../projections/asset-groups.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { createPool } from '../../src/postgres/pool.js';

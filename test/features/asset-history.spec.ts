@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { assetStatuses } from '../../projections/asset-statuses/projection.js';
+import { assetStatuses } from '../../projections/asset-statuses.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';

@@ -1,11 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
-import { KeyUses } from '../../src/api-keys/key-uses.js';
-import { listApiKeys } from '../../src/api-keys/list-api-keys.js';
-import { revokeApiKey } from '../../src/api-keys/revoke-api-key.js';
+import { issueApiKey, listApiKeys, revokeApiKey } from '../../src/api-keys/api-keys.js';
+import { KeyUses, readKeyUses } from '../../src/api-keys/key-uses.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
 import { WatchPool } from '../../src/read-models/pools.js';
-import { readKeyUses } from '../../src/api-keys/key-uses.js';
 import { sharedApp } from '../support/open-for-tests.js';
 
 const GROUPS = '/v2/organization/asset-groups';

@@ -10,7 +10,7 @@ import { MAX_OPEN } from '../../src/disputes/dispute.js';
 import type { NewEvent } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputesStream } from '../../src/events/streams.js';
-import { Expiry } from '../../src/read-models/expiry/expiry.js';
+import { Expiry } from '../../src/read-models/expiry.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';

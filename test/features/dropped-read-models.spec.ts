@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { dayOf } from '../../src/events/instant.js';
-import { readIngestUsage } from '../../src/quotas/usage.js';
+import { readIngestUsage } from '../../src/quotas/daily-quota.js';
 import { readKeyUses } from '../../src/api-keys/key-uses.js';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { MEASURE } from '../../src/events/measure.js';
+import { MEASURE } from '../../src/events/facts.js';
 import { delivered, history } from '../projections/histories.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';

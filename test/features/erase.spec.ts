@@ -8,16 +8,16 @@ import { verify } from '../../projections/engine/verify.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { LANES, PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import { Conflict } from '../../src/errors.js';
-import { erasureDigest } from '../../src/events/erasure.js';
-import { pause } from '../../src/flow/retry.js';
+import { erasureDigest } from '../../src/events/redacted.js';
+import { pause } from '../../src/flow/time.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
-import { eraseRows } from '../../src/cli/erasing/erase-rows.js';
-import { REWRITE_EVENTS } from '../../src/event-log/postgres/erasure-sql.js';
-import { COUNT_CHECKPOINTS_AT, ROW_STEPS } from '../../src/read-models/erasures/statements.js';
+import { eraseRows } from '../../src/cli/erasing/erase-organization.js';
+import { REWRITE_EVENTS } from '../../src/event-log/postgres/rewriting.js';
+import { COUNT_CHECKPOINTS_AT, ROW_STEPS } from '../../src/read-models/erasures.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -385,11 +385,20 @@ describe('organizations erase', () => {
       insert into service.dispute_contacts select 'acme', 'dp_' || i % 3 || i, '${SECRET}', 1 from generate_series(1, 50) i;
       create index contacts_by_length on service.dispute_contacts (lower(contact || '${SECRET}'))`);
     await database.pool.query('analyze');
+    const schema = async (): Promise<unknown[]> =>
+      (
+        await database.pool.query(`
+          select attrelid::regclass::text as relation, attname, format_type(atttypid, atttypmod), attcollation
+          from pg_attribute a join pg_class c on c.oid = attrelid
+          where relnamespace in ('log'::regnamespace, 'read'::regnamespace, 'service'::regnamespace) order by 1, 2`)
+      ).rows;
+    const before = await schema();
     const tables = (await statistics()).map((line) => line.split(' ').slice(0, 2).join('.'));
     for (const table of ['log.events', 'read.listed_records', 'service.dispute_contacts', 'service.contacts_by_length'])
       expect(tables).toContain(table);
     expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
     expect(await statistics()).toEqual([]);
+    expect(await schema()).toEqual(before);
   });
 
   it('says that another call is erasing the organization', async () => {

@@ -1,11 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Expiry } from '../../src/read-models/expiry/expiry.js';
-import { ADD_EVENT_USAGE, type EventUsage, KEPT_DAYS } from '../../src/ingestion/usage/statements.js';
-import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
-import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
+import { Expiry } from '../../src/read-models/expiry.js';
+import { ADD_EVENT_USAGE, type EventUsage, KEPT_DAYS, UsageLog } from '../../src/ingestion/outcomes/usage-log.js';
+import { RejectionLog } from '../../src/ingestion/outcomes/rejection-log.js';
 import { dayOf, formatDay } from '../../src/events/instant.js';
-import { DailyQuota } from '../../src/quotas/daily-quota.js';
-import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
+import { DailyQuota, ADD_INGEST_USAGE } from '../../src/quotas/daily-quota.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
-import { TimeSlices } from '../../src/flow/time-slices.js';
+import { TimeSlices } from '../../src/flow/turns.js';
 import { ExportPool, MetricsPool, RecordsPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readSourcesStatus } from '../../src/asset-check/sources/sources-status.js';
+import { readSourcesStatus } from '../../src/asset-check/sources/sources.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { cloudEvent, sentStatus } from '../support/upstream.js';

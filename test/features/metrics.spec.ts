@@ -2,7 +2,7 @@ import { DESCRIPTION } from '../../src/http/reference/description.js';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputesStream } from '../../src/events/streams.js';
-import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/totals/count-sql.js';
+import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/count-sql.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { report as send, type Sent, sent } from '../support/upstream.js';
 
@@ -595,6 +595,12 @@ describe('GET /v2/organization/metrics/false-positives', () => {
        select $1, n, 2, gen_random_uuid(), true, least(n, $2::int) * 86400000::bigint, 'TYPE_' || least(n, $3::int)
        from generate_series(1, greatest($2::int, $3::int)) n`,
       [organization, days, types],
+    );
+    await app.pool.query(
+      `insert into read.counted_threat_days (organization, day, type, counted, false_positives)
+       select organization, counted_at / 86400000, type, count(*), 0 from read.counted_threats
+       where organization = $1 group by 1, 2, 3`,
+      [organization],
     );
     const { status, body } = await falsePositivesOf(key);
     expect(status).toBe(expected);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/totals/count-sql.js';
+import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/count-sql.js';
 import { MetricsPool } from '../../src/read-models/pools.js';
-import { MEASURE } from '../../src/events/measure.js';
+import { MEASURE } from '../../src/events/facts.js';
 import { sharedApp, sharedDatabase, sharedProjecting } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
 import { whileLocked } from '../support/while-locked.js';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { brandsAndFlags } from '../../projections/brands-and-flags/projection.js';
-import type { Scope } from '../../src/events/types/api-keys.js';
+import { brandsAndFlags } from '../../projections/brands-and-flags.js';
+import type { Scope } from '../../src/events/types/organizations.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../../src/events/instant.js';
-import { ADD_INGEST_USAGE } from '../../src/quotas/statements.js';
+import { ADD_INGEST_USAGE } from '../../src/quotas/daily-quota.js';
 import { sharedApp } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
-import { FeedIds } from '../../src/records/feed/feed-id.js';
+import { FeedIds } from '../../src/records/feed/feed-elements.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';

@@ -7,7 +7,7 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
-import { EventStoreRedactor } from '../../src/event-log/eventstoredb/rewriting/redactor.js';
+import { EventStoreRedactor } from '../../src/event-log/eventstoredb/rewriting/eraser.js';
 import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/redaction-sql.js';
-import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures/statements.js';
-import { EMPTY_SAMPLES } from '../../src/ingestion/rejections/statements.js';
+import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/rewriting.js';
+import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
+import { EMPTY_SAMPLES } from '../../src/ingestion/outcomes/rejection-log.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { JsonBoundsChecker } from '../../src/http/json/bounds.js';
+import { JsonBoundsChecker } from '../../src/http/json.js';
 import { sharedApp } from '../support/open-for-tests.js';
 import { type ApiResponse } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';

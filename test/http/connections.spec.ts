@@ -2,14 +2,14 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { limitConnections } from '../../src/http/connections/connections-per-address.js';
-import { limitPipelining } from '../../src/http/connections/pipelined-requests.js';
 import {
+  limitConnections,
+  limitPipelining,
   closeSlowReaders,
   LOW_MEMORY_RATE,
   type ReadingRate,
   NORMAL_RATE,
-} from '../../src/http/connections/slow-readers.js';
+} from '../../src/http/connections.js';
 import { startApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 

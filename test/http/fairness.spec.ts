@@ -2,12 +2,10 @@ import { PassThrough } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { TimeSlices } from '../../src/flow/time-slices.js';
-import { Revocations } from '../../src/http/access/revocations.js';
-import { checkAccess } from '../../src/http/access/check-access.js';
+import { TimeSlices } from '../../src/flow/turns.js';
+import { Revocations, checkAccess, AddressRateLimit } from '../../src/http/access/check-access.js';
 import type { Caller } from '../../src/http/access/caller.js';
-import { RateLimit } from '../../src/flow/rate-limit.js';
-import { AddressRateLimit } from '../../src/http/access/address-rate-limit.js';
+import { RateLimit } from '../../src/flow/budgets.js';
 import { BodyReader } from '../../src/http/body/body-reader.js';
 import { eventually } from '../support/eventually.js';
 

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
+import { GetMetricsHandler } from '../../src/metrics/get-metrics.js';
 
 /** Holds the next metrics query. `started` resolves when the query starts. `release` ends the query with an error. */
 export const holdQuery = (): { readonly started: Promise<void>; readonly release: () => void } => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { assetGroups } from '../../projections/asset-groups.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { readReference } from '../support/contract.js';
 import { exampleRequests } from '../support/example-requests.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { createScrape } from '../../src/ops/scrape.js';
+import { createScrape } from '../../src/ops/projection-lag.js';
 import { addWebhookMetrics } from '../../src/ops/webhook-metrics.js';
-import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints/statements.js';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints.js';
+import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { TestClock } from '../support/test-clock.js';
 

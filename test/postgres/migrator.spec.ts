@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import { ConfigError } from '../../src/runtime/config.js';
 import { migrate, missingMigrations, type NumberedMigration } from '../../src/postgres/migrator.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { LOCK_UNTIL_COMMIT } from '../../src/postgres/statements.js';
+import { LOCK_UNTIL_COMMIT } from '../../src/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
 import { newDatabase } from '../support/open-for-tests.js';
 

@@ -1,11 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import { assetGroups } from '../../projections/asset-groups/projection.js';
-import type { GroupEvent } from '../../projections/asset-groups/fold.js';
-import type { ProjectedEvent } from '../../projections/engine/projection.js';
-import { transact } from '../../projections/engine/transaction.js';
-import { IDEMPOTENCY_TTL_MS } from '../../src/events/idempotent-request.js';
+import { assetGroups, type GroupEvent } from '../../projections/asset-groups.js';
+import { type ProjectedEvent, transact } from '../../projections/engine/projection.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/events/event.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 
 const database = sharedDatabase();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { assetStatuses } from '../../projections/asset-statuses/projection.js';
+import { assetStatuses } from '../../projections/asset-statuses.js';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { StatusEntries } from '../../src/asset-check/own/status-entries.js';
 import { assetKey as keyOfAsset } from '../../src/assets/asset-key.js';
-import { hashOfKey, KEY_VERSION } from '../../src/assets/keys.js';
-import { eventIdOf } from '../../src/events/event-id.js';
+import { hashOfKey, KEY_VERSION } from '../../src/assets/asset.js';
+import { eventIdOf } from '../../src/events/streams.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { newDatabase } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';

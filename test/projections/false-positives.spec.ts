@@ -8,11 +8,14 @@ import { records } from '../../projections/records/projection.js';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
-import type { RequestedRange } from '../../src/http/range.js';
-import { GetFalsePositives, GetFalsePositivesHandler } from '../../src/metrics/false-positives/get-false-positives.js';
+import type { RequestedRange } from '../../src/http/parameters.js';
+import {
+  GetFalsePositives,
+  GetFalsePositivesHandler,
+  FIRST_VERSION_WITH_DAYS,
+} from '../../src/metrics/get-false-positives.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
-import { FIRST_VERSION_WITH_DAYS } from '../../src/metrics/false-positives/false-positives-sql.js';
-import { countValues } from '../../src/metrics/totals/count-sql.js';
+import { countValues } from '../../src/metrics/count-sql.js';
 import { seeds, sized } from '../support/full-size.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
@@ -210,7 +213,7 @@ describe('The false positives', () => {
       select o, 't' || i, 2, gen_random_uuid(), i % 10 > 0, i * 1000000::bigint, 'URL'
       from unnest(array['acme', 'b']) o, generate_series(1, 20000) i`);
     await database.pool.query('vacuum analyze read.counted_threats');
-    const { FALSE_POSITIVES } = await import('../../src/metrics/false-positives/false-positives-sql.js');
+    const { FALSE_POSITIVES } = await import('../../src/metrics/get-false-positives.js');
     const range = { from: 5_000_000_000, to: 6_000_000_000 };
     const { text, values } = FALSE_POSITIVES.query(countValues('acme', '', range));
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain (analyze, buffers) ${text}`, values);

@@ -5,8 +5,8 @@ import {
   INSERT_NEW_RECORDS,
   TYPE_DAY_COUNTS,
   UPDATE_RECORDS,
-} from '../../projections/metrics/statements.js';
-import { transact } from '../../projections/engine/transaction.js';
+} from '../../projections/metrics.js';
+import { transact } from '../../projections/engine/projection.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 
 const SIZE = 3_000;

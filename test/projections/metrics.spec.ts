@@ -1,23 +1,20 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { metrics } from '../../projections/metrics/projection.js';
-import { takedowns } from '../../projections/takedowns/projection.js';
+import { metrics } from '../../projections/metrics.js';
+import { takedowns } from '../../projections/takedowns.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { verify } from '../../projections/engine/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { Invalid } from '../../src/errors.js';
-import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/comparison/compare-metrics.js';
-import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
-import { TimeSlices } from '../../src/flow/time-slices.js';
-import {
-  GetTakedownStatistics,
-  GetTakedownStatisticsHandler,
-} from '../../src/metrics/takedowns/get-takedown-statistics.js';
-import { GetTimeline, GetTimelineHandler } from '../../src/metrics/timeline/get-timeline.js';
+import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/compare-metrics.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { TimeSlices } from '../../src/flow/turns.js';
+import { GetTakedownStatistics, GetTakedownStatisticsHandler } from '../../src/metrics/get-takedown-statistics.js';
+import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
-import type { Range } from '../../src/http/range.js';
-import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline/timeline-sql.js';
-import type { Timeline } from '../../src/metrics/timeline/timeline.dto.js';
+import type { Range } from '../../src/http/parameters.js';
+import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline-sql.js';
+import type { Timeline } from '../../src/metrics/metrics.dto.js';
 import { usesEventStore } from '../support/logs.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';

@@ -4,7 +4,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { versionOf } from '../../projections/engine/projection.js';
 import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { KEY_VERSION } from '../../src/assets/keys.js';
+import { KEY_VERSION } from '../../src/assets/asset.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
 import { usesEventStore } from '../support/logs.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';

@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import type { ProjectedEvent } from '../../projections/engine/projection.js';
-import { transact } from '../../projections/engine/transaction.js';
-import { webhooks } from '../../projections/webhooks/projection.js';
-import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/webhooks.js';
+import { type ProjectedEvent, transact } from '../../projections/engine/projection.js';
+import { webhooks } from '../../projections/webhooks.js';
+import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/organizations.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 
 const database = sharedDatabase();

@@ -3,8 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Registry } from 'prom-client';
 import { readConfig } from '../../src/runtime/config.js';
 import { dayOf, MS_PER_DAY } from '../../src/events/instant.js';
-import { type Amount, DailyQuota } from '../../src/quotas/daily-quota.js';
-import { readIngestUsage } from '../../src/quotas/usage.js';
+import { type Amount, DailyQuota, readIngestUsage } from '../../src/quotas/daily-quota.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../support/postgres.js';
@@ -115,7 +114,7 @@ describe('The daily quota', () => {
       expect(await taking(quota, { events: 1_000 })).toBe('taken');
       await quota.beforeApplicationShutdown();
     }
-    // `test/read-models/expiry/expiry.spec.ts` deletes the rows from before yesterday.
+    // `test/read-models/expiry.spec.ts` deletes the rows from before yesterday.
     const days = await database.pool.query('select day from service.ingest_usage order by day');
     expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([-2, -1, 0]);
     await pool.end();

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { Statement } from '../../src/postgres/statement.js';
 
@@ -18,16 +18,19 @@ const statementsIn = (value: unknown): Statement[] => {
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(statementsIn) : [];
 };
 
+/** Declares a statement, or several of different shapes. */
+const DECLARES = /\b(?:statement|storeNewest)\(|\bnew StatementBuilder\(/;
+
 export interface StatementWithPath {
   readonly path: string;
   readonly statement: Statement;
 }
 
-/** All statements that the statements files export. */
+/** All statements that the files of the product export. Only files with statements are loaded, and no program. */
 export const rawStatements = async (): Promise<StatementWithPath[]> => {
   const found: StatementWithPath[] = [];
   for (const path of [...sourcesIn('src'), ...sourcesIn('projections')])
-    if (/(?:\/statements|-sql)\.ts$/.test(path))
+    if (DECLARES.test(readFileSync(join(root, path), 'utf8')))
       for (const statement of statementsIn({ ...(await load(path)) })) found.push({ path, statement });
   return found;
 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../src/errors.js';
 import { isStatementTimeout } from '../../src/postgres/transient-errors.js';
-import { createReadModels } from '../../src/read-models/kysely.js';
+import { createReadModels } from '../../src/read-models/tables.js';
 import { createMetricsPool, createRequestPool, createWatchPool } from '../../src/read-models/pools.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 

@@ -25,7 +25,7 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     ],
   },
   'projections/engine/rebuild.ts': {
-    by: 'test/projections/engine/projector.spec.ts',
+    by: 'test/projections/engine/projector/projector.spec.ts',
     sql: [
       'drop table read."…"; alter table "…"."…" set schema read',
       'insert into read.parked_events select * from "…".parked_events',
@@ -43,7 +43,7 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     ],
   },
   // This spec prepares the statements that contain this subquery.
-  'src/read-models/checkpoints/position-sql.ts': {
+  'src/read-models/checkpoints.ts': {
     by: 'test/read-models/raw-statements.spec.ts',
     sql: [
       `(
@@ -56,15 +56,15 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     ],
   },
   'projections/engine/verify.ts': {
-    by: 'test/projections/engine/projector.spec.ts',
+    by: 'test/projections/engine/projector/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],
   },
-  'src/cli/erasing/erase-rows.ts': {
+  'src/cli/erasing/erase-organization.ts': {
     by: 'test/features/erase.spec.ts',
     sql: ['drop schema if exists "…" cascade'],
   },
-  'src/read-models/expiry/expiring-rows-sql.ts': {
-    by: 'test/read-models/expiry/expiry.spec.ts',
+  'src/read-models/expiry.ts': {
+    by: 'test/read-models/expiry.spec.ts',
     sql: [
       `select t.ctid as id, true as expired, null::text[] as place, row_number() over () as nth
         from … t … where … limit $1`,
@@ -88,15 +88,15 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     sql: ['select from … limit 1', 'alter table … …'],
   },
   // Settings of a connection.
-  'src/postgres/session-settings.ts': {
-    by: 'test/postgres/pool.spec.ts',
+  'src/postgres/transaction.ts': {
+    by: 'test/postgres/pool/pool.spec.ts',
     sql: [
       "select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding…",
     ],
   },
   // Tables of projections.
   'projections/engine/parking.ts': {
-    by: 'test/projections/engine/projector.spec.ts',
+    by: 'test/projections/engine/projector/projector.spec.ts',
     sql: ['delete from "…" where false'],
   },
 };
@@ -240,13 +240,13 @@ describe('A statement in SQL', () => {
   });
 
   it.each([
-    ['src/metrics/a.ts', "await pool.query('select 1 from read.days');"],
-    ['src/metrics/a.ts', 'await pool.query({ text: `\n  update read.days set n = ${n}` });'],
-    ['src/metrics/a.ts', 'const FROM = ` from read.days`;'],
-    ['src/metrics/a.ts', 'const FROM = ` from service.key_uses`;'],
-    ['src/metrics/a.ts', 'const rows = await sql`explain verbose`.execute(db);'],
+    ['src/dashboard/a.ts', "await pool.query('select 1 from read.days');"],
+    ['src/dashboard/a.ts', 'await pool.query({ text: `\n  update read.days set n = ${n}` });'],
+    ['src/dashboard/a.ts', 'const FROM = ` from read.days`;'],
+    ['src/dashboard/a.ts', 'const FROM = ` from service.key_uses`;'],
+    ['src/dashboard/a.ts', 'const rows = await sql`explain verbose`.execute(db);'],
     ['projections/a.ts', 'const STORE = `insert into days (n) values ($1)`;'],
-    ['projections/takedowns/statements.ts', "export const ONE_MORE = { name: 'one', text: `delete from takedowns` };"],
+    ['projections/takedowns.ts', "export const ONE_MORE = { name: 'one', text: `delete from takedowns` };"],
     ['projections/engine/verify.ts', 'await pool.query(`drop table read."${table}"`);'],
   ])('is detected in %s: %s', (path, source) => {
     expect(uncheckedIn(path, source)).toHaveLength(1);
@@ -254,6 +254,6 @@ describe('A statement in SQL', () => {
 
   it('is not detected in comments and messages', () => {
     const source = "// select * from read.days\nthrow new Error('Drop the read models, or update them with care');";
-    expect(uncheckedIn('src/metrics/a.ts', source)).toEqual([]);
+    expect(uncheckedIn('src/dashboard/a.ts', source)).toEqual([]);
   });
 });

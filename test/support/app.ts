@@ -1,11 +1,11 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Pool } from 'pg';
-import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { createApp } from '../../src/api/app.module.js';
 import { type Config, readConfig } from '../../src/runtime/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
-import type { Scope } from '../../src/events/types/api-keys.js';
+import type { Scope } from '../../src/events/types/organizations.js';
 import { type ApiResponse, call, type CallOptions } from './call.js';
 import { eventStoreBeside } from './event-store.js';
 import { validateResponses } from './contract.js';

@@ -15,7 +15,7 @@ import {
   type StreamEvent,
   WrongExpectedRevision,
 } from '../../src/event-log/event-log.js';
-import { type Clock, monotonic } from '../../src/flow/clock.js';
+import { type Clock, monotonic } from '../../src/flow/time.js';
 
 /**
  * The outcome of an append: it succeeds, it is stored but the response is lost, it never arrives, or the store rejects

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { run } from '../../src/cli/runtime/run.js';
+import { run } from '../../src/cli/run.js';
 
 export interface CommandResult {
   readonly code: number;

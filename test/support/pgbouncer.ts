@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { serverOwner } from '../../src/postgres/embedded/cluster-layout.js';
 import { eventuallyPasses } from './eventually.js';
 import { freePort } from './free-port.js';
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { serverOwner } from '../../src/postgres/embedded/cluster-layout.js';
 import { eventuallyPasses } from './eventually.js';
 import { freePort } from './free-port.js';
 import { queryOnce } from './query-once.js';

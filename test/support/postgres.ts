@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { queryOnce } from './query-once.js';
 

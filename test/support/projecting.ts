@@ -3,7 +3,7 @@ import type { Projection } from '../../projections/engine/projection.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import type { Backoff } from '../../src/flow/retry.js';
+import type { Backoff } from '../../src/flow/time.js';
 import { eventually } from './eventually.js';
 
 /** A projector that runs in this process. */

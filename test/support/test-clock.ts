@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/flow/clock.js';
+import type { Clock } from '../../src/flow/time.js';
 
 /** A clock that stands still until a spec advances it. */
 export class TestClock implements Clock {

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { eventIdOf } from '../../src/events/event-id.js';
+import { eventIdOf, streamOf } from '../../src/events/streams.js';
 import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
 import { parseEvent, toJson, UPSTREAM, type UpstreamEvent } from '../../src/events/event.js';
 import { newStoredKey } from '../../src/events/stored-key.js';
-import { streamOf } from '../../src/events/streams.js';
 import type { TestApp } from './app.js';
 import type { ApiResponse } from './call.js';
 

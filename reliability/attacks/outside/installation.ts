@@ -3,7 +3,7 @@ import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { isWellFormed } from '../../../src/api-keys/key-format.js';
+import { isWellFormed } from '../../../src/api-keys/key-ring.js';
 import type { Outcome, Scenario } from '../../scenario.js';
 import { sendRequest } from '../../rig/http-request.js';
 import type { RunContext } from '../../rig/run-context.js';

@@ -1,6 +1,6 @@
 /** Removes the rule that reserves half of the delivery slots for fast endpoints. */
 import './report-resources.js';
-import { Slots } from '../../../src/webhooks/delivery/slots.js';
+import { Slots } from '../../../src/webhooks/delivery/context.js';
 
 const run = Object.getOwnPropertyDescriptor(Slots.prototype, 'run')!.value as Slots['run'];
 

@@ -1,5 +1,5 @@
 /** Removes the checks that known events are still in the log, so that lost keys and verdicts remain valid. */
-import { EventsLost } from '../../../src/event-log/stream-cursor.js';
+import { EventsLost } from '../../../src/event-log/read-streams.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
 import { EventLog } from '../../../src/event-log/event-log.js';
 

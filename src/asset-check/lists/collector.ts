@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { CooperativeYield } from '../../flow/cooperative-yield.js';
+import { CooperativeYield } from '../../flow/time.js';
 import { BLOCKED, SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
 import { readGuardedHost } from './guards.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';

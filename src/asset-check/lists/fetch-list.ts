@@ -2,8 +2,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { type Body, InvalidList } from './collector.js';
-import { AddressDenied, Destinations, hostOf, fixedLookup } from '../../egress/destinations.js';
-import { NetworkPolicy } from '../../egress/network-policy.js';
+import { AddressDenied, Destinations, hostOf, fixedLookup, NetworkPolicy } from '../../egress.js';
 import { USER_AGENT } from '../../runtime/version.js';
 
 /** The validators of a conditional request. The server responds with 304 if the list has not changed. */

@@ -1,9 +1,8 @@
-import { CooperativeYield } from '../../flow/cooperative-yield.js';
-import { BLOCKED, flagsForHost, flagsForSubdomains, type HostTable } from './host-table.js';
+import { CooperativeYield } from '../../flow/time.js';
+import { BLOCKED, flagsForHost, flagsForSubdomains, type HostTable, hashOfText, SuffixHashes } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Entry, prefixOf, readEntry, type Rejection } from './list-entry.js';
-import type { GuardOfHost } from '../../verdicts/guarded-hosts.js';
-import { hashOfText, SuffixHashes } from './suffix-hashes.js';
+import type { GuardOfHost } from '../../verdicts.js';
 
 /** A guard: a list of hosts that no other list may block as a whole. */
 export interface Guard {

@@ -1,6 +1,5 @@
 import { readAccount } from '../../assets/accounts/payment.js';
-import { rangeOf } from '../../assets/ip-address.js';
-import { isInternalHost } from '../../assets/internal-host.js';
+import { rangeOf, isInternalHost } from '../../assets/ip-address.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';

@@ -1,21 +1,40 @@
+import { scryptSync } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { ParsedContent } from '../../assets/parsed-content.js';
-import { Backoff, pause } from '../../flow/retry.js';
-import type { SourceResult } from '../source-result.js';
+import type { ParsedContent } from '../../assets/asset.js';
+import { Backoff, pause } from '../../flow/time.js';
+import type { SourceResult } from '../verdict.js';
 import { type Body, InvalidList } from './collector.js';
-import { FirstSeen, type Seen } from './disk/first-seen.js';
+import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import { Guards } from './guards.js';
-import type { HostTable } from './host-table.js';
+import type { HostTable, SuffixHashes } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
 import { describeRejected, readEntry } from './list-entry.js';
-import { ListCopy, type ListState, seenPathOf } from './disk/list-copy.js';
+import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
 import { kindsOf, type ListContent, parseList } from './parse-list.js';
 import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
-import type { SuffixHashes } from './suffix-hashes.js';
+
+/** Removes user, password, query and fragment from a URL, because they may contain secrets. */
+export const withoutSecrets = (url: string): string => {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+};
+
+/**
+ * Returns a hash of the secrets of a URL, which distinguishes URLs that differ only in their secrets: two queries to
+ * one server are two lists. The hash is slow to compute, because the hash is stored on disk and a password may be
+ * short.
+ * @returns '' if the URL has no secrets
+ */
+const fingerprintOfSecrets = (url: string): string => {
+  const { username, password, search } = new URL(url);
+  const secrets = [username, password, search];
+  return secrets.some((part) => part !== '')
+    ? scryptSync(JSON.stringify(secrets), withoutSecrets(url), 16).toString('base64url')
+    : '';
+};
 
 /** A list that shrinks to a tenth of its entries or less is rejected as broken. */
 const MAX_SHRINK_FACTOR = 10;

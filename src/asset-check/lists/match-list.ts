@@ -1,7 +1,7 @@
-import { type ParentPage, parentPages } from '../../assets/pages/parent-pages.js';
+import { type ParentPage, parentPages } from '../../assets/location-asset.js';
 import { rangeOf } from '../../assets/ip-address.js';
-import type { ParsedContent } from '../../assets/parsed-content.js';
-import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../source-result.js';
+import type { ParsedContent } from '../../assets/asset.js';
+import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../verdict.js';
 import { Guards } from './guards.js';
 import {
   ALLOWED,
@@ -10,10 +10,11 @@ import {
   flagsForSubdomains,
   flagsForHost,
   SUBDOMAINS_SHIFT,
+  hashOfText,
+  type SuffixHashes,
 } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Format, kindsOf, type ListContent } from './parse-list.js';
-import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
 /** Returns the text whose hashes `matchList` needs: the account or the host. */
 export const lookupText = (parsed: ParsedContent): string => parsed.account ?? parsed.host ?? '';

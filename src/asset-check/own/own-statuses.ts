@@ -1,17 +1,16 @@
 import type { Pool } from 'pg';
-import { parentPages } from '../../assets/pages/parent-pages.js';
+import { parentPages } from '../../assets/location-asset.js';
 import { assetKey } from '../../assets/asset-key.js';
-import { urlKey } from '../../assets/keys.js';
-import type { ParsedContent } from '../../assets/parsed-content.js';
-import { FAILED, hostingResult, NOT_FOUND, type SourceResult } from '../source-result.js';
+import { urlKey, type ParsedContent } from '../../assets/asset.js';
+import { FAILED, hostingResult, NOT_FOUND, type SourceResult } from '../verdict.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
-import { parentHashes } from '../lists/suffix-hashes.js';
+import { STATUS_CHANGES, STATUS_PAGE } from './status-entries.js';
+import { parentHashes } from '../lists/host-table.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
 import type { EventLog, Place } from '../../event-log/event-log.js';
-import { notReached } from '../../http/consistency/consistency.js';
-import { coalesce } from '../../flow/coalesce.js';
-import { Backoff, pause } from '../../flow/retry.js';
+import { notReached } from '../../http/consistency.js';
+import { coalesce } from '../../flow/shared-work.js';
+import { Backoff, pause } from '../../flow/time.js';
 import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
 
 const POLL_MS = 250;

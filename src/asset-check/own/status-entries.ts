@@ -1,17 +1,108 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { hashOfKey } from '../../assets/keys.js';
+import { nullable, statement, textOf, type RowOf } from '../../postgres/statement.js';
+import type { AssetStatus } from '../../events/types/verdicts.js';
+import { hashOfKey } from '../../assets/asset.js';
 import { EventLog } from '../../event-log/event-log.js';
-import { findEvents } from '../../event-log/find-events.js';
-import type { AssetStatus } from '../../events/types/asset-statuses.js';
+import { findEvents } from '../../event-log/read-streams.js';
 import { parseEvent } from '../../events/event.js';
 import { timeOf } from '../../events/record.js';
 import { assetStatusStream } from '../../events/streams.js';
-import type { RowOf } from '../../postgres/statement.js';
-import { NEWEST_STATUS_ENTRIES } from './statements.js';
+
+/** Maximum number of rows that one poll of the statuses reads. */
+export const STATUS_PAGE = 5_000;
+
+/**
+ * An expression that identifies the set of parked events up to a position: the number of the events and the sum of the
+ * hashes of their ids.
+ */
+const parkedUpTo = (position: string): string => `(
+        select count(*) || ' ' || coalesce(sum(hashtextextended(event_id::text, 0)), 0) from read.parked_events
+        where projection = 'asset-statuses' and position <= ${position}
+      )`;
+
+/**
+ * Reads the rows that changed after a position. Each row also tells whether the rows that were read earlier are still
+ * valid; if no row has changed, the statement returns one row without an asset. For this check, a row has the id of the
+ * table, which a rebuild replaces; the set of parked events, because retrying an event changes rows at an earlier
+ * position; and the last applied event, which a failover of the database may have lost.
+ */
+export const STATUS_CHANGES = statement(
+  'follow-asset-statuses',
+  { position: 'bigint', assetHash: 'text', passed: 'bigint' },
+  {
+    table: nullable('text'),
+    /** The parked events up to `$3`. An event is parked when the projector reaches it, so this set can only shrink. */
+    parkedBefore: 'text',
+    /** The parked events up to the checkpoint. */
+    parked: 'text',
+    checkpoint: 'bigint',
+    /** The stream of the last applied event. Null if no event has been applied yet. */
+    stream: nullable('text'),
+    revision: nullable('bigint'),
+    eventId: nullable('uuid'),
+    asset: nullable('text'),
+    assetHash: nullable('text'),
+    /** The content as reported. Null if an earlier version wrote the row. */
+    content: nullable('text'),
+    status: nullable(textOf<AssetStatus>()),
+    createdAt: nullable('bigint'),
+    position: nullable('bigint'),
+  },
+  `
+    select g.table_id as "table", g.parked_before as "parkedBefore", g.parked, g.checkpoint, g.last_stream as "stream",
+      g.last_revision as "revision", g.last_event_id as "eventId",
+      s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position
+    from (
+      select to_regclass('read.asset_statuses')::oid::text as table_id,
+        coalesce(c.position, -1) as checkpoint, c.last_stream, c.last_revision, c.last_event_id,
+        ${parkedUpTo('$3::bigint')} as parked_before,
+        ${parkedUpTo('coalesce(c.position, -1)')} as parked
+      from (select) always left join read.checkpoints c on c.projection = 'asset-statuses'
+    ) g
+    left join lateral (
+      select * from read.asset_statuses
+      where (position, asset_hash) > ($1::bigint, $2::text)
+      order by position, asset_hash limit ${STATUS_PAGE}
+    ) s on true
+    order by s.position, s.asset_hash`,
+);
+
+/**
+ * Reads the newest entries of assets. Each asset is an index lookup, so that the cost does not depend on the length of
+ * the history.
+ */
+export const NEWEST_STATUS_ENTRIES = statement(
+  'asset-status-entries-newest',
+  { hashes: 'text[]', organization: 'text', limit: 'bigint' },
+  {
+    key: 'text',
+    /** The content as reported. Null if an earlier version wrote the row. */
+    content: nullable('text'),
+    hash: 'text',
+    status: textOf<AssetStatus>(),
+    version: 'bigint',
+    eventId: 'uuid',
+    /** Null if an earlier version wrote the row. */
+    brands: nullable('text[]'),
+  },
+  `
+    select e.asset as key, e.content, e.asset_hash as hash, e.status, e.version, e.event_id as "eventId",
+      case when e.reviews is not null then array(
+        select substr(review, length($2) + 2) from unnest(e.reviews) review
+        where starts_with(review, $2 || ':') order by 1
+      ) end as brands
+    from unnest($1::text[]) requested (hash)
+    cross join lateral (
+      select * from read.asset_status_entries
+      where asset_hash = requested.hash and status is not null
+      order by version desc, event_id desc limit $3
+    ) e
+    order by e.version desc, e.event_id desc limit $3`,
+);
 
 /** An entry of this service's own status history. */
-export interface StatusEntry {
+interface StatusEntry {
   readonly status: AssetStatus;
   /** When the status began, in ms. */
   readonly from: number;

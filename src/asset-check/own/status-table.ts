@@ -1,4 +1,4 @@
-import { hashOfText } from '../lists/suffix-hashes.js';
+import { hashOfText } from '../lists/host-table.js';
 
 export interface StoredStatus {
   readonly status: 'BLOCKED' | 'ALLOWED';

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Config, ConfigError } from '../../runtime/config.js';
-import { readUrl } from '../../runtime/read-url.js';
-import { type SourceMode, SOURCE_MODES } from '../source-result.js';
+import { type Config, ConfigError, readUrl } from '../../runtime/config.js';
+import { type SourceMode, SOURCE_MODES } from '../verdict.js';
 import { readSuffix } from '../lists/hosting-suffixes.js';
 import { type EntryVerdict, type Format, GUARD_FORMATS, LIST_FORMATS } from '../lists/parse-list.js';
 

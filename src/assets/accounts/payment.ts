@@ -1,5 +1,5 @@
 import { linkOfLnurl } from '../carriers/encodings.js';
-import { memoizeLastTwo } from '../text/memoize.js';
+import { memoizeLastTwo } from '../copied-text.js';
 import { type Address, IS_PART_OF_ADDRESS, readAddress, withTag } from './address.js';
 
 /** What a payment link or an account says about who is paid. */

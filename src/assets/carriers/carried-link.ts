@@ -1,7 +1,7 @@
-import { isInternalHost } from '../internal-host.js';
+import { isInternalHost } from '../ip-address.js';
 import { locateWeb } from '../link.js';
 import { type Location, trimLikeUrlParser } from '../location.js';
-import { decodeOnce } from '../text/percent.js';
+import { decodeOnce } from '../copied-text.js';
 import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
 import { ENCODINGS, PARTIAL_ENCODINGS, translatedHost, withScheme } from './encodings.js';
 

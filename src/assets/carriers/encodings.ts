@@ -1,5 +1,5 @@
 import { bech32 } from '@scure/base';
-import { decodeOnce } from '../text/percent.js';
+import { decodeOnce } from '../copied-text.js';
 
 /** Returns the links in an encoded text; an empty array if the text cannot be decoded. */
 export type DecodeLinks = (text: string) => readonly string[];

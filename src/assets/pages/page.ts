@@ -1,7 +1,7 @@
 import { type Location, pathOf, queryOf, refang } from '../location.js';
 import { DEFAULT_SUBDOMAINS } from '../profiles/site.js';
 import { SITES } from '../profiles/sites.js';
-import { decodeOnce } from '../text/percent.js';
+import { decodeOnce } from '../copied-text.js';
 import {
   CLIENT_PARAMETERS,
   NAMING_PARAMETERS,

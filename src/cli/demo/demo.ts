@@ -10,13 +10,11 @@ import { BRANDS, ORGANIZATION, rowEvents } from './row-events.js';
 import { readAddressRows, readSiteRows } from './shipped-rows.js';
 import { holdsDatabase } from '../../postgres/embedded/cluster-layout.js';
 import { print, say } from '../../runtime/terminal.js';
-import { SIGNALS } from '../runtime/interruption.js';
+import { SIGNALS, FAILED, type OutputOptions, prints, type Result, count, Progress } from '../output.js';
 import { curlLines } from './calls.js';
 import { deleteKeyHeaders } from './header-files.js';
 import { DemoKeys, revokeDemoKeys } from './keys.js';
-import { FAILED, type OutputOptions, prints, type Result } from '../runtime/output.js';
-import { count, Progress } from '../runtime/progress.js';
-import { withLog } from '../runtime/session.js';
+import { withLog } from '../session.js';
 import { Service, stopOnSignals } from '../start.js';
 
 /** How long the projector may take for one batch before the demo fails. */

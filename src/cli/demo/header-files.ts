@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inDataDir } from '../../runtime/data-dir.js';
+import { inDataDir } from '../../runtime/config.js';
 
 export interface Keys {
   /** The key for sending events of any organization. */

@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { issueApiKey } from '../../api-keys/issue-api-key.js';
-import { type ApiKey, listApiKeys } from '../../api-keys/list-api-keys.js';
-import { revokeApiKey } from '../../api-keys/revoke-api-key.js';
+import { issueApiKey, type ApiKey, listApiKeys, revokeApiKey } from '../../api-keys/api-keys.js';
 import { ORGANIZATION } from './row-events.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
 import { MS_PER_DAY } from '../../events/instant.js';
-import type { Scope } from '../../events/types/api-keys.js';
+import type { Scope } from '../../events/types/organizations.js';
 import type { Config } from '../../runtime/config.js';
 import { say } from '../../runtime/terminal.js';
 import { deleteKeyHeaders, type KeyHeaders, type Keys, writeKeyHeaders } from './header-files.js';
-import { operatorName } from '../runtime/operator-name.js';
+import { operatorName } from '../session.js';
 
 const NAME = 'demo';
 const LIFETIME_MS = 30 * MS_PER_DAY;

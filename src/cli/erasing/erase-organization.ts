@@ -1,19 +1,182 @@
-import { Conflict, NotFound } from '../../errors.js';
-import { pause } from '../../flow/retry.js';
+import type { Pool, PoolClient } from 'pg';
+import {
+  RECORD_BATCH,
+  READ_ERASURE,
+  LOCK_CHECKPOINTS,
+  ROW_STEPS,
+  SHADOW_SCHEMAS,
+  DELETE_ERASURE,
+} from '../../read-models/erasures.js';
+import { BEGINNING, type LogEraser } from '../../event-log/event-log.js';
+import {
+  OPERATIONS_LENGTH,
+  REWRITE_EVENTS,
+  REWRITE_REASONS,
+  forEachBatch,
+} from '../../event-log/postgres/rewriting.js';
+import { pause, retry } from '../../flow/time.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { renewStatistics } from './statistics-sql.js';
-import { LOCK_IF_FREE } from '../../postgres/statements.js';
+import type { Session } from '../session.js';
+import {
+  type ErasureProgress,
+  targetOf,
+  type Subject,
+  type Counts,
+  countRows,
+  findOrganization,
+  isEmpty,
+  sumOf,
+  type Certificate,
+  readCertificate,
+  appendOnce,
+  eventOnce,
+  startErasure,
+} from './find-organization.js';
 import { inTransaction } from '../../postgres/transaction.js';
-import { DELETE_ERASURE, READ_ERASURE } from '../../read-models/erasures/statements.js';
+import { isTransient } from '../../postgres/transient-errors.js';
+import { Conflict, NotFound } from '../../errors.js';
+import { renewStatistics } from './statistics-sql.js';
+import { LOCK_IF_FREE } from '../../postgres/statement.js';
 import { VERSION } from '../../runtime/version.js';
-import type { Session } from '../runtime/session.js';
-import { awaitProjections } from './await-projections.js';
-import { eraseInStore, readErasure, rewriteEvents, SETTLE_MS } from './erase-events.js';
-import { dropShadowTables, eraseRows } from './erase-rows.js';
-import { type Counts, countRows, type ErasureProgress, findOrganization, isEmpty, sumOf } from './find-organization.js';
-import { type Certificate, readCertificate } from './read-certificate.js';
-import { appendOnce, eventOnce, startErasure } from './start-erasure.js';
-import type { Subject } from './subject.js';
+import { awaitProjections } from '../projections.js';
+
+/** What a transaction of an erasure has erased. */
+interface ErasedBatch {
+  /** Number of events by type. */
+  readonly events?: Readonly<Record<string, number>>;
+  /** Number of rows by table. */
+  readonly rows?: Readonly<Record<string, number>>;
+  /** The position at which a repeated call continues, if the batch is part of the log. */
+  readonly next?: number;
+  /** The positions of the first and the last erased event, if there is one. */
+  readonly first?: number | undefined;
+  readonly last?: number | undefined;
+}
+
+/** Adds a batch to the record of an erasure, from which its certificate is made. */
+const recordBatch = async (
+  connection: Pool | PoolClient,
+  digest: string,
+  { events = {}, rows = {}, next, first, last }: ErasedBatch,
+): Promise<void> => {
+  await RECORD_BATCH.run(connection, {
+    digest,
+    next: next ?? null,
+    events: JSON.stringify(events),
+    rows: JSON.stringify(rows),
+    first: first ?? null,
+    last: last ?? null,
+  });
+};
+
+/**
+ * How long after the start the first row is deleted. All instances know of the erasure by then, and have stored the
+ * rejected events of others that name the organization.
+ */
+const SETTLE_MS = 2_500;
+
+const readErasure = async (pool: Pool, digest: string) => (await READ_ERASURE.run(pool, { digest }))[0]!;
+
+const rewriteEvents = async (
+  pool: Pool,
+  { organization, digest }: Subject,
+  onProgress: (progress: ErasureProgress) => void,
+): Promise<void> => {
+  const { next: from, position } = await readErasure(pool, digest);
+  const rewrite = async (connection: PoolClient, first: number, next: number): Promise<void> => {
+    const rewritten = await REWRITE_EVENTS.run(connection, { organization, from: first, to: next });
+    await recordBatch(connection, digest, {
+      next,
+      events: Object.fromEntries(rewritten.map(({ type, events }) => [type, events])),
+      ...(rewritten.length > 0 && {
+        first: Math.min(...rewritten.map((each) => each.first)),
+        last: Math.max(...rewritten.map((each) => each.last)),
+      }),
+    });
+  };
+  await forEachBatch(pool, { from, to: position }, rewrite, (done) =>
+    onProgress({ phase: 'events', done, fraction: done / position }),
+  );
+  const [operations] = await OPERATIONS_LENGTH.run(pool, {});
+  await forEachBatch(pool, { from: 0, to: operations!.length }, async (connection, first, next) => {
+    await REWRITE_REASONS.run(connection, { from: first, to: next });
+  });
+};
+
+/** Erases the events in the store, once every process has heard of the erasure. */
+const eraseInStore = async (
+  { pool, log }: Session,
+  eraser: LogEraser,
+  subject: Subject,
+  onProgress: (progress: ErasureProgress) => void,
+): Promise<void> => {
+  const { digest } = subject;
+  const [erasure] = await READ_ERASURE.run(pool, { digest });
+  if (erasure) await pause(Math.max(0, erasure.startedAt + SETTLE_MS - (await databaseTime(pool))));
+  const after = erasure && erasure.next > 0 ? BigInt(erasure.next) - 1n : BEGINNING;
+  const head = Number(await log.head());
+  await eraser.erase(await targetOf(pool, log, subject), after, async ({ events, first, last, position }) => {
+    await recordBatch(pool, digest, {
+      next: Number(position) + 1,
+      events,
+      first: first === undefined ? undefined : Number(first),
+      last: last === undefined ? undefined : Number(last),
+    });
+    onProgress({ phase: 'events', done: Number(position), fraction: Math.min(1, Number(position) / head) });
+  });
+};
+
+/** Rows per transaction. */
+const ROWS_PER_BATCH = 2_000;
+/**
+ * Follows the indexes that begin with the organization: a sequential scan would pass all rows that the earlier batches
+ * have deleted. A table without such an index is still scanned, which must not look expensive enough to be compiled.
+ */
+const BY_INDEX = 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off';
+const RETRY_MS = 100;
+const MAX_ATTEMPTS = 10;
+
+/** Drops the tables of rebuilds and verifications in progress, which may have read events before they were rewritten. */
+const dropShadowTables = async (pool: Pool): Promise<void> => {
+  for (const { name } of await SHADOW_SCHEMAS.run(pool, {}))
+    await retrying(() => pool.query(`drop schema if exists "${name}" cascade`));
+};
+
+/** Retries a statement that a lock of another process made fail. */
+const retrying = <Result>(work: () => Promise<Result>): Promise<Result> => {
+  let failures = 0;
+  return retry(work, (error) => ((failures += 1) < MAX_ATTEMPTS && isTransient(error) ? RETRY_MS : undefined));
+};
+
+/**
+ * Erases the rows of an organization.
+ * @returns the number of deleted or changed rows by table
+ */
+export const eraseRows = async (
+  pool: Pool,
+  { organization, digest }: Subject,
+  onProgress: (progress: ErasureProgress) => void,
+): Promise<Counts> => {
+  const counts: Record<string, number> = {};
+  let done = 0;
+  for (const { table, isShared, erase } of ROW_STEPS)
+    for (;;) {
+      const startedAt = performance.now();
+      const eraseBatch = async (connection: PoolClient): Promise<number> => {
+        await LOCK_CHECKPOINTS.run(connection, {});
+        const [erased] = await erase.run(connection, { organization, limit: ROWS_PER_BATCH });
+        await recordBatch(connection, digest, { rows: erased!.rows === 0 ? {} : { [table]: erased!.rows } });
+        return erased!.rows;
+      };
+      const rows = await retrying(() => inTransaction(pool, eraseBatch, isShared ? 'begin' : BY_INDEX));
+      if (rows === 0) break;
+      done += rows;
+      counts[table] = (counts[table] ?? 0) + rows;
+      onProgress({ phase: 'rows', done, fraction: undefined });
+      await pause(performance.now() - startedAt);
+    }
+  return counts;
+};
 
 export interface Erased {
   readonly certificate: Certificate;

@@ -1,13 +1,57 @@
 import type { Pool, PoolClient } from 'pg';
-import type { EventLog } from '../../event-log/event-log.js';
-import type { OrganizationToErase } from '../../event-log/rewriting/log-eraser.js';
-import { COUNT_EVENTS, NAMES_OF_ORGANIZATION } from '../../event-log/postgres/erasure-sql.js';
-import { forEachBatch } from '../../event-log/postgres/batches.js';
-import { erasureDigest } from '../../events/erasure.js';
-import { READ_ERASED_NAMES, ROW_STEPS } from '../../read-models/erasures/statements.js';
-import type { Connection } from '../../postgres/statement.js';
-import type { Session } from '../runtime/session.js';
-import type { Subject } from './subject.js';
+import type { EventLog, OrganizationToErase, NewEvent } from '../../event-log/event-log.js';
+import { erasureDigest } from '../../events/redacted.js';
+import {
+  READ_CERTIFICATE,
+  COUNT_EVENTS,
+  NAMES_OF_ORGANIZATION,
+  forEachBatch,
+  APPEND_LOCK,
+  REFUSE_ERASED,
+} from '../../event-log/postgres/rewriting.js';
+import { followStream, START_OF_STREAM, findEvents } from '../../event-log/read-streams.js';
+import { parseEvent, type DomainEvent } from '../../events/event.js';
+import { OPERATIONS_STREAM, eventIdOf, OWN_SOURCE } from '../../events/streams.js';
+import type { OrganizationErased } from '../../events/types/operations.js';
+import type { Session } from '../session.js';
+import { READ_ERASED_NAMES, ROW_STEPS, ENTER_ERASURE, ENTER_NAMES } from '../../read-models/erasures.js';
+import { type Connection, LOCK_UNTIL_COMMIT } from '../../postgres/statement.js';
+import { newEvent } from '../../event-log/new-event.js';
+import { APPEND } from '../../event-log/postgres/writer.js';
+import { databaseTime } from '../../postgres/clock.js';
+import { inTransaction } from '../../postgres/transaction.js';
+
+/** The organization that a call erases, and what names it after the erasure. */
+export interface Subject {
+  readonly organization: string;
+  readonly logId: string;
+  /** The `erasureDigest` of the slug. */
+  readonly digest: string;
+}
+
+export const subjectOf = async (log: EventLog, organization: string): Promise<Subject> => {
+  const logId = await log.id();
+  return { organization, logId, digest: erasureDigest(logId, organization) };
+};
+
+export type Certificate = OrganizationErased['data'];
+
+/** The certificate of an organization that was erased completely. */
+export const readCertificate = async (
+  { pool, log }: Session,
+  { digest }: Subject,
+): Promise<Certificate | undefined> => {
+  if (log.eraser === undefined) {
+    const [erased] = await READ_CERTIFICATE.run(pool, { digest });
+    return erased && parseEvent('OrganizationErased', erased.data).event?.data;
+  }
+  let certificate: Certificate | undefined;
+  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
+    const { event } = type === 'OrganizationErased' ? parseEvent('OrganizationErased', data) : {};
+    if (event?.data.digest === digest) certificate ??= event.data;
+  });
+  return certificate;
+};
 
 /** By event type or by table. */
 export type Counts = Readonly<Record<string, number>>;
@@ -63,7 +107,7 @@ export const targetOf = async (
 };
 
 /** The keys and webhook endpoints of an organization, which name rows of the service. */
-export const namesOf = async (log: EventLog, connection: Connection, organization: string): Promise<string[]> =>
+const namesOf = async (log: EventLog, connection: Connection, organization: string): Promise<string[]> =>
   log.eraser === undefined
     ? (await NAMES_OF_ORGANIZATION.run(connection, { organization })).map(({ name }) => name)
     : log.eraser.names(organization);
@@ -77,4 +121,60 @@ export const countRows = async ({ pool, log }: Session, organization: string): P
     if (row!.rows > 0) rows[table] = (rows[table] ?? 0) + row!.rows;
   }
   return rows;
+};
+
+/** Makes an event with an id that a repeated call gives it again, so that the log stores it once. */
+export const eventOnce = (event: DomainEvent, digest: string, operator: string): NewEvent => ({
+  ...newEvent(event, { operator }),
+  id: eventIdOf(OWN_SOURCE, digest, event.type, OPERATIONS_STREAM),
+});
+
+/** Appends an event to the stream of operations, unless an earlier call has appended it. */
+export const appendOnce = async (log: EventLog, event: NewEvent): Promise<{ readonly position: bigint }> =>
+  (await findEvents(log, OPERATIONS_STREAM, new Set([event.id]))).get(event.id) ??
+  (await log.append(OPERATIONS_STREAM, 'any', [event]));
+
+/**
+ * Starts the erasure in one transaction, under the lock of the log: no event of the organization is stored after
+ * `OrganizationErasureStarted`. A repeated call changes nothing.
+ */
+export const startErasure = async ({ pool, log }: Session, subject: Subject, operator: string): Promise<void> => {
+  const { organization, logId, digest } = subject;
+  const startedAt = await databaseTime(pool);
+  const event = eventOnce({ type: 'OrganizationErasureStarted', data: { digest, logId, startedAt } }, digest, operator);
+  if (log.eraser !== undefined) return startInStore(pool, log, subject, event, startedAt);
+  await inTransaction(pool, async (connection) => {
+    await LOCK_UNTIL_COMMIT.run(connection, { key: APPEND_LOCK });
+    const names = await namesOf(log, connection, organization);
+    const digests = [digest, ...names.map((name) => erasureDigest(logId, name))];
+    await REFUSE_ERASED.run(connection, { digests, logId });
+    await ENTER_NAMES.run(connection, { digests, logId });
+    const [appended] = await APPEND.run(connection, {
+      requests: [0],
+      streams: [OPERATIONS_STREAM],
+      expected: [null],
+      ids: [event.id],
+      types: [event.type],
+      data: [JSON.stringify(event.data)],
+      metadata: [JSON.stringify(event.metadata)],
+    });
+    await ENTER_ERASURE.run(connection, { digest, startedAt, position: appended!.position! });
+  });
+};
+
+/**
+ * Starts the erasure in a store without transactions. The names are entered before the event is appended, because the
+ * log does not show them afterwards.
+ */
+const startInStore = async (
+  pool: Pool,
+  log: EventLog,
+  { organization, logId, digest }: Subject,
+  event: NewEvent,
+  startedAt: number,
+): Promise<void> => {
+  const digests = [digest, ...(await namesOf(log, pool, organization)).map((name) => erasureDigest(logId, name))];
+  await ENTER_NAMES.run(pool, { digests, logId });
+  const { position } = await appendOnce(log, event);
+  await ENTER_ERASURE.run(pool, { digest, startedAt, position: Number(position) });
 };

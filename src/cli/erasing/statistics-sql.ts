@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { pause } from '../../flow/retry.js';
+import { pause } from '../../flow/time.js';
 import { statement } from '../../postgres/statement.js';
 import { inTransaction } from '../../postgres/transaction.js';
 import { isTransient } from '../../postgres/transient-errors.js';
@@ -17,20 +17,26 @@ export const OWN_TABLES = statement(
     where n.nspname in ('log', 'read', 'service') and c.relkind = 'r' order by 1`,
 );
 
-/** The columns of a table of which the planner has statistics, with their types. */
+/** The columns of a table of which the planner has statistics, with their types, including the collation. */
 export const COLUMNS_WITH_STATISTICS = statement(
   'statistics-columns',
   { table: 'text' },
   { column: 'text', type: 'text' },
   `
-    select quote_ident(a.attname) as "column", format_type(a.atttypid, a.atttypmod) as type
-    from pg_attribute a join pg_statistic s on s.starelid = a.attrelid and s.staattnum = a.attnum
-    where a.attrelid = to_regclass($1) and not a.attisdropped group by a.attnum, a.attname, a.atttypid, a.atttypmod order by a.attnum`,
+    select quote_ident(a.attname) as "column", format_type(a.atttypid, a.atttypmod)
+        || coalesce(' collate ' || quote_ident(n.nspname) || '.' || quote_ident(c.collname), '') as type
+    from pg_attribute a
+    left join pg_collation c on c.oid = a.attcollation
+    left join pg_namespace n on n.oid = c.collnamespace
+    where a.attrelid = to_regclass($1) and not a.attisdropped
+      and exists (select from pg_statistic s where s.starelid = a.attrelid and s.staattnum = a.attnum)
+    order by a.attnum`,
 );
 
 /**
  * Makes the planner's statistics of all tables anew, because they quote values of rows that were erased. ANALYZE keeps
- * the statistics of a table that has become empty; setting the type of a column to the type it has removes them.
+ * the statistics of a table that has become empty; setting the type of a column to the type it has removes them. The collation is named, because it
+ * would otherwise become the default one, which changes indexes and breaks prepared statements of running processes.
  * @throws the database's error, if a table stays locked for some seconds
  */
 export const renewStatistics = async (pool: Pool): Promise<void> => {

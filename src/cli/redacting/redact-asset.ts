@@ -1,16 +1,52 @@
-import { assetKey } from '../../assets/asset-key.js';
-import { contentIssue } from '../../assets/content-issue.js';
-import { hashOfKey } from '../../assets/keys.js';
+import type { Pool } from 'pg';
+import type { Command } from 'commander';
+import { hashOfKey, contentIssue } from '../../assets/asset.js';
 import { parseContent } from '../../assets/parse-content.js';
+import { EMPTY_SAMPLES, READ_SAMPLES } from '../../ingestion/outcomes/rejection-log.js';
+import { assetKey } from '../../assets/asset-key.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
-import { PARKED_AMONG } from '../../event-log/postgres/redaction-sql.js';
+import { PARKED_AMONG } from '../../event-log/postgres/rewriting.js';
 import { renewStatistics } from '../erasing/statistics-sql.js';
-import type { Session } from '../runtime/session.js';
-import { hashOfStored } from './redact-content.js';
-import { countByType, type FoundEvent, recordOfAsset, redactEvents } from './redact-events.js';
-import { redactSamples } from './rejected-samples.js';
+import { type Session, operatorName } from '../session.js';
+import {
+  hashOfStored,
+  countByType,
+  type FoundEvent,
+  recordOfAsset,
+  redactEvents,
+  type StoredContents,
+  withNodesToScavenge,
+} from './stored-contents.js';
 import { openStoredContents } from './open-stored-contents.js';
-import type { StoredContents } from './stored-contents.js';
+import { withProjections } from '../projections.js';
+import { prints, type Result, table, withProgress } from '../output.js';
+
+/** The contents in a sample, which may be cut off. */
+const CONTENTS = /"content"\s*:\s*("(?:[^"\\]|\\.)*")/g;
+const PAGE = 1_000;
+
+const isAbout = (sample: string, hashes: ReadonlySet<string>): boolean =>
+  [...sample.matchAll(CONTENTS)].some(([, text]) => {
+    const { parsed } = parseContent(JSON.parse(text!) as string);
+    return parsed?.keys.some((key) => hashes.has(hashOfKey(key))) ?? false;
+  });
+
+/**
+ * Empties the samples of rejected events that have the content of one of these assets. Their counts stay.
+ * @returns the number of emptied samples
+ */
+export const redactSamples = async (pool: Pool, hashes: readonly string[]): Promise<number> => {
+  const wanted = new Set(hashes);
+  let emptied = 0;
+  for (let block = 0; ;) {
+    const rows = await READ_SAMPLES.run(pool, { block, limit: PAGE });
+    const samples = rows.filter(({ data }) => isAbout(data, wanted)).map(({ key }) => key);
+    if (samples.length > 0) await EMPTY_SAMPLES.run(pool, { keys: samples });
+    emptied += samples.length;
+    if (rows.length < PAGE) return emptied;
+    block = Number(rows.at(-1)!.key.slice(1).split(',')[0]);
+  }
+};
 
 export interface RedactionProgress {
   readonly phase: 'positions' | 'events';
@@ -124,4 +160,34 @@ export const redactAsset = async (
   );
   await renewStatistics(session.pool);
   return summary(found, found.length > 0 ? contents.nodes : []);
+};
+
+interface RedactOptions {
+  readonly dryRun?: boolean;
+}
+
+const redact = async (content: string, { dryRun = false }: RedactOptions): Promise<Result> => {
+  hashesOf(content);
+  return withProjections((session) =>
+    withProgress({ positions: 'positions', events: 'events' }, async (bars) => {
+      const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);
+      const { events, records, nodes } = dryRun
+        ? await countAsset(session, content, onProgress)
+        : await redactAsset(session, content, operatorName(), onProgress);
+      const lines = [...table(['events', 'number'], Object.entries(events)), `records: ${records}`];
+      return withNodesToScavenge({ lines, json: { events, records } }, nodes);
+    }),
+  );
+};
+
+export const addAssetCommands = (program: Command): void => {
+  const assets = program.command('assets').description('assets: redact');
+  prints(
+    assets
+      .command('redact')
+      .argument('<content>')
+      .description('replace the content of an asset by [redacted] in all events and tables of every organization')
+      .option('--dry-run', 'count the events and records, and change nothing'),
+    redact,
+  );
 };

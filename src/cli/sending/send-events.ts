@@ -1,4 +1,4 @@
-import { Backoff, retry } from '../../flow/retry.js';
+import { Backoff, retry } from '../../flow/time.js';
 import {
   type IngestionEndpoint,
   withPlaces,

@@ -13,7 +13,7 @@ import {
 } from '@eventstore/db-client';
 import type { Readable } from 'node:stream';
 import { BEGINNING, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../event-log.js';
-import { finishesWithin } from '../../flow/deadline.js';
+import { finishesWithin } from '../../flow/time.js';
 import { connectBy } from './connection-string.js';
 import './decoded-once.js';
 import { reasonOf } from './failures.js';

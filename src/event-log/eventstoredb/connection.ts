@@ -10,7 +10,7 @@ import {
   swallowClientRejections,
   unavailable,
 } from './failures.js';
-import { Semaphore } from '../../flow/semaphore.js';
+import { Semaphore } from '../../flow/concurrency-limit.js';
 
 /** Time without a response after which a read fails. */
 const MAX_READ_SILENCE_MS = 1_700;

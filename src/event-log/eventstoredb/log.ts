@@ -1,7 +1,7 @@
 import { OrganizationIsErased, Unavailable } from '../../errors.js';
-import { finishesWithin } from '../../flow/deadline.js';
-import { singleFlight } from '../../flow/single-flight.js';
-import { ErasedOrganizations } from '../rewriting/erased-organizations.js';
+import { finishesWithin } from '../../flow/time.js';
+import { singleFlight } from '../../flow/shared-work.js';
+import { ErasedOrganizations } from '../erased-organizations.js';
 import { appendLogOpened } from '../new-event.js';
 import { ERASED_CATEGORY, OPERATIONS_STREAM, organizationOf } from '../../events/streams.js';
 import {
@@ -20,14 +20,11 @@ import {
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
 import { CatchUpSubscription } from './catch-up-subscription.js';
-import { organizationsOf, readCopy, withoutErased } from './rewriting/erased-events.js';
-import { EventStoreEraser } from './rewriting/eraser.js';
-import { EventStoreRedactor } from './rewriting/redactor.js';
-import { StreamRewriter } from './rewriting/stream-rewriter.js';
+import { organizationsOf, readCopy, withoutErased, StreamRewriter } from './rewriting/stream-rewriter.js';
+import { EventStoreEraser, EventStoreRedactor } from './rewriting/eraser.js';
 import { StreamDeleted } from './failures.js';
 import { parseStoreAddress } from './connection-string.js';
-import { openWithRetries } from './opening.js';
-import { OurStreams, readStreamPrefix } from './streams.js';
+import { openWithRetries, OurStreams, readStreamPrefix } from './streams.js';
 import { Writer } from './writer.js';
 
 /** How many of the last events of a stream are searched for an id. */

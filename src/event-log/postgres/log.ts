@@ -20,9 +20,8 @@ import {
 } from '../event-log.js';
 import { appendLogOpened } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
-import { type EventRow, FIND, HEAD, READ_ALL, READ_NEXT, READ_PLACES, READ_STREAM } from './statements.js';
-import { PostgresWriter } from './writer.js';
-import { Backoff, pause } from '../../flow/retry.js';
+import { type EventRow, FIND, HEAD, READ_ALL, READ_NEXT, READ_PLACES, READ_STREAM, PostgresWriter } from './writer.js';
+import { Backoff, pause } from '../../flow/time.js';
 
 /** Maximum events per batch. */
 const PAGE = 3_000;

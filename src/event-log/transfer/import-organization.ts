@@ -1,15 +1,85 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Conflict, Unavailable } from '../../errors.js';
-import { organizationOf } from '../../events/streams.js';
-import { allEnded } from '../../flow/background/all-ended.js';
-import { pause } from '../../flow/retry.js';
-import { ErasedOrganizations } from '../rewriting/erased-organizations.js';
-import { BEGINNING, type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../event-log.js';
+import { eventIdOf, organizationOf } from '../../events/streams.js';
+import { reviewsOf } from '../../events/types/verdicts.js';
+import { type NewEvent, type RecordedEvent, BEGINNING, type EventLog, WrongExpectedRevision } from '../event-log.js';
+import { type FileEvent, isVerdict, DamagedFile, type Header, readTransfer } from './transfer-file.js';
+import { allEnded } from '../../flow/shared-work.js';
+import { pause } from '../../flow/time.js';
+import { ErasedOrganizations } from '../erased-organizations.js';
 import { pages } from '../copy-log.js';
-import { readWithRetries } from '../read-with-retries.js';
-import { mergeVerdicts } from './merge-verdicts.js';
-import { isVerdict } from './organization-part.js';
-import { DamagedFile, type FileEvent, type Header, readTransfer } from './transfer-file.js';
+import { readWithRetries } from '../read-streams.js';
+
+/** The `source` of states that an import adds. */
+const IMPORT_SOURCE = 'urn:threat-protection:import';
+
+/** So many ids include a greater one, unless a program chose the id of the other state. */
+const MAX_IDS = 65_536;
+
+/** The data of a verdict before validation. */
+interface Unvalidated {
+  readonly changeId?: unknown;
+  readonly createdAt?: unknown;
+}
+
+const versionOf = ({ type, data }: NewEvent): string => {
+  const { changeId, createdAt } = data as Unvalidated;
+  return JSON.stringify([type, changeId, createdAt]);
+};
+
+/**
+ * Returns the metadata and the id of a state that is in force instead of another state of the same instant: the state
+ * with the greatest id is in force. Takes the next of many ids, so that many later states remain possible.
+ */
+const later = (
+  id: string,
+  { type, metadata, stream }: FileEvent,
+  changeId: unknown,
+): Pick<NewEvent, 'id' | 'metadata'> => {
+  for (let ids = 256; ids <= MAX_IDS; ids *= 2) {
+    const candidates = Array.from({ length: ids }, (_, number) => {
+      const sourceId = `${String(changeId)}:${number}`;
+      return {
+        id: eventIdOf(IMPORT_SOURCE, sourceId, type, stream),
+        metadata: { ...metadata, source: IMPORT_SOURCE, id: sourceId },
+      };
+    }).filter((candidate) => candidate.id > id);
+    if (candidates.length > 0) return candidates.reduce((a, b) => (a.id < b.id ? a : b));
+  }
+  throw new Conflict(`No event id is greater than ${id} in stream ${stream}`);
+};
+
+/**
+ * Returns the events to append to the status history of an asset, so that it contains these verdicts. If the log has
+ * a verdict already, but with the brands of other organizations only, because these were imported before, a new state of
+ * the verdict names the brands of all of them.
+ * @param stored all events of the stream
+ * @param imported the events of the file for this stream, in order
+ */
+const mergeVerdicts = <Event extends FileEvent>(
+  stored: readonly RecordedEvent[],
+  imported: readonly Event[],
+): Event[] => {
+  const byId = new Map(stored.map((event) => [event.id, event as NewEvent]));
+  const added: Event[] = [];
+  for (const event of imported) {
+    let addition = event;
+    if (byId.has(event.id)) {
+      const version = versionOf(event);
+      const states = [...byId.values()].filter((state) => versionOf(state) === version);
+      const current = states.reduce((a, b) => (a.id > b.id ? a : b));
+      const reviews = reviewsOf(current.data);
+      const known = new Set(reviews.map((review) => JSON.stringify(review)));
+      const missing = reviewsOf(event.data).filter((review) => !known.has(JSON.stringify(review)));
+      if (missing.length === 0) continue;
+      const data = { ...current.data, brandReviews: [...reviews, ...missing] };
+      addition = { ...event, ...later(current.id, event, (event.data as Unvalidated).changeId), data };
+    }
+    byId.set(addition.id, addition);
+    added.push(addition);
+  }
+  return added;
+};
 
 const PAGE = 3_000;
 const STREAM_PAGE = 1_000;
@@ -25,7 +95,7 @@ export interface Imported extends Header {
   readonly present: number;
 }
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Verifies and compares only; nothing is stored. */
   readonly dryRun: boolean;
   /** Called with the number of events that the running pass has read, and the progress of all passes from 0 to 1. */

@@ -1,8 +1,52 @@
+import { EARLIEST, LATEST, formatInstant, INSTANT_PATTERN, parseInstant } from '../instant.js';
 import type { Asset } from '../../assets/asset.js';
 import { ASSET_TYPES } from '../asset-types.js';
-import { formatInstant, INSTANT_PATTERN, parseInstant } from '../instant.js';
-import type { Validation } from './validation.js';
-import { isLongerThan, isUnstorable, STORABLE_PATTERN } from './text.js';
+
+/** Whether a string has more than this many code points. */
+export const isLongerThan = (text: string, characters: number): boolean =>
+  // Counting code points is expensive. The number of UTF-16 units, at most two per code point, often decides first.
+  text.length > 2 * characters || (text.length > characters && [...text].length > characters);
+
+/**
+ * Whether the string contains U+0000 or a lone surrogate, which PostgreSQL, or a program that reads the log, cannot
+ * store.
+ */
+export const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed();
+
+/** JSON Schema pattern for storable strings. In a pattern, a surrogate range matches only lone surrogates. */
+const STORABLE_PATTERN = String.raw`^[^\u0000\uD800-\uDFFF]*$`;
+
+/** Maximum length of a list that the endpoint accepts. Each brand of a report is counted separately. */
+export const MAX_LIST = 50;
+/**
+ * Maximum length of a list in stored events, because earlier versions accepted longer lists. The projector limits its
+ * transactions by the number of facts.
+ */
+const MAX_STORED_LIST = 1_000;
+
+/** Collects the validation errors in the data of one event, and has the limits that apply. */
+export class Validation {
+  readonly issues: string[] = [];
+
+  readonly earliest: number;
+  readonly latest: number;
+  readonly maxList: number;
+
+  /**
+   * @param latest the latest accepted instant in ms. If given, instants before 1970 and lists of more than `MAX_LIST`
+   *   items are rejected too. Absent for stored events, so that a rebuild depends neither on the clock nor on newer
+   *   limits
+   */
+  constructor(latest?: number) {
+    this.earliest = latest === undefined ? EARLIEST : 0;
+    this.latest = latest ?? LATEST;
+    this.maxList = latest === undefined ? MAX_STORED_LIST : MAX_LIST;
+  }
+
+  reject(path: string, rule: string): void {
+    this.issues.push(`data.${path} ${rule}`);
+  }
+}
 
 /** A JSON Schema with only the keywords that JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3 have in common. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -172,7 +216,7 @@ export const asset = (description: string): Field<Asset> => ({
 });
 
 /** A field that may be absent or null. @param absent the parsed value of an absent field */
-export const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
+const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
   read: (value, path, validation) => (value === undefined || value === null ? absent : read(value, path, validation)),
   schema: { ...schema, type: [schema['type'], 'null'] },
   isOptional: true,
@@ -180,3 +224,85 @@ export const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: 
 
 /** A field that may be absent. */
 export const optional = <Value>(one: Field<Value>): Field<Value | undefined> => orAbsent(one, undefined);
+
+interface BrandReview {
+  readonly organization: string;
+  readonly brand: string;
+}
+
+const readList = (value: unknown, path: string, validation: Validation): readonly unknown[] => {
+  if (Array.isArray(value) && value.length <= validation.maxList) return value;
+  validation.reject(path, `must be an array of at most ${validation.maxList} items`);
+  return [];
+};
+
+/** A list of slugs; duplicates are removed. */
+export const slugs = (description: string): Field<readonly string[]> =>
+  field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, validation) => {
+    const values = readList(value, path, validation);
+    if (values.every(isSlug)) return [...new Set(values)];
+    validation.reject(path, 'must contain only slugs: 1 to 64 of a-z 0-9 -, not beginning with -');
+    return [];
+  });
+
+export const REVIEW_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['organization', 'brand'],
+  properties: {
+    organization: { ...SLUG_SCHEMA, description: 'The organization that owns the brand.' },
+    brand: { ...SLUG_SCHEMA, description: 'The slug, as in `BrandRegistered`.' },
+  },
+};
+
+const readReviews: Field<readonly BrandReview[]>['read'] = (value, path, validation) => {
+  const reviews = new Map<string, BrandReview>();
+  for (const item of readList(value, path, validation)) {
+    const { organization, brand } = (item ?? {}) as Record<string, unknown>;
+    if (!isSlug(organization) || !isSlug(brand)) {
+      validation.reject(path, 'must contain only objects { organization, brand } whose values are slugs');
+      return [];
+    }
+    reviews.set(`${organization}:${brand}`, { organization, brand });
+  }
+  return [...reviews.values()];
+};
+
+/** A list of pairs of organization and brand; duplicates are removed. */
+export const brandReviews = (description: string): Field<readonly BrandReview[]> => ({
+  ...field({ type: 'array', maxItems: MAX_LIST, items: REVIEW_SCHEMA, description }, readReviews),
+  shared: 'BrandReview',
+});
+
+/** A non-empty list of allowed values; the parsed list is in the order of `allowed`. */
+export const someOf = <T extends string>(allowed: readonly T[], description: string): Field<readonly T[]> =>
+  field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, validation) => {
+    const values = readList(value, path, validation);
+    const known = allowed.filter((candidate) => values.includes(candidate));
+    if (known.length === 0 || known.length !== new Set(values).size)
+      validation.reject(path, `must contain at least one of ${allowed.join(', ')} and nothing else`);
+    return known;
+  });
+
+/** A list that may be absent; an absent list is parsed as empty. */
+export const orEmpty = <Item>(list: Field<readonly Item[]>): Field<readonly Item[]> => orAbsent(list, []);
+
+/**
+ * A list of values of an extensible enumeration; the parsed list is sorted and without duplicates.
+ * @param most maximum number of values
+ */
+export const upperCaseNames = (most: number, description: string): Field<readonly string[]> =>
+  field(
+    { type: 'array', minItems: 1, maxItems: most, items: { type: 'string' }, description },
+    (value, path, validation) => {
+      const values = readList(value, path, validation);
+      const names = [...new Set(values)];
+      if (
+        names.length > 0 &&
+        names.length <= most &&
+        names.every((name) => typeof name === 'string' && isUpperCaseName(name))
+      )
+        return (names as string[]).sort();
+      validation.reject(path, `must be 1 to ${most} upper-case names (A-Z 0-9 _ . : -)`);
+      return [];
+    },
+  );

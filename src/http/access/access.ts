@@ -2,11 +2,39 @@ import type { ServerResponse } from 'node:http';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiHeader, ApiSecurity } from '@nestjs/swagger';
-import type { Scope } from '../../events/types/api-keys.js';
-import { ApiFailure } from '../errors/api-failure.js';
-import type { ProjectionName } from '../../read-models/checkpoints/checkpoints.js';
-import type { JsonBounds } from '../json/bounds.js';
+import { statement, type Connection } from '../../postgres/statement.js';
+import { Forbidden, NotFound } from '../../errors.js';
+import { SLUG } from '../../events/declaring/fields.js';
+import type { Scope } from '../../events/types/organizations.js';
+import { ApiFailure } from '../errors/error-body.dto.js';
+import type { ProjectionName } from '../../read-models/checkpoints.js';
+import type { JsonBounds } from '../json.js';
 import { BODY_LIMIT } from '../byte-limits.js';
+
+/** Whether brand metrics are enabled for an organization, and whether the organization has this brand. */
+export const FIND_BRAND = statement(
+  'find-brand',
+  { organization: 'text', brand: 'text' },
+  { enabled: 'boolean', registered: 'boolean' },
+  `
+    select
+      exists (select from read.feature_flags
+              where organization = $1 and flag = 'brands-metrics' and enabled) as enabled,
+      exists (select from read.brands where organization = $1 and brand = $2 and registered) as registered`,
+);
+
+/**
+ * Checks that an organization may query a brand.
+ * @throws Forbidden if brand metrics are not enabled for the organization
+ * @throws NotFound if the organization has no such brand
+ */
+export const checkBrand = async (connection: Connection, organization: string, brand: string): Promise<void> => {
+  // Only slugs can name a brand. Other texts are not sent to PostgreSQL, which may not accept them.
+  const parameters = { organization, brand: SLUG.test(brand) ? brand : '' };
+  const { enabled, registered } = (await FIND_BRAND.run(connection, parameters))[0]!;
+  if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');
+  if (!registered) throw new NotFound('Brand not found');
+};
 
 /** The requirements of a route, checked before the body is read. */
 export interface Requirement {

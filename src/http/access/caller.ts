@@ -1,7 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.js';
-import type { Scope } from '../../events/types/api-keys.js';
+import type { Scope } from '../../events/types/organizations.js';
+import { currentTraceparent } from '../request-span.js';
 
 /** The caller of a request, identified by its API key. */
 export interface Caller {
@@ -41,3 +42,43 @@ export const Organization = createParamDecorator((_: unknown, context: Execution
   if (organization === undefined) throw new Unauthorized();
   return organization;
 });
+
+/**
+ * Verifies API keys. The verifier is called for every request before the body is read, so an implementation must answer
+ * from memory.
+ */
+export abstract class ApiKeyVerifier {
+  /**
+   * @returns the caller; undefined if the key is unknown, malformed, revoked or expired
+   * @throws Unavailable while the keys have not been read yet
+   */
+  abstract verify(key: string): Caller | undefined;
+
+  /**
+   * Verifies a key that `verify` does not know, after the next read of the key events, because the key may have just
+   * been issued by another process. A malformed key is not waited for.
+   * @returns the caller; undefined as in `verify`
+   */
+  abstract verifyAfterRead(key: string): Promise<Caller | undefined> | undefined;
+
+  /** Calls `listener` with the id of each key that has been valid and has been revoked or lost. */
+  abstract onRevoked(listener: (keyId: string) => void): void;
+}
+
+/** The request that caused an event, as recorded in the metadata of the event. */
+export interface Origin {
+  readonly keyId?: string;
+  /** W3C Trace Context: the span of the request if this process traces it, otherwise the header as sent. */
+  readonly traceparent?: string;
+}
+
+export const originOf = (request: Pick<FastifyRequest, 'caller' | 'headers' | 'span'>): Origin => {
+  const { caller } = request;
+  const traceparent = currentTraceparent(request);
+  return { ...(caller && { keyId: caller.keyId }), ...(traceparent !== undefined && { traceparent }) };
+};
+
+/** For routes with `@Access`. */
+export const RequestOrigin = createParamDecorator((_: unknown, context: ExecutionContext): Origin =>
+  originOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);

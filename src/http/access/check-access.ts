@@ -1,14 +1,104 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Forbidden, TooManyRequests, Unauthorized, UriTooLong } from '../../errors.js';
-import type { Requirement } from './access.js';
+import type { FastifyRequest, FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import { Readable } from 'node:stream';
+import { TooManyRequests, Unauthorized, Forbidden, UriTooLong } from '../../errors.js';
+import { clientOf } from './client-address.js';
+import { type ApiKeyVerifier, type Caller, ownerOf } from './caller.js';
+import { RateLimit } from '../../flow/budgets.js';
+import { Bag } from '../../flow/bag.js';
 import { sendError } from '../errors/error-response.js';
-import type { ApiKeyVerifier } from './api-key-verifier.js';
+import type { Requirement } from './access.js';
 import { MAX_URI_LENGTH } from '../byte-limits.js';
-import type { RateLimit } from '../../flow/rate-limit.js';
-import type { TimeSlices } from '../../flow/time-slices.js';
-import { type Caller, ownerOf } from './caller.js';
-import type { AddressRateLimit } from './address-rate-limit.js';
-import type { Revocations } from './revocations.js';
+import type { TimeSlices } from '../../flow/turns.js';
+
+/** The most addresses in memory, about 4 MB. Beyond that, the least recently seen address is dropped. */
+const MAX_ADDRESSES = 20_000;
+
+const MESSAGE =
+  'Too many requests from this address without a valid key; retry after the number of seconds in Retry-After';
+
+/**
+ * Limits requests without a valid key by client address. Requests with a valid key are limited by the key only, so that
+ * other clients with the same address cannot get them rejected.
+ */
+export class AddressRateLimit {
+  private readonly limit: RateLimit;
+
+  /** @param perMinute requests per minute for each IPv4 address or IPv6 /64 network; 0 means no limit */
+  constructor(
+    perMinute: number,
+    private readonly keys: ApiKeyVerifier,
+  ) {
+    this.limit = new RateLimit(perMinute, undefined, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
+  }
+
+  /** Counts a request without a valid key. Returns an error if the address has sent too many requests. */
+  take(request: FastifyRequest): TooManyRequests | undefined {
+    const allowance = this.limit.take(clientOf(request.ip));
+    return allowance?.exceeded ? new TooManyRequests(allowance.resetSeconds, MESSAGE) : undefined;
+  }
+
+  /** Counts a request as `take` does, for routes that require no key: requests with a valid key are not counted. */
+  takeWithoutKey(request: FastifyRequest): TooManyRequests | undefined {
+    return this.hasValidKey(request) ? undefined : this.take(request);
+  }
+
+  private hasValidKey({ headers }: FastifyRequest): boolean {
+    const key = headers['x-api-key'];
+    try {
+      return typeof key === 'string' && this.keys.verify(key) !== undefined;
+    } catch {
+      // The keys have not been read yet.
+      return false;
+    }
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyReply {
+    /** The index of the reply in its bag of `Revocations`. */
+    bagIndex: number;
+  }
+}
+
+const isRead = ({ access }: FastifyRequest): boolean => access?.scope === 'read' || access?.scope === 'any';
+
+/**
+ * Ends the requests of a key that is revoked: a request that waits for new data, for a token or for its turn gets a 401,
+ * and the connection of a response that is being streamed is closed. A write whose body has arrived is not ended,
+ * because it may have been stored, which a 401 would deny.
+ */
+export class Revocations {
+  /** The replies that are not sent yet. */
+  private readonly pending = new Bag<FastifyReply>();
+  private readonly streaming = new Bag<FastifyReply>();
+
+  constructor(keys: ApiKeyVerifier) {
+    keys.onRevoked((keyId) => {
+      for (const { request, raw } of this.streaming) if (request.caller?.keyId === keyId) raw.destroy();
+      for (const reply of this.pending) {
+        const { request } = reply;
+        if (request.caller?.keyId === keyId && (isRead(request) || !request.raw.complete))
+          sendError(new Unauthorized(), request, reply);
+      }
+    });
+  }
+
+  /** Called when the key of a request has been verified. */
+  add(reply: FastifyReply): void {
+    this.pending.add(reply);
+  }
+
+  /** Called when the response of a request is sent. */
+  sending(reply: FastifyReply, payload: unknown): void {
+    if (this.pending.delete(reply) && payload instanceof Readable) this.streaming.add(reply);
+  }
+
+  /** Called when a request has ended. */
+  remove(reply: FastifyReply): void {
+    if (!this.pending.delete(reply)) this.streaming.delete(reply);
+  }
+}
 
 /** Checks the key, the rate limit and the scope of a request before its body is read. The callers share time slices. */
 export const checkAccess = (

@@ -1,9 +1,10 @@
 import ipaddr from 'ipaddr.js';
+import { BlockList, isIP } from 'node:net';
 
 /** An address with a port, as some proxies write it: `203.0.113.8:1000`, `[2001:db8::1]:443`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::\d{1,5})?$/;
 
-export const withoutPort = (entry: string): string => {
+const withoutPort = (entry: string): string => {
   const [, ipv6, ipv4] = WITH_PORT.exec(entry) ?? [];
   return ipv6 ?? ipv4 ?? entry;
 };
@@ -23,4 +24,25 @@ export const clientOf = (entry: string): string => {
         .map((part) => part.toString(16))
         .join(':')}::/64`
     : parsed.toString();
+};
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+/**
+ * Returns a function that tells whether an entry of `X-Forwarded-For`, with or without a port, is a trusted proxy.
+ * @param networks valid addresses and networks (`10.0.0.0/8`)
+ * @returns undefined if `networks` is empty; the header is then not read
+ */
+export const trustedProxies = (networks: readonly string[]): ((address: string) => boolean) | undefined => {
+  if (networks.length === 0) return undefined;
+  const trusted = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    if (prefix === undefined) trusted.addAddress(address, familyOf(address));
+    else trusted.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return (entry) => {
+    const address = withoutPort(entry);
+    return isIP(address) !== 0 && trusted.check(address, familyOf(address));
+  };
 };

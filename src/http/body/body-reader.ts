@@ -1,13 +1,70 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { UnsupportedMediaTypeException } from '@nestjs/common';
 import { createGunzip } from 'node:zlib';
 import { errorCodes, type FastifyRequest } from 'fastify';
-import { Invalid } from '../../errors.js';
-import { ByteBudget, Charge } from '../../flow/byte-budget.js';
+import { RequestTimeout, Invalid } from '../../errors.js';
+import { Bag, type BagMember } from '../../flow/bag.js';
+import { ByteBudget, Charge } from '../../flow/budgets.js';
 import { ConcurrencyLimit, type ConcurrencyLimits } from '../../flow/concurrency-limit.js';
-import type { TimeSlices } from '../../flow/time-slices.js';
+import type { TimeSlices } from '../../flow/turns.js';
 import { ownerOf } from '../access/caller.js';
 import { BODIES, BODY_LIMIT } from '../byte-limits.js';
-import { isGzip } from './content-encoding.js';
-import { UnfinishedBodies } from './unfinished-bodies.js';
+
+/**
+ * Whether a body is compressed with `gzip`, or with its alias `x-gzip` (RFC 9110, 8.4.1.3).
+ * @throws UnsupportedMediaTypeException for any other coding
+ */
+const isGzip = (headers: IncomingHttpHeaders): boolean => {
+  const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (encoding === 'gzip' || encoding === 'x-gzip') return true;
+  if (encoding === 'identity') return false;
+  throw new UnsupportedMediaTypeException('Send the body as Content-Encoding: gzip, or without Content-Encoding');
+};
+
+/** How long a body may take to arrive while memory is low, in ms. Otherwise `requestTimeout` in `http/server.ts` applies. */
+export const LOW_MEMORY_TIMEOUT_MS = 5_000;
+const SWEEP_INTERVAL_MS = 250;
+
+/** A body that is still arriving. */
+interface UnfinishedBody extends BagMember {
+  /** In ms of `performance.now()`. */
+  readonly startedAt: number;
+  readonly reject: (error: RequestTimeout) => void;
+}
+
+/** Keeps track of bodies that are still arriving, and rejects slow bodies while memory is low. */
+export class UnfinishedBodies {
+  private readonly bodies = new Bag<UnfinishedBody>();
+  private sweeping: NodeJS.Timeout | undefined;
+
+  /** @param isMemoryLow called a few times a second while bodies arrive */
+  constructor(
+    private readonly isMemoryLow: () => boolean,
+    private readonly lowMemoryTimeoutMs = LOW_MEMORY_TIMEOUT_MS,
+  ) {}
+
+  /** @returns an entry that the caller deletes once the body has arrived or has been rejected */
+  add(reject: (error: RequestTimeout) => void): UnfinishedBody {
+    const body: UnfinishedBody = { startedAt: performance.now(), reject, bagIndex: 0 };
+    this.bodies.add(body);
+    this.sweeping ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
+    return body;
+  }
+
+  delete(body: UnfinishedBody): void {
+    this.bodies.delete(body);
+  }
+
+  private sweep(): void {
+    if (this.bodies.size === 0) {
+      clearInterval(this.sweeping);
+      this.sweeping = undefined;
+    } else if (this.isMemoryLow()) {
+      const latest = performance.now() - this.lowMemoryTimeoutMs;
+      for (const { startedAt, reject } of this.bodies) if (startedAt <= latest) reject(new RequestTimeout());
+    }
+  }
+}
 
 /** The chunk size of decompressed bodies, in bytes. */
 const CHUNK_BYTES = 64 * 1024;

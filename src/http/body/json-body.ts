@@ -1,9 +1,9 @@
 import { TextDecoder } from 'node:util';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { JsonBoundsChecker } from '../json/bounds.js';
+import { JsonBoundsChecker } from '../json.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 import { ownerOf } from '../access/caller.js';
-import type { TimeSlices } from '../../flow/time-slices.js';
+import type { TimeSlices } from '../../flow/turns.js';
 import { BodyReader } from './body-reader.js';
 
 type Done = (error: Error | null, body?: unknown) => void;

@@ -1,5 +1,24 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { ERROR_CODES } from './error-codes.js';
+import { ApiProperty, ApiResponse } from '@nestjs/swagger';
+
+/** The `code` of each error status. */
+export const ERROR_CODES: Readonly<Record<number, string>> = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  408: 'REQUEST_TIMEOUT',
+  409: 'CONFLICT',
+  410: 'GONE',
+  413: 'PAYLOAD_TOO_LARGE',
+  414: 'URI_TOO_LONG',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  422: 'UNPROCESSABLE_CONTENT',
+  429: 'TOO_MANY_REQUESTS',
+  431: 'REQUEST_HEADER_FIELDS_TOO_LARGE',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+};
 
 /** One problem with a request. */
 export class Issue {
@@ -36,3 +55,7 @@ export class ErrorBody {
   /** All problems found, if the message does not cover them. */
   issues?: Issue[];
 }
+
+/** Documents an error that a route may return. */
+export const ApiFailure = (status: number, description: string): MethodDecorator & ClassDecorator =>
+  ApiResponse({ status, description, type: ErrorBody });

@@ -1,5 +1,8 @@
-import { HttpException, Logger } from '@nestjs/common';
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HttpException, Logger, type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import { BODY_LIMIT } from '../byte-limits.js';
 import {
   Conflict,
   Forbidden,
@@ -16,10 +19,53 @@ import {
   Unprocessable,
   UriTooLong,
 } from '../../errors.js';
-import { requestLine, throttled } from '../request-line.js';
-import { letResponseArrive } from './early-response.js';
-import type { ErrorBody } from './error-body.dto.js';
-import { ERROR_CODES } from './error-codes.js';
+import { requestLine, throttled } from '../request-span.js';
+import { type ErrorBody, ERROR_CODES } from './error-body.dto.js';
+
+/** How many bytes of a rejected body are read and discarded: twice the largest body of any route. */
+const MAX_DISCARDED_BYTES = 16 * 1024 * 1024;
+
+/** By connection: the request whose response was sent before the body of the request had arrived. */
+const respondedEarly = new WeakMap<object, IncomingMessage>();
+/** Connections whose last response has been sent. */
+const closing = new WeakSet();
+
+/** Whether no further response may be sent on the connection, because the client would match it to the wrong request. */
+export const hasLastResponse = (socket: object): boolean =>
+  closing.has(socket) || respondedEarly.get(socket)?.complete === false;
+
+/** Reads and discards a body, up to a limit. */
+const discard = (request: IncomingMessage, socket: Socket): void => {
+  let left = MAX_DISCARDED_BYTES;
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) socket.destroy();
+  });
+};
+
+/**
+ * Called before a request is rejected while its body may still be arriving, so that the response reaches the client. If
+ * the connection were closed immediately, the kernel would reset it, and a client that sends the whole body before it
+ * reads would lose the response (RFC 9112, 9.6). A short body is read to its end, and the connection stays open. A long
+ * body is discarded up to 16 MiB, and then the connection is closed. The server's request timeout applies in both cases.
+ */
+const letResponseArrive = (request: IncomingMessage, reply: FastifyReply): void => {
+  if (request.complete) return;
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+  if (coding === undefined && length === '0') return;
+  const { socket } = request;
+  if (coding !== undefined || Number(length) > BODY_LIMIT) void reply.header('connection', 'close');
+  if (reply.getHeader('connection') === 'close') {
+    closing.add(socket);
+    discard(request, socket);
+  }
+  respondedEarly.set(socket, request);
+  // Node calls `destroySoon` after the last response on a connection.
+  socket.destroySoon = () => {
+    if (request.complete) Socket.prototype.destroySoon.call(socket);
+    else request.once('end', () => Socket.prototype.destroySoon.call(socket));
+  };
+};
 
 const ROUTE_NOT_FOUND = 'Route not found';
 
@@ -143,3 +189,12 @@ export const sendError = (error: unknown, request: FastifyRequest, reply: Fastif
   const mediaTypeMessage = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
   void reply.code(status).send({ ...errorBody(status, message ?? mediaTypeMessage, issues), rejected });
 };
+
+/** Sends the error response for every error of a handler, a pipe or Fastify. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    sendError(error, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+}

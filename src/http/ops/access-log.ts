@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { Config } from '../../runtime/config.js';
-import { traceIdOf } from '../../runtime/tracing/traceparent.js';
+import { traceIdOf } from '../../runtime/tracing.js';
 import { currentTraceparent } from '../request-span.js';
 
 /** How long lines are collected before they are written together, in ms. */

@@ -1,12 +1,13 @@
-import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Res, Header } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags, ApiProduces } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { Registry } from 'prom-client';
 import { Config } from '../../runtime/config.js';
 import { EventLog } from '../../event-log/event-log.js';
-import { registerStores } from '../../ops/parts.js';
+import { registerStores, ProjectionLags } from '../../ops/projection-lag.js';
 import { Health, Liveness } from './health.dto.js';
-import { ProjectionLags } from '../../ops/projection-lag.js';
 import { Readiness, type Report } from '../../ops/readiness.js';
+import { Prometheus } from './prometheus.js';
 
 /** Sets the status code of a report, so that a load balancer does not need the body. */
 const withStatusCode = (report: Report, reply: FastifyReply): Report => {
@@ -61,5 +62,24 @@ export class HealthController {
   async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
     return withStatusCode(this.config.opsPort === undefined ? report : withoutDetails(report), reply);
+  }
+}
+
+@Controller('metrics')
+@ApiTags('Operations')
+export class PrometheusController {
+  constructor(private readonly prometheus: Prometheus) {}
+
+  @Get()
+  @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
+  @ApiOperation({
+    summary: 'Get metrics for Prometheus',
+    description:
+      'The metrics of this process, at most one second old. If `OPS_PORT` is set, metrics are served on that port only.',
+  })
+  @ApiProduces('text/plain')
+  @ApiOkResponse({ schema: { type: 'string' }, description: 'The metrics in the Prometheus text format.' })
+  getPrometheusMetrics(): Promise<string> {
+    return this.prometheus.scrape();
   }
 }

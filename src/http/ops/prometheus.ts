@@ -1,15 +1,31 @@
+import { statfs } from 'node:fs/promises';
+import { Gauge, Registry, collectDefaultMetrics, Histogram } from 'prom-client';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { EventLog } from '../../event-log/event-log.js';
-import { timeAppends } from '../../event-log/timed-appends.js';
+import { timeAppends } from '../../event-log/open-event-log.js';
 import { CheckpointPool, ExportPool, MetricsPool, RecordsPool, WatchPool } from '../../read-models/pools.js';
 import { Config } from '../../runtime/config.js';
-import { watchDisk } from './disk.js';
-import { ProjectionLags } from '../../ops/projection-lag.js';
-import { addProjectionMetrics } from '../../ops/projection-metrics.js';
-import { createScrape } from '../../ops/scrape.js';
+import { ProjectionLags, addProjectionMetrics, createScrape } from '../../ops/projection-lag.js';
 import { addWebhookMetrics } from '../../ops/webhook-metrics.js';
+
+/** Exports the size and the free space of the file system of a directory; nothing while the directory does not exist. */
+const watchDisk = (directory: string, registry: Registry): void => {
+  new Gauge({
+    name: 'threat_protection_data_dir_bytes',
+    help: 'Size of the file system of DATA_DIR, and its free space for users other than root',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      // A missing file system must not fail the scrape.
+      const stats = await statfs(directory).catch(() => undefined);
+      this.reset();
+      if (stats === undefined) return;
+      this.set({ state: 'size' }, stats.blocks * stats.bsize);
+      this.set({ state: 'free' }, stats.bavail * stats.bsize);
+    },
+  });
+};
 
 /** In seconds. A metrics query of a large organization takes tens of milliseconds, an asset check much less. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

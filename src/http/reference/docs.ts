@@ -1,8 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
-import { type StaticResponse, createStaticResponse, memoizeAsync, sendStaticResponse } from './static-response.js';
-import { pageHeaders } from './page-headers.js';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import {
+  type StaticResponse,
+  createStaticResponse,
+  memoizeAsync,
+  sendStaticResponse,
+  pageHeaders,
+} from './static-response.js';
+import { createDocument } from './document.js';
 
 /**
  * The page loads only files of this service, has no inline script and cannot be framed. Swagger UI sets styles and
@@ -73,11 +80,21 @@ const FILES: Readonly<Record<string, () => Promise<StaticResponse>>> = {
  * Serves Swagger UI at `/docs`, from memory: a file stream would keep its descriptor open as long as a client does not
  * read.
  */
-export const serveDocs = (instance: FastifyInstance): void => {
+const serveDocs = (instance: FastifyInstance): void => {
   for (const [path, create] of Object.entries(FILES)) {
     const response = memoizeAsync(create);
     instance.get(path, async (request, reply) => {
       return sendStaticResponse(await response(), request, reply.headers(HEADERS));
     });
   }
+};
+
+/** Serves the reference from memory: `/openapi.json`, and `/docs` for people. */
+export const serveOpenApi = (app: NestFastifyApplication): void => {
+  const document = memoizeAsync(async () =>
+    createStaticResponse('application/json; charset=utf-8', JSON.stringify(createDocument(app))),
+  );
+  const instance = app.getHttpAdapter().getInstance();
+  instance.get('/openapi.json', async (request, reply) => sendStaticResponse(await document(), request, reply));
+  serveDocs(instance);
 };

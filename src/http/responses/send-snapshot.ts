@@ -1,7 +1,42 @@
+import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { applyDecorators, type Type } from '@nestjs/common';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { formatInstant } from '../../events/instant.js';
-import type { ConsistencyTokens } from '../consistency/consistency-token.js';
-import { entityTag, matchesEntityTag } from './entity-tag.js';
+import type { ConsistencyTokens } from '../consistency.js';
+import { ApiFailure } from '../errors/error-body.dto.js';
+
+/** Returns a weak entity tag, which the compressed and the uncompressed form of the content share. */
+export const entityTag = (content: string | Buffer): string =>
+  `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+
+const TAG = /(?:W\/)?("[^"]*")/g;
+const opaque = (tag: string): string => tag.replace(/^W\//, '');
+
+/** Whether `If-None-Match` names the tag. Tags are compared weakly, and `*` matches every tag (RFC 9110, 13.1.2). */
+export const matchesEntityTag = (ifNoneMatch: string | undefined, tag: string): boolean =>
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === '*' || [...ifNoneMatch.matchAll(TAG)].some(([, known]) => known === opaque(tag)));
+
+/** The media type of CSV with a header line (RFC 4180, RFC 7111), which every table of this service has. */
+export const CSV = 'text/csv; charset=utf-8; header=present';
+
+/**
+ * Matches cells that a spreadsheet would treat as a formula. The sign may be full-width or small, and may follow spaces
+ * or invisible characters. A leading control character matches too, because a spreadsheet may drop it.
+ */
+const FORMULA = /^(?:\p{Cc}|[\p{Z}\p{Cf}\p{Cc}]*[=+\-@＝＋－＠﹦﹢﹣﹫])/u;
+const QUOTED = /[",\r\n]/;
+
+/** Formats a cell. Text that a spreadsheet would evaluate gets a leading apostrophe. */
+const cell = (value: string | number): string => {
+  if (typeof value === 'number') return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+/** Formats one line, including CR LF. */
+export const csvLine = (cells: readonly (string | number)[]): string => `${cells.map(cell).join(',')}\r\n`;
 
 /** A query result that comes from one snapshot. */
 export interface AsOf<Result> {
@@ -74,3 +109,54 @@ export const sendSnapshot = async (
   void reply.type(type);
   return text;
 };
+
+/** The header `X-As-Of`. */
+export const AS_OF = {
+  description:
+    'The response includes everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC).',
+  required: true,
+  schema: { type: 'string', format: 'date-time' },
+} as const;
+
+const HEADERS = {
+  'X-As-Of': AS_OF,
+  ETag: {
+    description:
+      'A weak tag of the content. Send this tag as `If-None-Match` to get a 304 while the content is unchanged.',
+    required: true,
+    schema: { type: 'string' },
+  },
+} as const;
+
+/**
+ * Documents the responses of a route that returns data of one snapshot.
+ * @param type the class of the JSON response, or the name of its schema; undefined if the route returns no JSON
+ * @param others other media types, each with an example
+ * @param unknown the resource named in the 404; null if the route has no 404
+ */
+export const ApiSnapshot = (
+  type: Type | string | undefined,
+  others: Readonly<Record<string, string>> = {},
+  unknown: string | null = 'brand',
+): MethodDecorator =>
+  applyDecorators(
+    ...(typeof type === 'function' ? [ApiExtraModels(type)] : []),
+    ApiHeader({
+      name: 'If-None-Match',
+      required: false,
+      description: 'One or more `ETag`s of responses that the client has, or `*`.',
+      schema: { type: 'string' },
+    }),
+    ApiOkResponse({
+      description: 'All data is from one snapshot.',
+      headers: HEADERS,
+      content: {
+        ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),
+        ...Object.fromEntries(
+          Object.entries(others).map(([name, example]) => [name, { schema: { type: 'string' as const }, example }]),
+        ),
+      },
+    }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: HEADERS }),
+    ...(unknown === null ? [] : [ApiFailure(404, `The organization has no such ${unknown}.`)]),
+  );

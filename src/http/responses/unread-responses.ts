@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ByteBudget, Charge } from '../../flow/byte-budget.js';
+import { ByteBudget, Charge } from '../../flow/budgets.js';
 import { ownerOf } from '../access/caller.js';
 import { clientOf } from '../access/client-address.js';
 import { RESPONSES } from '../byte-limits.js';
 
-/** Smaller responses, in bytes, are not charged: a connection has at most 16 of them (`pipelined-requests.ts`). */
+/** Smaller responses, in bytes, are not charged: a connection has at most 16 of them (`connections.ts`). */
 const MIN_CHARGED_BYTES = 1024;
 /** The bytes charged for a stream, whose chunks must not be larger. */
 const STREAM_BYTES = 128 * 1024;

@@ -1,13 +1,11 @@
 import { Invalid } from '../../errors.js';
-import { issueOfId } from '../../events/event-id.js';
-import { INSTANT_RULE, tooFarAhead } from '../../events/declaring/fields.js';
+import { issueOfId } from '../../events/streams.js';
+import { INSTANT_RULE, tooFarAhead, isUnstorable } from '../../events/declaring/fields.js';
 import { parseInstant } from '../../events/instant.js';
-import { isJsonMediaType } from '../../events/declaring/json-media-type.js';
-import { isUnstorable } from '../../events/declaring/text.js';
-import { isUriReference } from '../../events/declaring/uri-reference.js';
-import { parserOf, sliceJson } from '../../http/json/slices.js';
-import { finish } from '../../flow/time-slices.js';
-import { traceparentOf } from '../../runtime/tracing/traceparent.js';
+import { isJsonMediaType, isUriReference } from '../../events/cloud-event-schema.js';
+import { parserOf, sliceJson } from '../../http/json.js';
+import { finish } from '../../flow/turns.js';
+import { traceparentOf } from '../../runtime/tracing.js';
 
 /**
  * A parsed CloudEvent 1.0. If `issues` is empty, every attribute is present and valid; otherwise only `id` may be used,

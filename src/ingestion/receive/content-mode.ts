@@ -1,8 +1,34 @@
 import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
+import { type ListLimit, firstCharacter, parserOf, sliceJson } from '../../http/json.js';
+import { MS_PER_DAY } from '../../events/instant.js';
 import { Invalid } from '../../errors.js';
 import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
-import { firstCharacter, parserOf, sliceJson } from '../../http/json/slices.js';
-import { EVENTS_OF_A_BATCH, MAX_BODY } from './event-limits.js';
+
+/** Maximum number of events per request. */
+export const MAX_EVENTS = 1_000;
+/** Maximum size of a request body, in bytes. */
+export const MAX_BODY = 8 * 1024 * 1024;
+
+const MAX_AHEAD_MS = MS_PER_DAY;
+const MAX_AHEAD_OF_OWN_KEY_MS = 5 * 60_000;
+
+/**
+ * The latest time that an event may have now, in ms. The newest state of a record wins, so a state dated in the future
+ * blocks all changes until then. An organization's own key may therefore exceed the current time only by a typical clock
+ * difference.
+ * @param now ms, by the database's clock
+ * @param organization the organization of the key; undefined for an upstream key
+ */
+export const latestFrom = (now: number, organization: string | undefined): number =>
+  now + (organization === undefined ? MAX_AHEAD_MS : MAX_AHEAD_OF_OWN_KEY_MS);
+
+class TooManyEvents extends PayloadTooLargeException {
+  constructor() {
+    super(`A batch may have at most ${MAX_EVENTS} events`);
+  }
+}
+
+export const EVENTS_OF_A_BATCH: ListLimit = { max: MAX_EVENTS, excess: () => new TooManyEvents() };
 
 export const STRUCTURED = 'application/cloudevents+json';
 export const BATCH = 'application/cloudevents-batch+json';

@@ -1,22 +1,88 @@
+import { ASSET_TYPES } from '../../events/asset-types.js';
+import { type UpstreamEvent, isKnownType, isUpstreamType, parseEvent, toJson } from '../../events/event.js';
+import { readAccount } from '../../assets/accounts/payment.js';
+import { GuardedHosts, type GuardOfHost } from '../../verdicts.js';
+import { isNamedWithoutQuery } from '../../assets/asset-key.js';
+import { urlKey } from '../../assets/asset.js';
 import { Invalid, type Rejection } from '../../errors.js';
-import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
 import { isSlug } from '../../events/declaring/fields.js';
-import { eventIdOf, MAX_ID_LENGTH } from '../../events/event-id.js';
-import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../../events/event.js';
+import { eventIdOf, MAX_ID_LENGTH, streamOf } from '../../events/streams.js';
 import { formatInstant } from '../../events/instant.js';
-import { reviewersOf } from '../../events/types/asset-statuses.js';
+import { reviewersOf } from '../../events/types/verdicts.js';
 import { newStoredKey } from '../../events/stored-key.js';
-import { streamOf } from '../../events/streams.js';
-import { ErasedOrganizations } from '../../event-log/rewriting/erased-organizations.js';
+import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import type { NewEvent } from '../../event-log/event-log.js';
-import type { Work } from '../../flow/time-slices.js';
-import type { Origin } from '../../http/access/origin.js';
-import { truncate } from '../../runtime/truncate.js';
-import { type RejectReason, type RejectionGroup, RejectionGroups } from '../rejections/rejection-groups.js';
+import type { Work } from '../../flow/turns.js';
+import type { Origin } from '../../http/access/caller.js';
+import { truncate } from '../../runtime/terminal.js';
+import { type RejectReason, type RejectionGroup, RejectionGroups } from '../outcomes/rejection-log.js';
 import type { CloudEvent } from './cloud-event.js';
 import type { LazyEvents } from './content-mode.js';
-import { permissionIssue } from './permission.js';
-import { dropsQuery, guardOf, warningsOf } from './warnings.js';
+
+/**
+ * The event types that an organization's own key may send. A new event type is not allowed until it is added here. Verdicts
+ * are excluded because they affect all organizations, and brands and flags because the operator grants them.
+ */
+export const OWN_KEY_TYPES: ReadonlySet<string> = new Set<UpstreamEvent['type']>([
+  'ReportFiled',
+  'ReportDeleted',
+  'ThreatStatusChanged',
+  'ThreatDeleted',
+  'TakedownFiled',
+  'TakedownStatusChanged',
+  'TakedownDeleted',
+  'AssetGrouped',
+  'AssetUngrouped',
+]);
+
+/** Returns why a key of this organization may not send the event; undefined if it may. */
+export const permissionIssue = ({ type, data }: UpstreamEvent, organization: string): string | undefined => {
+  if (!OWN_KEY_TYPES.has(type) || !('organization' in data))
+    return `type ${type} needs an ingest key without an organization; this key is for ${organization}`;
+  if (data.organization !== organization) return `data.organization must be this key's organization, ${organization}`;
+  if ('asset' in data && !ASSET_TYPES.has(data.asset.type))
+    return `data.asset.type is unknown; an organization's own key may send ${[...ASSET_TYPES].join(', ')}`;
+  return undefined;
+};
+
+const URL_KEY = urlKey('');
+
+/**
+ * Returns a warning for each probable mistake of the sender. The event is accepted unchanged, because a record with a
+ * mistake is more useful than a missing record.
+ * @param found the result of `guardOf`
+ * @param isQueryDropped the result of `dropsQuery`
+ */
+const warningsOf = ({ data }: UpstreamEvent, found?: GuardOfHost, isQueryDropped = false): string[] => {
+  const warnings: string[] = [];
+  if ('createdAt' in data && 'updatedAt' in data && data.updatedAt < data.createdAt)
+    warnings.push('data.updatedAt is before data.createdAt');
+  if ('asset' in data) {
+    const { type, content } = data.asset;
+    if (content.trim() === '') warnings.push('data.asset.content is blank; no asset check will find it');
+    else if (type === 'ADDRESS' && readAccount(content.trim()) === undefined)
+      warnings.push('data.asset.content is not an address in any encoding that the asset check reads');
+  }
+  if (found !== undefined)
+    warnings.push(
+      `data.asset.content is a ${found.isAbove ? 'domain above a host' : 'host'} that the guard ${found.guard} keeps lists from blocking; the status blocks it`,
+    );
+  if (isQueryDropped)
+    warnings.push(
+      'data.asset.content is a page with parameters that do not name it here; the status applies to the page with any parameters',
+    );
+  return warnings;
+};
+
+/** Whether the event gives a status to a page whose link has parameters that do not name the page. */
+const dropsQuery = ({ data }: UpstreamEvent): boolean =>
+  'status' in data && 'changeId' in data && data.status !== 'UNKNOWN' && isNamedWithoutQuery(data.asset);
+
+/** Returns the guard of the host which the event blocks as a whole. */
+const guardOf = ({ data }: UpstreamEvent, key: string | undefined, hosts: GuardedHosts): GuardOfHost | undefined =>
+  'status' in data && 'changeId' in data && data.status === 'BLOCKED' && key?.startsWith(URL_KEY) === true
+    ? hosts.guardOf(key.slice(URL_KEY.length))
+    : undefined;
 
 /** The events of a request, and who sent them. */
 export interface SentEvents {

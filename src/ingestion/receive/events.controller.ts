@@ -6,16 +6,14 @@ import { Config } from '../../runtime/config.js';
 import { Invalid } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
-import { type Caller, CurrentCaller } from '../../http/access/caller.js';
+import { type Caller, CurrentCaller, originOf } from '../../http/access/caller.js';
 import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
 import { DatabaseClock } from '../../postgres/clock.js';
-import { originOf } from '../../http/access/origin.js';
-import { readEvents } from './content-mode.js';
-import { TryEvents } from '../dry-run/try-events.js';
+import { readEvents, latestFrom, MAX_BODY } from './content-mode.js';
+import { TryEvents } from './dry-run.js';
 import { RecordedEventsDto, SendEventsRequest } from './events.dto.js';
 import { ApiSendEvents } from '../reference/events.reference.js';
-import { latestFrom, MAX_BODY } from './event-limits.js';
-import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
+import { ConsistencyTokens } from '../../http/consistency.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
 /** The allowed values of `WebHook-Request-Origin`, which is echoed in a response header. */

@@ -1,21 +1,83 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
-import { GuardedHosts } from '../../verdicts/guarded-hosts.js';
+import { type RejectionGroup, RejectionLog } from '../outcomes/rejection-log.js';
+import { GuardedHosts } from '../../verdicts.js';
 import { OrganizationIsErased, type Rejection, Unavailable } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
-import { ErasedOrganizations } from '../../event-log/rewriting/erased-organizations.js';
+import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
 import { maxFactsOf } from '../../events/facts.js';
-import { TimeSlices } from '../../flow/time-slices.js';
-import type { Origin } from '../../http/access/origin.js';
+import { TimeSlices } from '../../flow/turns.js';
+import type { Origin } from '../../http/access/caller.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
-import { IngestBackpressure, newHoldBudget } from '../backpressure.js';
-import { tally, type CountFacts } from '../fact-counts.js';
-import { IngestMetrics } from '../ingest-metrics.js';
-import { RejectionLog } from '../rejections/rejection-log.js';
-import { UsageLog } from '../usage/usage-log.js';
+import { IngestBackpressure, newHoldBudget, tally, type CountFacts } from './backpressure.js';
+import { UsageLog } from '../outcomes/usage-log.js';
 import type { LazyEvents } from './content-mode.js';
 import { decide, type Entry, requireAccepted, type SentEvents } from './decide-events.js';
+
+const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
+
+/** Metrics of ingested events. Every label has a fixed set of values. */
+@Injectable()
+export class IngestMetrics {
+  private readonly events: Counter<'type' | 'outcome' | 'reason'>;
+  private readonly guarded: Counter;
+  private readonly queryDropped: Counter;
+  private readonly bytes: Counter;
+  private readonly batches: Histogram;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.events = new Counter({
+      name: 'threat_protection_ingest_events_total',
+      help: 'Events by type (other: not an upstream type), outcome and, if rejected, reason',
+      labelNames: ['type', 'outcome', 'reason'],
+      registers,
+    });
+    this.guarded = new Counter({
+      name: 'threat_protection_ingest_guarded_blocks_total',
+      help: 'Stored events that block a host of a guard as a whole',
+      registers,
+    });
+    this.queryDropped = new Counter({
+      name: 'threat_protection_ingest_pages_without_query_total',
+      help: 'Stored statuses of a page whose link has parameters that do not name the page',
+      registers,
+    });
+    this.bytes = new Counter({
+      name: 'threat_protection_ingest_bytes_total',
+      help: 'Bytes of event bodies, decompressed',
+      registers,
+    });
+    this.batches = new Histogram({
+      name: 'threat_protection_ingest_batch_events',
+      help: 'Events per request',
+      buckets: BATCH_SIZES,
+      registers,
+    });
+  }
+
+  addRequest(bytes: number, events: number, groups: readonly RejectionGroup[]): void {
+    this.bytes.inc(bytes);
+    this.batches.observe(events);
+    for (const { type, reason, count } of groups) this.events.inc({ type, outcome: 'rejected', reason }, count);
+  }
+
+  addGuarded(events: number): void {
+    this.guarded.inc(events);
+  }
+
+  addQueryDropped(events: number): void {
+    this.queryDropped.inc(events);
+  }
+
+  /** @param type an upstream type */
+  add(outcome: 'accepted' | 'duplicate', type: string, count: number): void {
+    this.events.inc({ type, outcome, reason: '' }, count);
+  }
+}
 
 /** `accepted`, `duplicates` and `rejected` add up to the number of events sent. */
 export interface RecordedEvents {

@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFound } from '../../errors.js';
 import { bundledSchema, schemaDocuments } from '../../events/cloud-event-schema.js';
 import { feedDocuments } from '../../events/feed-schema.js';
-import { schemaPath } from '../../events/declaring/json-schema.js';
+import { schemaPath } from '../../events/declaring/declaration.js';
 import { createStaticResponse, memoizeAsync, sendStaticResponse } from '../../http/reference/static-response.js';
-import { asyncApi } from './async-api.js';
+import { asyncApi } from './events.reference.js';
 
 const DOCUMENTS = schemaDocuments();
 

@@ -1,17 +1,40 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { type Config, ignoreLibpqVariables } from '../../runtime/config.js';
-import { inDataDir } from '../../runtime/data-dir.js';
-import { findBinaries } from './binaries.js';
-import { createCluster, refuseUnreachable } from './cluster.js';
-import { type ClusterLayout, findClusterLayout } from './cluster-layout.js';
-import { closeDataDir } from './data-dir.js';
-import { createServiceRole, SERVICE_ROLE } from './database-role.js';
-import { type Transport, urlOf } from './endpoint.js';
-import { choosePassword } from './passwords.js';
+import { statement } from '../statement.js';
+import { type Config, ignoreLibpqVariables, inDataDir } from '../../runtime/config.js';
+import { findBinaries, createCluster, refuseUnreachable, choosePassword } from './cluster.js';
+import { type ClusterLayout, findClusterLayout, closeDataDir } from './cluster-layout.js';
+import { createServiceRole, SERVICE_ROLE, type Transport, urlOf } from './endpoint.js';
 import { findPostmaster, startServer, stopServer } from './postmaster.js';
-import { BEGIN_USE, END_USE, LOCK_EXCLUSIVELY } from './statements.js';
+
+/** A pair of keys, so that the lock cannot collide with the service's other advisory locks, which have a single key. */
+const LOCK = '20261125, 1';
+
+/** Marks the server as used by this process, until the connection ends. */
+export const BEGIN_USE = statement(
+  'embedded-begin-use',
+  {},
+  { is_locked: 'boolean' },
+  `select pg_advisory_lock_shared(${LOCK}) is not null as is_locked`,
+);
+
+export const END_USE = statement(
+  'embedded-end-use',
+  {},
+  { ended: 'boolean' },
+  `select pg_advisory_unlock_shared(${LOCK}) as ended`,
+);
+/**
+ * Returns whether no other process uses the server. In that case, the lock keeps new users out until the connection
+ * ends.
+ */
+export const LOCK_EXCLUSIVELY = statement(
+  'embedded-lock-out',
+  {},
+  { is_last: 'boolean' },
+  `select pg_try_advisory_lock(${LOCK}) as is_last`,
+);
 
 /** A PostgreSQL to use. */
 export interface Database {

@@ -5,7 +5,7 @@ import { open, readFile, rename, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findBinaries } from './binaries.js';
+import { findBinaries } from './cluster.js';
 import type { ClusterLayout } from './cluster-layout.js';
 import { listenSettings, type Postmaster, type Transport } from './endpoint.js';
 

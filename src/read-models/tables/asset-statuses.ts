@@ -1,4 +1,4 @@
-import { type RowsByTable } from '../erasures/organization-rows.js';
+import type { RowsByTable } from '../organization-rows.js';
 
 /** The statuses of assets, and the entries of the status history that determine the statuses. */
 export interface AssetStatusTables {

@@ -1,5 +1,5 @@
-import { withoutReviewsOf } from '../../postgres/json/reviews.js';
-import { type RowsByTable } from '../erasures/organization-rows.js';
+import { withoutReviewsOf } from '../../postgres/reviews.js';
+import type { RowsByTable } from '../organization-rows.js';
 import type { Generated } from 'kysely';
 
 /** The checkpoints, parked events and leases of projections. */

@@ -1,12 +1,12 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { type FailureReport, reportFailures } from '../../flow/background/failure-report.js';
-import { type Clock, monotonic } from '../../flow/clock.js';
-import { WaitingRequests } from '../../flow/waiting-requests.js';
+import { type FailureReport, reportFailures } from '../../flow/background.js';
+import { type Clock, monotonic } from '../../flow/time.js';
+import { WaitingRequests } from '../../flow/concurrency-limit.js';
 import { Readiness } from '../../ops/readiness.js';
-import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
+import { Checkpoints } from '../../read-models/checkpoints.js';
 import { WatchPool } from '../../read-models/pools.js';
-import { READY_REQUESTS } from './statements.js';
+import { READY_REQUESTS } from './feed-elements.js';
 
 const MIN_POLL_INTERVAL_MS = 20;
 /** After a slow poll, the pause is this many times the duration of the poll. */

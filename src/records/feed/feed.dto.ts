@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { IsOpaqueText, IsLimit } from '../../http/parameters.js';
 import { KIND_NAMES } from '../../events/listed-items.js';
-import { MALFORMED_ID } from './feed-id.js';
+import { MALFORMED_ID } from './feed-elements.js';
 
 export const MAX_ELEMENTS = 1_000;
 const NAMES = KIND_NAMES.join('|');

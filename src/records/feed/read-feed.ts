@@ -1,13 +1,21 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
-import { TooOld } from '../../read-models/replicas/replicas.js';
+import { TooOld } from '../../read-models/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
-import { elementJson } from './element.js';
-import { FeedIds, type FeedPosition, requireUnchanged } from './feed-id.js';
+import {
+  elementJson,
+  FeedIds,
+  type FeedPosition,
+  requireUnchanged,
+  type PlacedElement,
+  placedElements,
+  type FeedPage,
+  NEXT_ELEMENTS,
+  pageOf,
+  type PageRow,
+} from './feed-elements.js';
 import { FeedWatch } from './feed-watch.js';
-import { type PlacedElement, placedElements } from './placed-elements.js';
-import { type FeedPage, NEXT_ELEMENTS, pageOf, type PageRow } from './statements.js';
 
 /** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
 export class ReadFeed extends Query<AsOf<string>> {

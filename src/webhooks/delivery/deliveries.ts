@@ -1,13 +1,62 @@
-import { Backoff } from '../../flow/retry.js';
+import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
+import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { isTransient } from '../../postgres/transient-errors.js';
-import { DELETE_STATE_OF_DELETED_ENDPOINTS, REWIND_TO_END } from '../progress-sql.js';
-import { LIST_CHANGED_ENDPOINTS } from '../endpoints/statements.js';
-import { LIST_PENDING_TESTS, TEST_TTL_MS } from '../requested-tests-sql.js';
-import { runTest } from './run-test.js';
+import {
+  COMPLETE_TEST,
+  LIST_PENDING_TESTS,
+  DELETE_STATE_OF_DELETED_ENDPOINTS,
+  REWIND_TO_END,
+  TEST_TTL_MS,
+} from '../progress-sql.js';
 import type { DeliveryContext } from './context.js';
+import { contentOf, type Endpoint, readEndpoint } from './next-batch.js';
+import { post, type SentRequest } from './post.js';
+import { Connection } from './send.js';
+import { Backoff } from '../../flow/time.js';
+import { isTransient } from '../../postgres/transient-errors.js';
+import { LIST_CHANGED_ENDPOINTS } from '../load-webhooks.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
-import { LeaseLost } from './progress-writer.js';
+import { LeaseLost } from './progress.js';
+
+type Test = RowOf<typeof LIST_PENDING_TESTS>;
+
+const testElement = ({ webhookId }: Endpoint, testId: string, now: number): string =>
+  JSON.stringify({
+    specversion: '1.0',
+    id: testId,
+    source: FEED_SOURCE,
+    type: `${FEED_TYPE_PREFIX}webhook.test`,
+    subject: webhookId,
+    time: formatInstant(now),
+    datacontenttype: 'application/json',
+    data: { webhookId },
+  });
+
+/** The result as JSON, in the form that `TestResult` describes. */
+const resultOf = ({ deliveryId, response: { status, error, text }, durationMs }: SentRequest): string =>
+  JSON.stringify({ webhookId: deliveryId, status, error, answer: text, took: durationMs });
+
+/**
+ * Sends a requested `webhook.test` event to an endpoint in any state, and stores the response. A test does not take a
+ * delivery slot, so that a client that waits for its result does not wait for unresponsive endpoints.
+ * @throws LeaseLost, or the error of the database
+ */
+const runTest = async (context: DeliveryContext, { id, organization, endpoint: name }: Test): Promise<void> => {
+  const { pool, clock, egress, writer, deliveryLog, giveUp } = context;
+  const endpoint = await readEndpoint(pool, organization, name);
+  if (endpoint === undefined) return;
+  const connection = new Connection(egress);
+  const sent = await post(context, endpoint, connection, contentOf(endpoint, [testElement(endpoint, id, clock.now())]));
+  connection.end();
+  if (sent.isUnsigned) {
+    await COMPLETE_TEST.run(pool, { id, result: resultOf(sent) });
+    return;
+  }
+  deliveryLog.add(endpoint, { ...sent, records: 0 });
+  if (giveUp.aborted) return;
+  await COMPLETE_TEST.run(pool, { id, result: resultOf(sent) });
+  await writer.storeTest(name, { ...sent, records: 0 });
+};
 
 /** Interval between polls for changed endpoints and requested tests. */
 const POLL_INTERVAL_MS = 250;

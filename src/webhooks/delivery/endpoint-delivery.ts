@@ -1,14 +1,38 @@
-import { Backoff } from '../../flow/retry.js';
+import { Conflict, NotFound } from '../../errors.js';
+import type { WebhookCommands } from '../webhook-commands.js';
+import {
+  type Endpoint,
+  withoutFailures,
+  progressOf,
+  readEndpoint,
+  type Batch,
+  kindsOf,
+  type BatchLimits,
+  readNext,
+} from './next-batch.js';
+import { Backoff } from '../../flow/time.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import type { StoredProgress } from '../progress-sql.js';
 import type { DeliveryContext } from './context.js';
-import { disableEndpoint } from './disable-endpoint.js';
-import { withoutFailures, type Endpoint, progressOf, readEndpoint } from './endpoint.js';
-import { type Batch, kindsOf, type BatchLimits, readNext } from './next-batch.js';
-import { outcomeOf } from './outcome.js';
-import { post } from './post.js';
-import { type DeliveryAttempt, LeaseLost } from './progress-writer.js';
-import { Connection } from './requests/send.js';
+import { outcomeOf, post } from './post.js';
+import { type DeliveryAttempt, LeaseLost } from './progress.js';
+import { Connection } from './send.js';
+
+/**
+ * Disables an endpoint, unless its organization has changed the endpoint since it was read, or is being erased.
+ * @throws Unavailable if the log or the database is unavailable
+ */
+const disableEndpoint = async (
+  commands: WebhookCommands,
+  { organization, webhookId, updatedAt }: Endpoint,
+  reason: 'gone' | 'failing',
+): Promise<void> => {
+  try {
+    await commands.execute({ type: 'Disable', organization, webhookId, reason, updatedAt }, { process: 'webhooks' });
+  } catch (error) {
+    if (!(error instanceof NotFound || error instanceof Conflict)) throw error;
+  }
+};
 
 /** How long a delivery waits for a notification of new records before it reads the feed itself. */
 const MAX_WAIT_MS = 25_000;

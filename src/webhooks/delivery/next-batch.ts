@@ -1,11 +1,76 @@
 import type { Pool } from 'pg';
-import { elementJson, type ElementRow } from '../../records/feed/element.js';
-import type { FeedIds } from '../../records/feed/feed-id.js';
-import { type PlacedElement, placedElements } from '../../records/feed/placed-elements.js';
-import { NEXT_ELEMENTS, pageOf } from '../../records/feed/statements.js';
-import { kindOf, type ListedKind, numbersOf } from '../../events/listed-items.js';
+import type { Webhook } from '../../events/types/organizations.js';
 import type { StoredProgress } from '../progress-sql.js';
-import { startPositionOf, type Content, contentOf, type Endpoint } from './endpoint.js';
+import { READ_ENDPOINT } from '../load-webhooks.js';
+import {
+  elementJson,
+  type ElementRow,
+  type FeedIds,
+  type PlacedElement,
+  placedElements,
+  NEXT_ELEMENTS,
+  pageOf,
+} from '../../records/feed/feed-elements.js';
+import { kindOf, type ListedKind, numbersOf } from '../../events/listed-items.js';
+
+/** An endpoint that is not deleted. */
+export interface Endpoint extends Webhook {
+  /** The revision of the organization's webhook stream that wrote this row. */
+  readonly revision: number;
+  /** Null if deliveries have not started. */
+  readonly progress: StoredProgress | null;
+}
+
+/** @returns undefined if the endpoint does not exist or is deleted */
+export const readEndpoint = async (pool: Pool, organization: string, id: string): Promise<Endpoint | undefined> => {
+  const [row] = await READ_ENDPOINT.run(pool, { organization, id });
+  return row && { ...row.endpoint, revision: row.revision, progress: row.progress };
+};
+
+const NO_FAILURES = {
+  failingSince: null,
+  tries: 0,
+  nextAttemptAt: null,
+  refused: 0,
+} as const;
+
+/**
+ * The position after which the deliveries to an endpoint start. If the endpoint was created with another log, positions
+ * are not comparable, and everything is sent again.
+ * @param logId the id of the current log
+ */
+const startPositionOf = ({ startAfter, startLog }: Endpoint, logId: string): number =>
+  startLog === logId ? startAfter : -1;
+
+/**
+ * The progress of the deliveries to an endpoint. If the progress is from another log, positions are not comparable, and
+ * everything is sent again.
+ * @param stored null if deliveries have not started
+ * @param logId the id of the current log
+ */
+export const progressOf = (endpoint: Endpoint, stored: StoredProgress | null, logId: string): StoredProgress => {
+  const { replay } = endpoint;
+  if (stored?.replay === replay && stored.logId === logId) return stored;
+  const position = stored?.replay === replay ? -1 : startPositionOf(endpoint, logId);
+  const { lastSuccessAt = null, lastFailure = null } = stored ?? {};
+  const start = { position, event: null, parked: null, parkedFrom: null };
+  return { ...NO_FAILURES, replay, logId, ...start, lastSuccessAt, lastFailure };
+};
+
+/** Resets the failures, because an endpoint that is enabled again starts without failures. */
+export const withoutFailures = (progress: StoredProgress): StoredProgress => ({ ...progress, ...NO_FAILURES });
+
+/** The body of a delivery. */
+export interface Content {
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/** Encodes feed elements: as a batch if the endpoint accepts batches, otherwise as a single event. */
+export const contentOf = ({ batch }: Endpoint, elements: readonly string[]): Content =>
+  batch > 1
+    ? { contentType: 'application/cloudevents-batch+json', body: Buffer.from(`[${elements.join(',')}]`) }
+    : { contentType: 'application/cloudevents+json', body: Buffer.from(elements[0]!) };
 
 /** Number of rows per read if the filter of the endpoint may skip most of the rows. */
 const ROWS_PER_READ = 100;
@@ -13,7 +78,7 @@ const ROWS_PER_READ = 100;
 const MAX_BODY_BYTES = 1024 * 1024;
 
 /** A position in the feed, and the parked events before it. */
-export type Cursor = Pick<StoredProgress, 'position' | 'event' | 'parked' | 'parkedFrom'>;
+type Cursor = Pick<StoredProgress, 'position' | 'event' | 'parked' | 'parkedFrom'>;
 
 /** The lowest of these positions; null if no position is given. */
 const earliest = (...positions: readonly (number | null | undefined)[]): number | null =>
@@ -29,7 +94,7 @@ export interface Batch extends Content {
 }
 
 /** The result of reading the feed after a cursor. */
-export type Next =
+type Next =
   | { readonly batch: Batch }
   /** The new cursor, if no record passes the filter, or if the cursor must move back. */
   | { readonly cursor: Cursor }

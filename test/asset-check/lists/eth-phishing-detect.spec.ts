@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { SourceResult } from '../../../src/asset-check/source-result.js';
+import type { SourceResult } from '../../../src/asset-check/verdict.js';
 import { Random } from '../../support/random.js';
 import { listOf } from '../list-of.js';
 

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Destinations, type LookUp } from '../../../src/egress/destinations.js';
-import { NetworkPolicy } from '../../../src/egress/network-policy.js';
+import { Destinations, type LookUp, NetworkPolicy } from '../../../src/egress.js';
 import { CERTIFICATE, KEY } from '../../support/eventstore-double/certificate.js';
 import { answers, ListServer, sends } from './list-server.js';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ALLOWED, BLOCKED, HostTableBuilder } from '../../../src/asset-check/lists/host-table.js';
-import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
+import { ALLOWED, BLOCKED, HostTableBuilder, SuffixHashes } from '../../../src/asset-check/lists/host-table.js';
 import { Random } from '../../support/random.js';
 
 const hashes = new SuffixHashes();

@@ -7,8 +7,8 @@ import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes
 import { parseList } from '../../../src/asset-check/lists/parse-list.js';
 import { ListSource } from '../../../src/asset-check/lists/list-source.js';
 import type { ListSettings } from '../../../src/asset-check/sources/sources-file.js';
-import { readSourcesStatus } from '../../../src/asset-check/sources/sources-status.js';
-import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
+import { readSourcesStatus } from '../../../src/asset-check/sources/sources.js';
+import { SuffixHashes } from '../../../src/asset-check/lists/host-table.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { PRIVATE_HOSTS } from '../../egress/private-addresses.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { FAILED } from '../../../src/asset-check/source-result.js';
+import { FAILED } from '../../../src/asset-check/verdict.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { InvalidList } from '../../../src/asset-check/lists/collector.js';
 import type { Format } from '../../../src/asset-check/lists/parse-list.js';
 import { matchList } from '../../../src/asset-check/lists/match-list.js';
-import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
+import { SuffixHashes } from '../../../src/asset-check/lists/host-table.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { brief, listOf } from '../list-of.js';
 

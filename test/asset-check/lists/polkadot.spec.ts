@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { SourceResult } from '../../../src/asset-check/source-result.js';
+import type { SourceResult } from '../../../src/asset-check/verdict.js';
 import type { RejectedEntries } from '../../../src/asset-check/lists/list-entry.js';
 import { brief, listOf } from '../list-of.js';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
+import { assetStatuses } from '../../../projections/asset-statuses.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { HostingSuffixes, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
-import { APPEND, type AppendedEntry } from '../../../src/event-log/postgres/statements.js';
+import { APPEND, type AppendedEntry } from '../../../src/event-log/postgres/writer.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 

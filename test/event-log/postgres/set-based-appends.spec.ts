@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { LOG_MIGRATIONS } from '../../../src/event-log/postgres/schema.js';
-import { APPEND, type AppendedEntry } from '../../../src/event-log/postgres/statements.js';
+import { APPEND, type AppendedEntry } from '../../../src/event-log/postgres/writer.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { migrate } from '../../../src/postgres/migrator.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../../support/postgres.js';

@@ -8,10 +8,9 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/glo
 import { BEGINNING, type EventLog, type NewEvent, type RecordedEvent } from '../../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
-import { exportOrganization } from '../../../src/event-log/transfer/export-organization.js';
+import { exportOrganization, writeAtomically } from '../../../src/event-log/transfer/export-organization.js';
 import { type Imported, importOrganization } from '../../../src/event-log/transfer/import-organization.js';
-import { writeAtomically } from '../../../src/event-log/transfer/write-atomically.js';
-import { erasureDigest } from '../../../src/events/erasure.js';
+import { erasureDigest } from '../../../src/events/redacted.js';
 import { organizationOf } from '../../../src/events/streams.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { eventStores } from '../../support/event-store.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { DelayedFlush } from '../../../src/flow/background/delayed-flush.js';
+import { DelayedFlush } from '../../../src/flow/background.js';
 import { eventually } from '../../support/eventually.js';
 
 const fail = (error: unknown): never => {

@@ -3,13 +3,13 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { KeyUses } from '../../../src/api-keys/key-uses.js';
 import { AssetChecker } from '../../../src/asset-check/asset-checker.js';
-import { reportFailures } from '../../../src/flow/background/failure-report.js';
-import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
-import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
+import { reportFailures } from '../../../src/flow/background.js';
+import { RejectionLog } from '../../../src/ingestion/outcomes/rejection-log.js';
+import { UsageLog } from '../../../src/ingestion/outcomes/usage-log.js';
 import { Readiness } from '../../../src/ops/readiness.js';
 import { DailyQuota } from '../../../src/quotas/daily-quota.js';
-import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
+import { WaitingRequests } from '../../../src/flow/concurrency-limit.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { readConfig } from '../../../src/runtime/config.js';
 

@@ -10,8 +10,7 @@ import {
   validateSync,
 } from 'class-validator';
 import { Invalid } from '../../../src/errors.js';
-import { Checked } from '../../../src/http/body/checked.js';
-import { DtoValidation } from '../../../src/http/body/validation.js';
+import { Checked, DtoValidation } from '../../../src/http/body/validation.js';
 
 class Several {
   @IsString({ message: 'name is required' })

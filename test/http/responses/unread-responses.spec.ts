@@ -2,7 +2,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fastify, { type FastifyInstance } from 'fastify';
-import { ByteBudget } from '../../../src/flow/byte-budget.js';
+import { ByteBudget } from '../../../src/flow/budgets.js';
 import type { Caller } from '../../../src/http/access/caller.js';
 import { UnreadResponses } from '../../../src/http/responses/unread-responses.js';
 import { sendError } from '../../../src/http/errors/error-response.js';

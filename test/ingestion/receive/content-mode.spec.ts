@@ -4,10 +4,16 @@ import { CloudEvent as SdkEvent, HTTP } from 'cloudevents';
 import fc from 'fast-check';
 import { Invalid } from '../../../src/errors.js';
 import type { CloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
-import { BATCH, BINARY, readEvents, STRUCTURED } from '../../../src/ingestion/receive/content-mode.js';
-import { parserOf, sliceJson } from '../../../src/http/json/slices.js';
-import { EVENTS_OF_A_BATCH, MAX_BODY } from '../../../src/ingestion/receive/event-limits.js';
-import { finish } from '../../../src/flow/time-slices.js';
+import {
+  BATCH,
+  BINARY,
+  readEvents,
+  STRUCTURED,
+  EVENTS_OF_A_BATCH,
+  MAX_BODY,
+} from '../../../src/ingestion/receive/content-mode.js';
+import { parserOf, sliceJson } from '../../../src/http/json.js';
+import { finish } from '../../../src/flow/turns.js';
 
 const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
 const GOOD = {

@@ -1,17 +1,17 @@
-import { GuardedHosts } from '../../../src/verdicts/guarded-hosts.js';
+import { GuardedHosts } from '../../../src/verdicts.js';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { readConfig } from '../../../src/runtime/config.js';
 import { assetHash, assetKey } from '../../../src/assets/asset-key.js';
-import { KEY_VERSION } from '../../../src/assets/keys.js';
+import { KEY_VERSION } from '../../../src/assets/asset.js';
 import { Invalid, TooManyRequests } from '../../../src/errors.js';
-import { eventIdOf, legacyEventIdOf } from '../../../src/events/event-id.js';
+import { eventIdOf, legacyEventIdOf } from '../../../src/events/streams.js';
 import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { ASSET_TYPES } from '../../../src/events/asset-types.js';
-import { ErasedOrganizations } from '../../../src/event-log/rewriting/erased-organizations.js';
-import { erasureDigest } from '../../../src/events/erasure.js';
+import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
+import { erasureDigest } from '../../../src/events/redacted.js';
 import { OWN_TYPES, parseEvent, UPSTREAM } from '../../../src/events/event.js';
 import { dayOf } from '../../../src/events/instant.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
@@ -20,17 +20,16 @@ import {
   type RecordedEvents,
   RecordEvents,
   RecordEventsHandler,
+  IngestMetrics,
 } from '../../../src/ingestion/receive/record-events.js';
-import { IngestBackpressure } from '../../../src/ingestion/backpressure.js';
-import { IngestMetrics } from '../../../src/ingestion/ingest-metrics.js';
-import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
-import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
+import { IngestBackpressure } from '../../../src/ingestion/receive/backpressure.js';
+import { RejectionLog } from '../../../src/ingestion/outcomes/rejection-log.js';
+import { UsageLog } from '../../../src/ingestion/outcomes/usage-log.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
-import { DailyQuota } from '../../../src/quotas/daily-quota.js';
-import { type Clock, monotonic } from '../../../src/flow/clock.js';
-import { finish, TimeSlices } from '../../../src/flow/time-slices.js';
-import { readIngestUsage } from '../../../src/quotas/usage.js';
+import { DailyQuota, readIngestUsage } from '../../../src/quotas/daily-quota.js';
+import { type Clock, monotonic } from '../../../src/flow/time.js';
+import { finish, TimeSlices } from '../../../src/flow/turns.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../../support/postgres.js';
 import { TestClock } from '../../support/test-clock.js';

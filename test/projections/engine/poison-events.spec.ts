@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
-import { metrics } from '../../../projections/metrics/projection.js';
+import { metrics } from '../../../projections/metrics.js';
 import { listParked } from '../../../projections/engine/parked.js';
 import { ISOLATION_STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projector.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
-import { STATEMENT_TIMEOUT_MS } from '../../../projections/engine/transaction.js';
+import { STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projection.js';
 import { verify } from '../../../projections/engine/verify.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
-import { Backoff } from '../../../src/flow/retry.js';
+import { Backoff } from '../../../src/flow/time.js';
 import { type Interceptor, interceptQueries } from '../../../reliability/rig/query-interceptor.js';
 import { eventually } from '../../support/eventually.js';
 import { startProxy } from '../../support/tcp-proxy.js';

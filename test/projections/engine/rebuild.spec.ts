@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { assetGroups } from '../../../projections/asset-groups/projection.js';
-import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
+import { assetGroups } from '../../../projections/asset-groups.js';
+import { assetStatuses } from '../../../projections/asset-statuses.js';
 import { versionOf } from '../../../projections/engine/projection.js';
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
-import { Backoff } from '../../../src/flow/retry.js';
+import { Backoff } from '../../../src/flow/time.js';
 import { Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';

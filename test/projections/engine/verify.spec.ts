@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
-import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
+import { assetStatuses } from '../../../projections/asset-statuses.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import type { RecordedEvent } from '../../../src/event-log/event-log.js';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TooManyRequests, Unavailable } from '../../../src/errors.js';
-import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
-import type { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
+import { WaitingRequests } from '../../../src/flow/concurrency-limit.js';
+import type { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import { Readiness } from '../../../src/ops/readiness.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { FeedWatch, type Outcome } from '../../../src/records/feed/feed-watch.js';

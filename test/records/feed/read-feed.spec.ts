@@ -1,16 +1,15 @@
 import type { WatchPool } from '../../../src/read-models/pools.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { Gone } from '../../../src/errors.js';
 import type { RecordsPool } from '../../../src/read-models/pools.js';
-import { Replicas } from '../../../src/read-models/replicas/replicas.js';
+import { Replicas } from '../../../src/read-models/replicas.js';
 import { BLOCK_BYTES, SealedBlocks } from '../../../src/http/sealed-blocks.js';
-import { FeedIds } from '../../../src/records/feed/feed-id.js';
+import { FeedIds } from '../../../src/records/feed/feed-elements.js';
 import type { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { ReadFeed, ReadFeedHandler } from '../../../src/records/feed/read-feed.js';
-import type { InitialBackfill } from '../../../src/records/initial-backfill.js';
-import { RecordQueries } from '../../../src/records/record-queries.js';
+import { type InitialBackfill, RecordQueries } from '../../../src/records/record-queries.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 const EVENT = '0123abcd-0000-4000-8000-000000000000';

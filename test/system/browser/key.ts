@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { listApiKeys } from '../../../src/api-keys/list-api-keys.js';
+import { listApiKeys, revokeApiKey } from '../../../src/api-keys/api-keys.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
-import { revokeApiKey } from '../../../src/api-keys/revoke-api-key.js';
 import { dashboard, evaluate, settled, signIn, totals } from './opened-dashboard.js';
 
 const NO_KEY = 'This is not a valid key: it may be mistyped, revoked, expired, or without an organization.';

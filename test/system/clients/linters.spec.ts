@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Parser } from '@asyncapi/parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { asyncApi } from '../../../src/ingestion/reference/async-api.js';
+import { asyncApi } from '../../../src/ingestion/reference/events.reference.js';
 import { readReference } from '../../support/contract.js';
 import { spectralComplaints } from '../../support/spectral.js';
 

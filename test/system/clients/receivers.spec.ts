@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { secretText } from '../../../src/webhooks/secret.js';
-import { signedHeaders, deliveryIdOf } from '../../../src/webhooks/delivery/requests/sign.js';
+import { secretText, signedHeaders, deliveryIdOf } from '../../../src/webhooks/secrets.js';
 import { eventually } from '../../support/eventually.js';
 import { describeWith } from '../../support/tools.js';
 

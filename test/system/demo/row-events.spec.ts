@@ -4,7 +4,7 @@ import type { JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
 import { rowEvents } from '../../../src/cli/demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../../src/cli/demo/shipped-rows.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
-import { finish } from '../../../src/flow/time-slices.js';
+import { finish } from '../../../src/flow/turns.js';
 import { decide } from '../../../src/ingestion/receive/decide-events.js';
 import { RecordEvents } from '../../../src/ingestion/receive/record-events.js';
 

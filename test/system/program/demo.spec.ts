@@ -12,8 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
-import { type ApiKey, listApiKeys } from '../../../src/api-keys/list-api-keys.js';
+import { issueApiKey, type ApiKey, listApiKeys } from '../../../src/api-keys/api-keys.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { MS_PER_DAY } from '../../../src/events/instant.js';
 import { eventually } from '../../support/eventually.js';

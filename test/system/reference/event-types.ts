@@ -1,10 +1,9 @@
 import type { UpstreamDeclaration } from '../../../src/events/declaring/declaration.js';
 import { parseEvent, UPSTREAM, type UpstreamEvent } from '../../../src/events/event.js';
 import { isLater, type RecordKind, recordOf } from '../../../src/events/record.js';
-import { OWN_KEY_TYPES } from '../../../src/ingestion/receive/permission.js';
-import { toTotals } from '../../../src/metrics/totals/totals.js';
-import { MEASURE } from '../../../src/events/measure.js';
-import { factsOf } from '../../../src/events/facts.js';
+import { OWN_KEY_TYPES } from '../../../src/ingestion/receive/decide-events.js';
+import { toTotals } from '../../../src/metrics/get-metrics.js';
+import { MEASURE, factsOf } from '../../../src/events/facts.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 
 type Type = UpstreamEvent['type'];

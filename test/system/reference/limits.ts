@@ -38,19 +38,19 @@ interface Row {
 }
 
 const CONCURRENCY = 'src/flow/concurrency-limit.ts';
-const BUDGET = 'src/flow/byte-budget.ts';
+const BUDGET = 'src/flow/budgets.ts';
 const COMMANDS = 'src/event-log/command-queue.ts';
 const BYTES = 'src/http/byte-limits.ts';
-const SLOW = 'src/http/connections/slow-readers.ts';
-const EVENTS = 'src/ingestion/receive/event-limits.ts';
+const SLOW = 'src/http/connections.ts';
+const EVENTS = 'src/ingestion/receive/content-mode.ts';
 const CHECK = 'src/asset-check/asset-check.controller.ts';
-const GROUPS = 'src/asset-groups/groups/list-asset-groups.ts';
-const SEND = 'src/webhooks/delivery/requests/send.ts';
-const SLOTS = 'src/webhooks/delivery/slots.ts';
-const TEST = 'src/webhooks/endpoints/test-webhook.ts';
+const GROUPS = 'src/asset-groups/list-asset-groups.ts';
+const SEND = 'src/webhooks/delivery/send.ts';
+const SLOTS = 'src/webhooks/delivery/context.ts';
+const TEST = 'src/webhooks/test-webhook.ts';
 const RECORDS = 'src/records/record-queries.ts';
 const EXPORT = 'src/records/export-records.ts';
-const LOOKUPS = 'src/asset-check/lookups/lookup-source.ts';
+const LOOKUPS = 'src/asset-check/lookup-source.ts';
 const KEYS = 'src/api-keys/key-ring.ts';
 const SOURCES_FILE = 'src/asset-check/sources/sources-file.ts';
 const POOLS = 'src/read-models/pools.ts';
@@ -79,7 +79,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       limit: (sources) =>
         `${sources.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network if the address is IPv6`,
       beyond: '429',
-      rejects: 'src/http/access/address-rate-limit.ts',
+      rejects: 'src/http/access/check-access.ts',
     },
     {
       what: 'Requests with an unknown key, which wait until the process has read the newest keys',
@@ -95,13 +95,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Requests on one connection that wait for earlier requests',
-      limit: (sources) => sources.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED'),
+      limit: (sources) => sources.count('src/http/connections.ts', 'MAX_PIPELINED'),
       beyond: 'the connection is reset',
     },
     {
       what: 'Time to send the headers; time to send the whole request',
       limit: (sources) =>
-        `${sources.duration('src/http/server.ts', 'headersTimeout')}; ${sources.duration('src/http/server.ts', 'requestTimeout')}, or ${sources.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies take more than half of the memory allowed for them`,
+        `${sources.duration('src/http/server.ts', 'headersTimeout')}; ${sources.duration('src/http/server.ts', 'requestTimeout')}, or ${sources.duration('src/http/body/body-reader.ts', 'LOW_MEMORY_TIMEOUT_MS')} while bodies take more than half of the memory allowed for them`,
       beyond: '408',
     },
     { what: 'URL', limit: (sources) => sources.bytes(BYTES, 'MAX_URI_LENGTH'), beyond: '414' },
@@ -135,15 +135,15 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Time slice of an organization on the event loop',
       limit: (sources) =>
-        `${sources.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${sources.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the next time slice goes to the organization that used the least time`,
+        `${sources.duration('src/flow/turns.ts', 'MAX_TURN_MS')}, or ${sources.duration('src/flow/turns.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the next time slice goes to the organization that used the least time`,
       beyond: 'the work waits',
     },
     {
       what: 'Requests that wait for the feed or for a token',
       limit: (sources) =>
-        `${sources.count('src/flow/waiting-requests.ts', 'MAX_OF_ORGANIZATION')} per organization; ${sources.count('src/flow/waiting-requests.ts', 'MAX_IN_ALL')} in all`,
+        `${sources.count('src/flow/concurrency-limit.ts', 'MAX_OF_ORGANIZATION')} per organization; ${sources.count('src/flow/concurrency-limit.ts', 'MAX_IN_ALL')} in all`,
       beyond: '429 if the organization exceeds its limit; 503 if the total is exceeded',
-      rejects: 'src/flow/waiting-requests.ts',
+      rejects: 'src/flow/concurrency-limit.ts',
     },
     queueOf('Other queries', 'src/read-models/request-concurrency.ts', 'CONCURRENCY'),
     {
@@ -158,7 +158,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'One event',
       limit: (sources) =>
-        `${sources.count('src/http/json/slices.ts', 'MAX_DEPTH')} levels; ${sources.count('src/http/json/slices.ts', 'MAX_TOKENS')} parts; ${sources.count('src/events/declaring/validation.ts', 'MAX_LIST')} brands or reviews`,
+        `${sources.count('src/http/json.ts', 'MAX_DEPTH')} levels; ${sources.count('src/http/json.ts', 'MAX_TOKENS')} parts; ${sources.count('src/events/declaring/fields.ts', 'MAX_LIST')} brands or reviews`,
       beyond: 'the event is rejected',
     },
     {
@@ -171,18 +171,18 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Facts of stored events that wait to be counted',
       limit: (sources) =>
-        `${sources.count('src/ingestion/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each organization may have its share, at least ${sources.count('src/ingestion/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
+        `${sources.count('src/ingestion/receive/backpressure.ts', 'LIMITS.backlog')} of all organizations; beyond that, each organization may have its share, at least ${sources.count('src/ingestion/receive/backpressure.ts', 'LIMITS.alwaysAdmitted')}`,
       beyond: 'the request waits up to 2 s; then 429',
-      rejects: 'src/ingestion/backpressure.ts',
+      rejects: 'src/ingestion/receive/backpressure.ts',
     },
     {
       what: 'Events in a request to `POST /v2/events/status`',
-      limit: (sources) => sources.count('src/ingestion/status/status.dto.ts', 'MAX_EVENTS'),
+      limit: (sources) => sources.count('src/ingestion/outcomes/outcomes.dto.ts', 'MAX_EVENTS'),
       beyond: '400',
     },
     {
       what: 'Days for which usage is kept',
-      limit: (sources) => sources.count('src/ingestion/usage/statements.ts', 'KEPT_DAYS'),
+      limit: (sources) => sources.count('src/ingestion/outcomes/usage-log.ts', 'KEPT_DAYS'),
       beyond: 'older days are deleted',
     },
     {
@@ -196,12 +196,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Metrics in one response',
       limit: (sources) =>
-        `${sources.count('src/metrics/totals/count-sql.ts', 'MAX_DAYS')} days; ${sources.count('src/metrics/totals/count-sql.ts', 'MAX_TYPES')} asset types`,
+        `${sources.count('src/metrics/count-sql.ts', 'MAX_DAYS')} days; ${sources.count('src/metrics/count-sql.ts', 'MAX_TYPES')} asset types`,
       beyond: '422',
     },
     {
       what: 'Points of a timeline',
-      limit: (sources) => sources.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
+      limit: (sources) => sources.count('src/metrics/timeline-sql.ts', 'MAX_POINTS'),
       beyond: '400',
     },
     queueOf('Lists of records', RECORDS, 'concurrency'),
@@ -209,7 +209,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'A page of a list',
       limit: (sources) =>
-        `${sources.bytes('src/records/page/statements.ts', 'MAX_PAGE_BYTES')}; ${sources.count('src/records/page/statements.ts', 'MAX_EXAMINED')} keys examined`,
+        `${sources.bytes('src/records/page-sql.ts', 'MAX_PAGE_BYTES')}; ${sources.count('src/records/page-sql.ts', 'MAX_EXAMINED')} keys examined`,
       beyond: 'the page is shorter',
     },
     {
@@ -234,7 +234,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'A page of the feed',
       limit: (sources) =>
-        `${sources.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${sources.bytes('src/records/feed/statements.ts', 'MAX_RESPONSE_BYTES')}`,
+        `${sources.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${sources.bytes('src/records/feed/feed-elements.ts', 'MAX_RESPONSE_BYTES')}`,
       beyond: '400 for a request of more elements; a shorter page if the size is reached',
     },
   ],
@@ -242,7 +242,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Contents of a bulk check',
       limit: (sources) =>
-        `${sources.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${sources.count('src/assets/content-issue.ts', 'MAX_LENGTH')} characters`,
+        `${sources.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${sources.count('src/assets/asset.ts', 'MAX_LENGTH')} characters`,
       beyond: '400',
     },
     queueOf('Bulk checks', CHECK, 'BULK_CHECKS'),
@@ -270,31 +270,30 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'Entries of a list, if the history of an asset shows `seenSince` for this list',
-      limit: (sources) => sources.count('src/asset-check/lists/disk/first-seen.ts', 'MAX_ENTRIES'),
+      limit: (sources) => sources.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
       beyond: 'omitted',
     },
     {
       what: 'Contents of one change to group members',
-      limit: (sources) => sources.count('src/asset-groups/members/membership.ts', 'MAX_CONTENTS'),
+      limit: (sources) => sources.count('src/asset-groups/membership.ts', 'MAX_CONTENTS'),
       beyond: '400',
     },
     {
       what: 'Contents of waiting changes to group members',
       limit: (sources) =>
-        `${sources.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${sources.duration('src/asset-groups/members/membership-queue.ts', 'PROJECTION_TIMEOUT_MS')}`,
+        `${sources.count('src/asset-groups/change-membership.ts', 'MAX_WAITING')} per organization; up to ${sources.duration('src/asset-groups/change-membership.ts', 'PROJECTION_TIMEOUT_MS')}`,
       beyond: '429',
-      rejects: 'src/asset-groups/members/membership-queue.ts',
+      rejects: 'src/asset-groups/change-membership.ts',
     },
     {
       what: 'Waiting changes to groups',
-      limit: (sources) =>
-        `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
+      limit: (sources) => `${sources.count('src/asset-groups/group-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
     },
     {
       what: "Events of an organization's groups that the read model lacks",
-      limit: (sources) => sources.count('src/asset-groups/groups/group-tail.ts', 'MAX_TAIL'),
+      limit: (sources) => sources.count('src/asset-groups/load-groups.ts', 'MAX_TAIL'),
       beyond: '503',
     },
     {
@@ -305,13 +304,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Texts of a dispute',
       limit: (sources) =>
-        `\`reason\` and \`note\` ${sources.count('src/events/types/disputes.ts', 'MAX_REASON')} characters; \`contact\` ${sources.count('src/disputes/disputes.dto.ts', 'MAX_CONTACT')} characters`,
+        `\`reason\` and \`note\` ${sources.count('src/events/types/verdicts.ts', 'MAX_REASON')} characters; \`contact\` ${sources.count('src/disputes/disputes.dto.ts', 'MAX_CONTACT')} characters`,
       beyond: '400',
     },
     {
       what: 'Contacts of disputes',
       limit: (sources) =>
-        `${sources.count('src/disputes/statements.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
+        `${sources.count('src/disputes/file-dispute.ts', 'CONTACT_KEPT_DAYS')} days after the resolution`,
       beyond: 'erased',
     },
     {
@@ -322,13 +321,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: "Events of an organization's disputes that the read model lacks",
-      limit: (sources) => sources.count('src/disputes/load-disputes.ts', 'MAX_TAIL'),
+      limit: (sources) => sources.count('src/disputes/file-dispute.ts', 'MAX_TAIL'),
       beyond: '503',
     },
-    queueOf('Verdicts of disputes, when a dispute is filed or listed', 'src/asset-check/get-verdicts.ts', 'VERDICTS'),
+    queueOf('Verdicts of disputes, when a dispute is filed or listed', 'src/asset-check/check-assets.ts', 'VERDICTS'),
     {
       what: "A page of a group's assets",
-      limit: (sources) => sources.bytes('src/asset-groups/members/list-group-assets.ts', 'MAX_PAGE'),
+      limit: (sources) => sources.bytes('src/asset-groups/list-group-assets.ts', 'MAX_PAGE'),
       beyond: 'the page is shorter',
     },
     {
@@ -342,13 +341,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   Webhooks: [
     {
       what: 'Webhooks of an organization',
-      limit: (sources) => `${sources.count('src/webhooks/endpoints/webhook.ts', 'MAX_WEBHOOKS')}`,
+      limit: (sources) => `${sources.count('src/webhooks/webhook.ts', 'MAX_WEBHOOKS')}`,
       beyond: '409',
     },
     {
       what: 'Waiting changes to webhooks',
-      limit: (sources) =>
-        `${sources.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
+      limit: (sources) => `${sources.count('src/webhooks/webhook-commands.ts', 'MAX_WAITING')} per organization`,
       beyond: '429',
       rejects: COMMANDS,
     },
@@ -379,18 +377,18 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'Records in one delivery',
       limit: (sources) =>
-        `${sources.count('src/events/types/webhooks.ts', 'MAX_BATCH')} records or ${sources.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
+        `${sources.count('src/events/types/organizations.ts', 'MAX_BATCH')} records or ${sources.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
       beyond: 'the delivery has fewer records',
     },
     {
       what: 'Failures of a webhook',
       limit: (sources) =>
-        `${sources.duration('src/webhooks/delivery/schedule.ts', 'DISABLE_AFTER_MS')} without a success; ${sources.count('src/webhooks/delivery/schedule.ts', 'MAX_REJECTIONS')} rejections of a single record`,
+        `${sources.duration('src/webhooks/delivery/post.ts', 'DISABLE_AFTER_MS')} without a success; ${sources.count('src/webhooks/delivery/post.ts', 'MAX_REJECTIONS')} rejections of a single record`,
       beyond: 'the webhook is disabled; the record is set aside',
     },
     {
       what: 'Changes that `behind` covers',
-      limit: (sources) => `${sources.count('src/webhooks/endpoints/statements.ts', 'MAX_BEHIND')} changes`,
+      limit: (sources) => `${sources.count('src/webhooks/load-webhooks.ts', 'MAX_BEHIND')} changes`,
       beyond: 'later changes are not counted',
     },
   ],

@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../../src/api-keys/api-keys.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
-import { seenPathOf } from '../../../src/asset-check/lists/disk/list-copy.js';
-import type { Scope } from '../../../src/events/types/api-keys.js';
-import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
-import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
+import { seenPathOf } from '../../../src/asset-check/lists/list-copy.js';
+import type { Scope } from '../../../src/events/types/organizations.js';
+import { RejectionLog } from '../../../src/ingestion/outcomes/rejection-log.js';
+import { UsageLog } from '../../../src/ingestion/outcomes/usage-log.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { type Program, startProgram } from '../../support/program.js';

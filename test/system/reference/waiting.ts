@@ -32,32 +32,32 @@ const metricName = ([path, name]: readonly [path: string, name: string]): string
   return `\`${name}\``;
 };
 
-const CONNECTIONS = 'src/http/connections/guard-connections.ts';
+const CONNECTIONS = 'src/http/connections.ts';
 const CONCURRENCY = 'src/flow/concurrency-limit.ts';
-const BUDGET = 'src/flow/byte-budget.ts';
-const WAITING = 'src/flow/waiting-requests.ts';
+const BUDGET = 'src/flow/budgets.ts';
+const WAITING = 'src/flow/concurrency-limit.ts';
 const COMMANDS = 'src/event-log/command-queue.ts';
-const TAIL = 'src/event-log/stream-tail.ts';
+const TAIL = 'src/event-log/read-streams.ts';
 const BYTES = 'src/http/byte-limits.ts';
 const BODY = 'src/http/body/body-reader.ts';
-const TOKEN = 'src/http/consistency/consistency.ts';
+const TOKEN = 'src/http/consistency.ts';
 const KEYS = 'src/api-keys/key-ring.ts';
-const ADDRESSES = 'src/http/access/address-rate-limit.ts';
-const SLOW = 'src/http/connections/slow-readers.ts';
+const ADDRESSES = 'src/http/access/check-access.ts';
+const SLOW = 'src/http/connections.ts';
 const POOLS = 'src/read-models/pools.ts';
 const POOL = 'src/postgres/pool.ts';
 const RECORDS = 'src/records/record-queries.ts';
 const METRICS = 'src/metrics/metrics-queries.ts';
-const BACKFILL = 'src/records/initial-backfill.ts';
+const BACKFILL = 'src/records/record-queries.ts';
 const EXPORT = 'src/records/export-records.ts';
-const LOOKUPS = 'src/asset-check/lookups/lookup-source.ts';
+const LOOKUPS = 'src/asset-check/lookup-source.ts';
 const QUOTA = 'src/quotas/daily-quota.ts';
-const PRESSURE = 'src/ingestion/backpressure.ts';
-const GROUPS = 'src/asset-groups/groups/list-asset-groups.ts';
-const MEMBERS = 'src/asset-groups/members/membership-queue.ts';
-const WEBHOOKS = 'src/webhooks/endpoints/webhook-commands.ts';
+const PRESSURE = 'src/ingestion/receive/backpressure.ts';
+const GROUPS = 'src/asset-groups/list-asset-groups.ts';
+const MEMBERS = 'src/asset-groups/change-membership.ts';
+const WEBHOOKS = 'src/webhooks/webhook-commands.ts';
 const DISPUTES = 'src/disputes/file-dispute.ts';
-const TEST = 'src/webhooks/endpoints/test-webhook.ts';
+const TEST = 'src/webhooks/test-webhook.ts';
 const DATABASE = 'src/postgres/transient-errors.ts';
 
 const ALL = 'all';
@@ -85,8 +85,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'pipelined requests that wait for the response to an earlier one',
-      limit: (sources) =>
-        `${sources.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED')} per connection`,
+      limit: (sources) => `${sources.count('src/http/connections.ts', 'MAX_PIPELINED')} per connection`,
       routes: ALL,
       answer: () => 'connection reset',
       metric: [CONNECTIONS, 'http_connections_pipelined_total'],
@@ -101,7 +100,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'a turn on the event loop; also before each later step that takes long',
       limit: (sources) =>
-        `turns of ${sources.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${sources.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while others wait; least used organization (without a key: one for all) first`,
+        `turns of ${sources.duration('src/flow/turns.ts', 'MAX_TURN_MS')}, or ${sources.duration('src/flow/turns.ts', 'MAX_BUSY_TURN_MS')} while others wait; least used organization (without a key: one for all) first`,
       routes: 'all but `/health/…` and `/metrics`',
       answer: () => 'waits',
     },
@@ -162,7 +161,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'arrival of a body while bodies take more than half of their memory',
-      limit: (sources) => sources.duration('src/http/body/unfinished-bodies.ts', 'LOW_MEMORY_TIMEOUT_MS'),
+      limit: (sources) => sources.duration('src/http/body/body-reader.ts', 'LOW_MEMORY_TIMEOUT_MS'),
       routes: 'requests with a body',
       answer: () => '408; no `Retry-After`',
     },
@@ -281,7 +280,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `${sources.count('src/event-log/postgres/writer.ts', 'MAX_EVENTS')} events per statement; ${sources.duration('src/event-log/postgres/writer.ts', 'TIMEOUT_MS')}`,
       routes: APPENDING,
       answer: database,
-      metric: ['src/event-log/timed-appends.ts', 'log_append_duration_seconds'],
+      metric: ['src/event-log/open-event-log.ts', 'log_append_duration_seconds'],
     },
     {
       what: 'calls of EventStoreDB',
@@ -289,12 +288,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `${sources.count('src/event-log/eventstoredb/connection.ts', 'MAX_APPENDS')} appends, ${sources.count('src/event-log/eventstoredb/connection.ts', 'MAX_READS')} reads per process; ${sources.duration('src/event-log/eventstoredb/writer.ts', 'TIMEOUT_MS')} per append`,
       routes: 'as above, and all that read the log',
       answer: () => '503, `Retry-After` 1, with the reason',
-      metric: ['src/event-log/timed-appends.ts', 'log_append_duration_seconds'],
+      metric: ['src/event-log/open-event-log.ts', 'log_append_duration_seconds'],
     },
     {
       what: 'changes of groups; of webhooks; of disputes',
       limit: (sources) =>
-        `${sources.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')}; ${sources.count(WEBHOOKS, 'MAX_WAITING')}; ${sources.count(DISPUTES, 'MAX_WAITING')} waiting per organization`,
+        `${sources.count('src/asset-groups/group-commands.ts', 'MAX_WAITING')}; ${sources.count(WEBHOOKS, 'MAX_WAITING')}; ${sources.count(DISPUTES, 'MAX_WAITING')} waiting per organization`,
       routes: CHANGES,
       answer: () => refused(429, 1, COMMANDS, 'Too many changes of the ${name} of this organization are waiting'),
     },
@@ -307,7 +306,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'events of groups, of webhooks, of disputes, that the read model lacks',
       limit: (sources) =>
-        `${sources.count('src/asset-groups/groups/group-tail.ts', 'MAX_TAIL')}; ${sources.count('src/webhooks/endpoints/load-webhooks.ts', 'MAX_TAIL')}; ${sources.count('src/disputes/load-disputes.ts', 'MAX_TAIL')} per organization`,
+        `${sources.count('src/asset-groups/load-groups.ts', 'MAX_TAIL')}; ${sources.count('src/webhooks/load-webhooks.ts', 'MAX_TAIL')}; ${sources.count('src/disputes/file-dispute.ts', 'MAX_TAIL')} per organization`,
       routes: `${GROUP_ROUTES}, \`…/webhooks…\`, \`POST …/disputes\``,
       answer: () =>
         refused(503, numberOf(TAIL, 'RETRY_AFTER_SECONDS'), TAIL, 'The read model of these ${name} is too far behind'),
@@ -335,7 +334,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       what: 'verdicts of disputes, when a dispute is filed or listed',
-      limit: (sources) => concurrency(sources, 'src/asset-check/get-verdicts.ts', 'VERDICTS'),
+      limit: (sources) => concurrency(sources, 'src/asset-check/check-assets.ts', 'VERDICTS'),
       routes: '`…/disputes…`',
       answer: queue,
     },
@@ -364,8 +363,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'After the handler': [
     {
       what: 'compression of a response',
-      limit: (sources) =>
-        `${sources.count('src/http/responses/compressed-response.ts', 'MAX_CONCURRENT')} at a time per process`,
+      limit: (sources) => `${sources.count('src/http/responses/accept.ts', 'MAX_CONCURRENT')} at a time per process`,
       routes: 'responses as text',
       answer: () => 'sent uncompressed',
     },

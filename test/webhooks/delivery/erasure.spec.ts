@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ROW_STEPS } from '../../../src/read-models/erasures/statements.js';
-import { WebhookCommands } from '../../../src/webhooks/endpoints/webhook-commands.js';
+import { ROW_STEPS } from '../../../src/read-models/erasures.js';
+import { WebhookCommands } from '../../../src/webhooks/webhook-commands.js';
 import { eventually } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
 import { rowsOfAcme, SECRET } from '../../support/two-organizations.js';

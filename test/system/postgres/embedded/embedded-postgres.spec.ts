@@ -3,7 +3,7 @@ import { appendFileSync, chmodSync, readFileSync, renameSync, statSync, truncate
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
-import { serverOwner } from '../../../../src/postgres/embedded/os-user.js';
+import { serverOwner } from '../../../../src/postgres/embedded/cluster-layout.js';
 import { eventually } from '../../../support/eventually.js';
 import { queryOnce } from '../../../support/query-once.js';
 import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';

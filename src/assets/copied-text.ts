@@ -1,0 +1,118 @@
+/**
+ * Memoizes the last two results of a function. Two results are enough, because parsing one content calls the function
+ * repeatedly with two texts: the text as sent and the cleaned text.
+ * @param compute a pure function
+ */
+export const memoizeLastTwo = <T>(compute: (text: string) => T): ((text: string) => T) => {
+  let text: string | undefined;
+  let result: T;
+  let textBefore: string | undefined;
+  let resultBefore: T;
+  return (argument) => {
+    if (argument === text) return result;
+    if (argument === textBefore) return resultBefore;
+    const found = compute(argument);
+    textBefore = text;
+    resultBefore = result;
+    text = argument;
+    result = found;
+    return found;
+  };
+};
+
+const IS_BROKEN = /%(?![0-9a-f]{2})/i;
+
+/** Percent-decodes once. If an escape is invalid, only escapes of ASCII characters are decoded. */
+export const decodeOnce = (text: string): string => {
+  if (!text.includes('%')) return text;
+  // The test is for speed, because an exception takes the time of thousands of characters.
+  if (!IS_BROKEN.test(text))
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      // The escapes are not UTF-8.
+    }
+  return text.replace(/(?:%[2-7][0-9a-f])+/gi, decodeURIComponent);
+};
+
+/**
+ * Characters that are trimmed at both ends: white space, control characters and invisible characters such as zero-width
+ * and direction marks.
+ */
+const INVISIBLE = String.raw`\s\p{Cc}\p{Default_Ignorable_Code_Point}`;
+const QUOTES = String.raw`"'\u0060\u00b4\u00ab\u00bb\u2018-\u201f\u2032\u2033\u2039\u203a\u275b-\u275e\u300c-\u300f\uff02\uff07`;
+const OPENING = String.raw`<(\[\{\u3008\u300a\u3010\uff08`;
+/** Closing brackets and punctuation. */
+const CLOSING = String.raw`>)\]\}\u3009\u300b\u3011\uff09.,;:!?*\u2026\u3001\u3002\uff0c`;
+
+const LEFT = new RegExp(`[${INVISIBLE}${QUOTES}${OPENING}]`, 'u');
+const RIGHT = new RegExp(`[${INVISIBLE}${QUOTES}${CLOSING}]`, 'u');
+
+/**
+ * Returns a lookup table by character code. A pattern anchored at the end would take quadratic time on crafted texts.
+ */
+const inAscii = (pattern: RegExp): readonly boolean[] =>
+  Array.from({ length: 128 }, (_, code) => pattern.test(String.fromCharCode(code)));
+const LEFT_ASCII = inAscii(LEFT);
+const RIGHT_ASCII = inAscii(RIGHT);
+
+/** Removes white space, quotes, brackets and punctuation from both ends of a pasted text. */
+export const trimPastedText = (text: string): string => {
+  let from = 0;
+  let to = text.length;
+  while (from < to && (LEFT_ASCII[text.charCodeAt(from)] ?? LEFT.test(text[from]!))) from += 1;
+  while (to > from && (RIGHT_ASCII[text.charCodeAt(to - 1)] ?? RIGHT.test(text[to - 1]!))) to -= 1;
+  // The brackets of an IPv6 address are kept: one at the start that is not closed behind the text, and one at the end
+  // that was opened inside the text.
+  const opening = text.slice(0, from).indexOf('[');
+  if (
+    text[to] === ']' &&
+    text.lastIndexOf('[', to) > text.lastIndexOf(']', to - 1) &&
+    text.lastIndexOf('[', to) >= from
+  )
+    to += 1;
+  return text.slice(opening === -1 || text.includes(']', to) ? from : opening, to);
+};
+
+/** Invisible characters, except the two joiners that some scripts need between letters. */
+const SHAPELESS = new RegExp(String.raw`[\p{Default_Ignorable_Code_Point}--[\u200c\u200d]]+`, 'gv');
+const BEYOND_ASCII = /[^\0-\x7f]/;
+const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
+
+/** The text that was last cleaned of invisible characters. A link that a text carries is often its end. */
+let visible = '';
+
+/**
+ * Removes characters that pasting may add to a text: the characters that `trimPastedText` removes at both ends, and
+ * invisible characters anywhere.
+ */
+export const cleanPastedText = memoizeLastTwo((text) => {
+  const trimmed = trimPastedText(text.includes('&nbsp') ? text.replace(/(?:&nbsp;?)+$/i, '') : text);
+  if (!BEYOND_ASCII.test(trimmed) || visible.endsWith(trimmed)) return trimmed;
+  visible = trimmed.replace(SHAPELESS, '');
+  return visible;
+});
+
+/**
+ * Parses a text unchanged or, if the unchanged text cannot be parsed, after `cleanPastedText`. If the text begins or
+ * ends with a non-ASCII character, only the cleaned text is parsed, because typographic quotes would be parsed as part
+ * of a host name.
+ */
+export const parsePasted = <T>(text: string, read: (text: string) => T | undefined): T | undefined => {
+  const cleaned = cleanPastedText(text);
+  if (cleaned === text) return read(text);
+  return (ENDS_BEYOND_ASCII.test(text) ? undefined : read(text)) ?? read(cleaned);
+};
+
+/** Maximum length of a segment that is decoded, because no name is longer. */
+const MAX_SEGMENT_LENGTH = 4_096;
+
+/** Percent-decodes a path segment and trims it with `trimPastedText`. */
+export const readSegment = (segment: string): string => {
+  if (!segment.includes('%') || segment.length > MAX_SEGMENT_LENGTH) return trimPastedText(segment);
+  try {
+    return trimPastedText(decodeURIComponent(segment));
+  } catch {
+    return trimPastedText(segment);
+  }
+};

@@ -1,0 +1,298 @@
+import type { Pool, PoolClient } from 'pg';
+import { inTransaction } from '../../postgres/transaction.js';
+import { pause } from '../../flow/time.js';
+import {
+  API_KEYS_STREAM,
+  ERASED_CATEGORY,
+  ERASED_TYPE,
+  OPERATIONS_STREAM,
+  ORGANIZATION_CATEGORIES,
+} from '../../events/streams.js';
+import { json, statement, nullable } from '../../postgres/statement.js';
+import { hasReviewOf, withoutReviewsOf } from '../../postgres/reviews.js';
+import { LISTED_KIND } from '../../events/listed-items.js';
+import { REDACTED } from '../../events/redacted.js';
+
+/** Positions per transaction. A transaction takes tens of milliseconds, and no append waits for it. */
+const POSITIONS_PER_BATCH = 1_000;
+
+/**
+ * Processes the log in PostgreSQL in small transactions, to search it or to rewrite events in place. A pause after each
+ * transaction leaves half of the time to the requests.
+ * @param from the first position
+ * @param to the position after the last one
+ * @param process processes the events from a position to another, without the latter; what it rewrites, it also records
+ *   in this transaction, so that a call that was killed can continue
+ */
+export const forEachBatch = async (
+  pool: Pool,
+  { from, to }: { readonly from: number; readonly to: number },
+  process: (connection: PoolClient, from: number, to: number) => Promise<void>,
+  onProgress: (position: number) => void = () => {},
+): Promise<void> => {
+  for (let position = from; position < to;) {
+    const next = Math.min(position + POSITIONS_PER_BATCH, to);
+    const startedAt = performance.now();
+    await inTransaction(pool, (connection) => process(connection, position, next));
+    await pause(performance.now() - startedAt);
+    position = next;
+    onProgress(position);
+  }
+};
+
+/** The advisory lock under which `log.append` assigns positions (`schema.ts`). */
+export const APPEND_LOCK = 20_261_121n;
+
+const CATEGORY_LIST = ORGANIZATION_CATEGORIES.map((category) => `'${category}'`).join(', ');
+
+/** The organization of a stream, as an SQL expression; null for streams that several organizations share. */
+const organizationSql = (stream: string): string =>
+  `case when split_part(${stream}, '-', 1) in (${CATEGORY_LIST})
+    then split_part(substr(${stream}, strpos(${stream}, '-') + 1), ':', 1) end`;
+
+/**
+ * The part of an event that belongs to the organization `$1`: its stream, a key event, or reviews. Null: nothing. The
+ * keys of the organization are known by their digests, because the event that names the organization may have been
+ * erased.
+ */
+const PART = `
+  case
+    when ${organizationSql('e.stream')} = $1 then 'stream'
+    when e.stream = '${API_KEYS_STREAM}' and (
+      e.type = 'ApiKeyIssued' and e.data ->> 'organization' = $1
+      or e.type = 'ApiKeyRevoked' and log.is_erased(e.data ->> 'keyId')
+    ) then 'key'
+    when e.type = 'AssetStatusChanged' and ${hasReviewOf('e.data', '$1::text')} then 'review'
+  end`;
+
+/** The keys and webhook endpoints of an organization. */
+export const NAMES_OF_ORGANIZATION = statement(
+  'erasure-names',
+  { organization: 'text' },
+  { name: 'text' },
+  `
+    select data ->> 'keyId' as name from log.events
+    where stream = '${API_KEYS_STREAM}' and type = 'ApiKeyIssued' and data ->> 'organization' = $1
+    union all
+    select data ->> 'webhookId' from log.events where stream = 'webhooks-' || $1 and type = 'WebhookCreated'`,
+);
+
+/** Makes the log refuse events of organizations with these digests. */
+export const REFUSE_ERASED = statement(
+  'erasure-refuse',
+  { digests: 'text[]', logId: 'text' },
+  {},
+  `insert into log.erased (digest, log_id) select unnest($1::text[]), $2 on conflict do nothing`,
+);
+
+/** Counts the events of an organization at the positions from `$2` to `$3`, without `$3`, by type. */
+export const COUNT_EVENTS = statement(
+  'erasure-count-events',
+  { organization: 'text', from: 'bigint', to: 'bigint' },
+  { type: 'text', events: 'bigint' },
+  `
+    select e.type, count(*) as events from log.events e
+    where e.position >= $2 and e.position < $3 and ${PART} is not null group by e.type`,
+);
+
+/**
+ * Rewrites the events of an organization at the positions from `$2` to `$3`, without `$3`, and counts them by their
+ * earlier type. Position, event id and time of recording are kept. In streams that several organizations share, an event
+ * keeps its place, so that the revisions of the stream have no gaps.
+ */
+export const REWRITE_EVENTS = statement(
+  'erasure-rewrite-events',
+  { organization: 'text', from: 'bigint', to: 'bigint' },
+  { type: 'text', events: 'bigint', first: 'bigint', last: 'bigint' },
+  `
+    with found as materialized (
+      select e.position, e.type, ${PART} as part from log.events e where e.position >= $2 and e.position < $3
+    ), rewritten as (
+      update log.events e set
+        stream = case when f.part = 'stream' then '${ERASED_CATEGORY}-' || e.position else e.stream end,
+        revision = case when f.part = 'stream' then 0 else e.revision end,
+        type = case when f.part = 'review' then e.type else '${ERASED_TYPE}' end,
+        data = case when f.part = 'review' then ${withoutReviewsOf('e.data', '$1::text')} else '{}' end,
+        metadata = case when f.part = 'review' then e.metadata else '{}' end
+      from found f where f.position = e.position and f.part is not null
+      returning e.position, f.type
+    )
+    select type, count(*) as events, min(position) as first, max(position) as last from rewritten group by type`,
+);
+
+/** The number of events in the stream of the operators. */
+export const OPERATIONS_LENGTH = statement(
+  'erasure-operations-length',
+  {},
+  { length: 'bigint' },
+  `select coalesce(max(revision) + 1, 0) as length from log.events where stream = '${OPERATIONS_STREAM}'`,
+);
+
+/**
+ * Erases the reasons for which parked events of the organization were dropped, from one revision to another. Operators
+ * write these reasons.
+ */
+export const REWRITE_REASONS = statement(
+  'erasure-rewrite-reasons',
+  { from: 'bigint', to: 'bigint' },
+  { position: 'bigint' },
+  `
+    update log.events e set data = jsonb_set(e.data::jsonb, '{reason}', '"[erased]"')::json
+    where e.stream = '${OPERATIONS_STREAM}' and e.revision >= $1 and e.revision < $2
+      and e.type = 'ParkedEventDropped' and e.data ->> 'reason' <> '[erased]'
+      and exists (
+        select from log.events x where x.event_id = (e.data ->> 'eventId')::uuid and x.type = '${ERASED_TYPE}'
+      )
+    returning e.position`,
+);
+
+/** The certificate of a complete erasure. */
+export const READ_CERTIFICATE = statement(
+  'erasure-read-certificate',
+  { digest: 'text' },
+  { data: json<object>() },
+  `
+    select data from log.events
+    where stream = '${OPERATIONS_STREAM}' and type = 'OrganizationErased' and data ->> 'digest' = $1 limit 1`,
+);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const EVENT = {
+  position: 'bigint',
+  eventId: 'uuid',
+  stream: 'text',
+  type: 'text',
+  data: json<Fields>(),
+  metadata: json<Fields>(),
+} as const;
+const COLUMNS = 'e.position, e.event_id as "eventId", e.stream, e.type, e.data, e.metadata';
+
+/** Whether an event has a content that has not been redacted. */
+const HAS_CONTENT = `e.data #>> '{asset,content}' <> '${REDACTED}'`;
+
+/**
+ * The events at the positions from `$2` to `$3`, without `$3`, that may be about the assets with these hashes: the event
+ * was stored with one of the hashes, or without a hash of the version `$4` of the key. Also finds resolutions of disputes
+ * about these assets, with the hash of the disputed asset.
+ */
+export const FIND_ABOUT = statement(
+  'redaction-find-about',
+  { hashes: 'text[]', from: 'bigint', to: 'bigint', keyVersion: 'text' },
+  { ...EVENT, disputedHash: nullable('text') },
+  `
+    select ${COLUMNS}, replace(d.asset::text, '-', '') as "disputedHash"
+    from log.events e left join read.disputes d
+      on e.type = 'DisputeResolved' and d.organization = e.data ->> 'organization' and d.id = e.data ->> 'disputeId'
+      and d.asset = any($1::text[]::uuid[])
+    where e.position >= $2 and e.position < $3 and (
+      ${HAS_CONTENT} and (
+        e.metadata #>> '{assetKey,version}' is distinct from $4
+        or e.metadata #>> '{assetKey,hash}' = any($1)
+      )
+      or d.id is not null and e.data ->> 'note' <> '${REDACTED}'
+    )
+    order by e.position`,
+);
+
+/**
+ * What the read models know of the record of an event `e` with a type and data: the newest version, if it is lower than a
+ * version, of threats and takedowns, and of entries of the status history that are not in force; and of deleted entries,
+ * whatever their version. Each subquery reads at most one row by its key: `limit 1` keeps the planner from reading whole
+ * tables.
+ */
+const joinOutdated = (version: string): string => `
+    cross join lateral (
+      (
+        select r.version, false as is_deleted from read.listed_records r
+        where e.type in ('ThreatStatusChanged', 'TakedownFiled', 'TakedownStatusChanged')
+          and r.organization = e.data ->> 'organization'
+          and r.kind = case e.type when 'ThreatStatusChanged' then ${LISTED_KIND.threat} else ${LISTED_KIND.takedown} end
+          and r.id = coalesce(e.data ->> 'threatId', e.data ->> 'takedownId')
+          and r.version < ${version}
+        limit 1
+      )
+      union all
+      (
+        select s.version, s.status is null from read.asset_status_entries s
+        where e.type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')
+          and s.change_id = e.data ->> 'changeId'
+          and (s.status is null or s.version < ${version})
+          and (
+            s.status is null or s.asset_hash = '' or exists (
+              select from read.asset_status_entries n
+              where n.asset_hash = s.asset_hash and n.status is not null
+                and (n.version, n.event_id) > (s.version, s.event_id)
+            )
+          )
+        limit 1
+      )
+    ) newest`;
+
+const IS_NOT_PARKED = 'not exists (select from read.parked_events p where p.event_id = e.event_id)';
+
+/**
+ * The events at the positions from `$1` to `$2`, without `$2`, with the contents of threats and takedowns whose newest
+ * version is lower than `$3`, and of entries of the status history that are not in force and either have such a version
+ * or are deleted.
+ */
+export const FIND_EXPIRED = statement(
+  'redaction-find-expired',
+  { from: 'bigint', to: 'bigint', version: 'bigint' },
+  { ...EVENT, version: 'bigint', isDeletedEntry: 'boolean' },
+  `
+    select ${COLUMNS}, newest.version, newest.is_deleted as "isDeletedEntry"
+    from log.events e ${joinOutdated('$3')}
+    where e.position >= $1 and e.position < $2 and ${HAS_CONTENT} and ${IS_NOT_PARKED}
+    order by e.position`,
+);
+
+/** Those of these events that `FIND_EXPIRED` would find, for events in another store. */
+export const EXPIRED_AMONG = statement(
+  'redaction-expired-among',
+  { eventId: 'uuid[]', type: 'text[]', data: 'json[]', version: 'bigint' },
+  { eventId: 'uuid', version: 'bigint', isDeletedEntry: 'boolean' },
+  `
+    select e.event_id as "eventId", newest.version, newest.is_deleted as "isDeletedEntry"
+    from unnest($1::uuid[], $2::text[], $3::json[]) e (event_id, type, data) ${joinOutdated('$4')}
+    where ${IS_NOT_PARKED}`,
+);
+
+/** Those of these resolutions that are about disputes about the assets with these hashes. */
+export const DISPUTED_AMONG = statement(
+  'redaction-disputed-among',
+  { eventId: 'uuid[]', organization: 'text[]', disputeId: 'text[]', hashes: 'text[]' },
+  { eventId: 'uuid', disputedHash: 'text' },
+  `
+    select i.event_id as "eventId", replace(d.asset::text, '-', '') as "disputedHash"
+    from unnest($1::uuid[], $2::text[], $3::text[]) i (event_id, organization, id)
+    join read.disputes d on d.organization = i.organization and d.id = i.id and d.asset = any($4::text[]::uuid[])`,
+);
+
+/** The projections that have parked one of these events. */
+export const PARKED_AMONG = statement(
+  'redaction-parked',
+  { eventIds: 'uuid[]' },
+  { eventId: 'uuid', projection: 'text' },
+  `
+    select event_id as "eventId", projection from read.parked_events
+    where event_id = any($1::uuid[]) order by position, projection`,
+);
+
+/** Reads events to rewrite, and locks them, so that no other rewriting changes them meanwhile. */
+export const LOCK_EVENTS = statement(
+  'redaction-lock-events',
+  { positions: 'bigint[]' },
+  EVENT,
+  `select ${COLUMNS} from log.events e where e.position = any($1::bigint[]) order by e.position for update`,
+);
+
+export const REWRITE_CONTENTS = statement(
+  'redaction-rewrite',
+  { position: 'bigint[]', data: 'text[]', metadata: 'text[]' },
+  {},
+  `
+    update log.events e set data = i.data::json, metadata = i.metadata::json
+    from unnest($1::bigint[], $2::text[], $3::text[]) i (position, data, metadata)
+    where e.position = i.position`,
+);

@@ -1,0 +1,42 @@
+import { setImmediate } from 'node:timers/promises';
+
+/**
+ * Coalesces calls into runs of a job, one run at a time. Calls during a run share the next run, because the current run
+ * may have read its data before the call. If the current run fails, the calls that wait for the next run fail too,
+ * because the failed run has used up their time.
+ *
+ * A run starts in the next turn of the event loop, so that calls in the same turn share the run.
+ */
+export const coalesce = <Result>(job: () => Promise<Result>): (() => Promise<Result>) => {
+  let running: Promise<Result> | undefined;
+  let next: Promise<Result> | undefined;
+  const runNext = async (): Promise<Result> => {
+    try {
+      await running;
+      await setImmediate();
+    } finally {
+      next = undefined;
+    }
+    const begun = job().finally(() => {
+      if (running === begun) running = undefined;
+    });
+    running = begun;
+    return begun;
+  };
+  return () => (next ??= runNext());
+};
+
+/** Calls during a run share the run and its failure. The next call after the run starts a new run. */
+export const singleFlight = <Result>(run: () => Promise<Result>): (() => Promise<Result>) => {
+  let running: Promise<Result> | undefined;
+  return () => (running ??= run().finally(() => (running = undefined)));
+};
+
+/**
+ * Waits until all promises have settled, so that the caller can then close what they use.
+ * @throws the error of the first of these promises that rejected, in their order
+ */
+export const allEnded = async (promises: readonly Promise<unknown>[]): Promise<void> => {
+  await Promise.allSettled(promises);
+  await Promise.all(promises);
+};

@@ -1,0 +1,110 @@
+import { setTimeout as sleep, setImmediate } from 'node:timers/promises';
+
+/**
+ * Exponential back-off with jitter. The pause doubles up to a maximum. Each pause is shortened at random by up to a half,
+ * so that processes that failed together do not retry together.
+ */
+export class Backoff {
+  private failures = 0;
+
+  constructor(
+    private readonly firstMs: number,
+    private readonly maxMs: number,
+  ) {}
+
+  /** Counts a failure. @returns the pause before the next attempt, in ms */
+  next(): number {
+    const pause = Math.min(this.firstMs * 2 ** this.failures, this.maxMs);
+    this.failures += 1;
+    return Math.ceil(pause * (1 - Math.random() / 2));
+  }
+
+  /** Called after a success: the next pause has the initial length again. */
+  reset(): void {
+    this.failures = 0;
+  }
+}
+
+/** Resolves after `ms` milliseconds, or as soon as `signal` aborts. */
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal }).catch(() => undefined);
+
+/**
+ * Repeats `work` until it succeeds.
+ * @param pauseAfter called with the error of each failed attempt; returns the pause before the next attempt in ms, or undefined
+ *   if there is none
+ * @param stop ends the pause
+ * @throws the error of the last attempt; the error that `pauseAfter` throws; the reason of `stop`, once it aborts during
+ *   a pause
+ */
+export const retry = async <Result>(
+  work: () => Promise<Result>,
+  pauseAfter: (error: unknown) => number | undefined,
+  stop?: AbortSignal,
+): Promise<Result> => {
+  for (;;)
+    try {
+      return await work();
+    } catch (error) {
+      const ms = pauseAfter(error);
+      if (ms === undefined) throw error;
+      await pause(ms, stop);
+      stop?.throwIfAborted();
+    }
+};
+
+/** The source of time for code that waits. Specs pass their own clock. */
+export interface Clock {
+  /** Milliseconds since an arbitrary moment; never decreases. */
+  now(): number;
+  /** Resolves after `ms` milliseconds, or as soon as `signal` aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const monotonic: Clock = { now: () => performance.now(), sleep: pause };
+
+/**
+ * Waits for work for at most `ms` milliseconds. The work continues after the timeout. The timer does not keep the process
+ * running.
+ * @returns whether the work finished in time; rejects if the work failed in time
+ */
+export const finishesWithin = async (work: Promise<unknown>, ms: number): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false).unref();
+  });
+  try {
+    return await Promise.race([work.then(() => true), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** How long background work may run before it yields to requests, in ms. */
+const MAX_RUN_MS = 2;
+
+/**
+ * Lets requests and other work run during long work, which checks `isDue` after each item and then awaits `yieldNow`.
+ * The time counts and not the number of items, because an item may take a hundred times as long as another item.
+ */
+export class CooperativeYield {
+  private startedAt = performance.now();
+
+  isDue(): boolean {
+    return performance.now() - this.startedAt >= MAX_RUN_MS;
+  }
+
+  async yieldNow(): Promise<void> {
+    await setImmediate();
+    this.startedAt = performance.now();
+  }
+}
+
+/** Calls a function for each item, in order, and lets other work run in between. */
+export const forEachYielding = async <Item>(items: readonly Item[], work: (item: Item) => void): Promise<void> => {
+  const cooperativeYield = new CooperativeYield();
+  for (const item of items) {
+    if (cooperativeYield.isDue()) await cooperativeYield.yieldNow();
+    work(item);
+  }
+};

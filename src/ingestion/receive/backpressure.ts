@@ -1,0 +1,250 @@
+import { Injectable, Optional } from '@nestjs/common';
+import { maxFactsOf } from '../../events/facts.js';
+import { TooManyRequests } from '../../errors.js';
+import { type Clock, monotonic, finishesWithin } from '../../flow/time.js';
+import { singleFlight } from '../../flow/shared-work.js';
+import { BEGINNING } from '../../event-log/event-log.js';
+import { Checkpoints } from '../../read-models/checkpoints.js';
+
+/** Numbers of facts by organization; '' stands for the entries of the status history, which have no organization. */
+export type Facts = ReadonlyMap<string, number>;
+
+interface FactSource {
+  readonly event: { readonly id: string; readonly type: string; readonly data: object };
+}
+export type CountFacts = (entry: FactSource) => number;
+const factBoundOf: CountFacts = ({ event }) => maxFactsOf(event);
+
+/** Returns an upper bound of the number of facts of these events, by organization. */
+export const tally = (entries: readonly FactSource[], countFacts: CountFacts = factBoundOf): Map<string, number> => {
+  const facts = new Map<string, number>();
+  for (const entry of entries) {
+    const { organization = '' } = entry.event.data as { organization?: string };
+    facts.set(organization, (facts.get(organization) ?? 0) + countFacts(entry));
+  }
+  return facts;
+};
+
+/** The limits above which requests of the organizations with the most facts are held. */
+interface FactLimits {
+  /** The maximum number of facts of all organizations together. */
+  readonly backlog: number;
+  /** Requests of an organization with fewer facts are never held. */
+  readonly alwaysAdmitted: number;
+}
+
+/** Counts facts by organization and in total. */
+export class FactCounts {
+  private readonly counts = new Map<string, number>();
+  private sum = 0;
+
+  constructor(private readonly limits: FactLimits) {}
+
+  add(facts: Facts): void {
+    for (const [organization, n] of facts) {
+      this.counts.set(organization, (this.counts.get(organization) ?? 0) + n);
+      this.sum += n;
+    }
+  }
+
+  remove(facts: Facts): void {
+    for (const [organization, n] of facts) {
+      const left = (this.counts.get(organization) ?? 0) - n;
+      if (left > 0) this.counts.set(organization, left);
+      else this.counts.delete(organization);
+      this.sum -= n;
+    }
+  }
+
+  /** Whether adding these facts would exceed the backlog limit. */
+  isFullFor(facts: Facts): boolean {
+    let wanted = 0;
+    for (const n of facts.values()) wanted += n;
+    return this.sum > 0 && this.sum + wanted > this.limits.backlog;
+  }
+
+  /** Whether most of these facts belong to organizations that already have at least their fair share of the backlog. */
+  areMostlyFromHeavy(facts: Facts): boolean {
+    const fairShare = Math.max(this.limits.alwaysAdmitted, this.sum / this.counts.size);
+    let [wanted, heavy] = [0, 0];
+    for (const [organization, n] of facts) {
+      wanted += n;
+      if ((this.counts.get(organization) ?? 0) >= fairShare) heavy += n;
+    }
+    return heavy > wanted / 2;
+  }
+}
+
+/**
+ * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
+ * processes compete for two cores.
+ */
+const LIMITS = { backlog: 2_000, alwaysAdmitted: 500 };
+/** Maximum number of facts per append: as many as a batch of 1,000 typical events. */
+const MAX_FACTS_PER_APPEND = LIMITS.backlog;
+const POLL_INTERVAL_MS = 20;
+/** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
+const CHECKPOINT_TIMEOUT_MS = 300;
+/** Maximum number of requests held at the same time, because each held request keeps its body in memory. */
+const MAX_HELD_REQUESTS = 64;
+/** The lane of the metrics in `projections/registry.ts`. */
+const LANE = 'counts';
+/**
+ * If the checkpoint has not moved for this long, the projector may have stopped. If no projector holds the lease
+ * either, holding requests is useless.
+ */
+const PROJECTOR_STOPPED_MS = 2_000;
+const RETRY_AFTER_SECONDS = 1;
+const MESSAGES = {
+  counting: 'Too many events are waiting to be counted; retry after the number of seconds in Retry-After',
+  storing: 'Too many events are being stored; retry after the number of seconds in Retry-After',
+};
+/** Maximum number of tracked appends. If there are more appends, the oldest appends are assumed to be counted. */
+const MAX_UNCOUNTED = 20_000;
+
+/** Why a request is held: stored facts must be counted first, or other requests must be stored first. */
+type HoldReason = keyof typeof MESSAGES;
+
+/** How much longer a request may be held, over all its appends, in ms. */
+export interface HoldBudget {
+  /** The time for the reason `counting`. A slow log does not use up this time, as long as the projector keeps up. */
+  counting: number;
+  /** The time for all reasons together, because a held body takes memory. */
+  total: number;
+}
+export const newHoldBudget = (): HoldBudget => ({ counting: 2_000, total: 10_000 });
+
+/** An append whose events are stored but not counted yet. */
+interface UncountedAppend {
+  /** The position of the append's last event in the log. */
+  readonly position: bigint;
+  /** When the append finished, by the injected clock, in ms. */
+  readonly since: number;
+  readonly facts: Facts;
+}
+
+/**
+ * Backpressure: prevents the backfill of one organization from delaying the events of other organizations. The log
+ * stores events faster than the projector counts the events, and the projector counts them in order. If the backlog
+ * exceeds its limit, requests of the organizations with the largest backlogs are held until the backlog shrinks, or
+ * rejected with 429. The backlog is measured in facts, because one event may count as up to fifty facts, or may have
+ * many KiB.
+ */
+@Injectable()
+export class IngestBackpressure {
+  private appends: UncountedAppend[] = [];
+  /** The facts that are being stored, and the facts that are stored but not counted yet. */
+  private readonly admitted = new FactCounts(LIMITS);
+  /** The facts that are stored and wait only for the projector. */
+  private readonly uncounted = new FactCounts(LIMITS);
+  private held = 0;
+  private checkedAt = Number.NEGATIVE_INFINITY;
+  private readonly readCountedOnce = singleFlight(() => this.readCounted());
+  /** The checkpoint of the metrics as last read, and when it last moved; undefined until it is read. */
+  private counted: { readonly position: bigint; readonly movedAt: number } | undefined;
+
+  constructor(
+    private readonly checkpoints: Checkpoints,
+    @Optional() private readonly clock: Clock = monotonic,
+  ) {}
+
+  /** Returns the first entries: as many as fit into one append, but at least one. */
+  portion<Entry extends FactSource>(entries: readonly Entry[], countFacts: CountFacts = factBoundOf): readonly Entry[] {
+    let facts = 0;
+    const end = entries.findIndex((entry, index) => (facts += countFacts(entry)) > MAX_FACTS_PER_APPEND && index > 0);
+    return end === -1 ? entries : entries.slice(0, end);
+  }
+
+  /**
+   * Resolves when these facts may be stored. The facts then count as admitted until they are counted or released.
+   * @param budget reduced by the time for which the request was held
+   * @throws TooManyRequests if the budget is used up or too many requests are held
+   */
+  async admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
+    let holdReason = await this.holdReasonFor(facts);
+    if (holdReason !== undefined) {
+      const isFull = this.held >= MAX_HELD_REQUESTS;
+      this.held += 1;
+      try {
+        while (holdReason !== undefined) {
+          if (isFull || budget.total <= 0 || (holdReason === 'counting' && budget.counting <= 0))
+            throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[holdReason]);
+          const before = this.clock.now();
+          await this.clock.sleep(POLL_INTERVAL_MS);
+          const next = await this.holdReasonFor(facts);
+          const heldMs = this.clock.now() - before;
+          budget.total -= heldMs;
+          if (holdReason === 'counting') budget.counting -= heldMs;
+          holdReason = next;
+        }
+      } finally {
+        this.held -= 1;
+      }
+    }
+    this.admitted.add(facts);
+  }
+
+  /**
+   * Marks admitted facts as stored, so that they now wait to be counted.
+   * @param position the position of their last event in the log
+   */
+  stored(facts: Facts, position: bigint): void {
+    if (this.appends.length >= MAX_UNCOUNTED) this.forget(this.appends.splice(0, MAX_UNCOUNTED / 2));
+    this.uncounted.add(facts);
+    this.appends.push({ position, since: this.clock.now(), facts });
+  }
+
+  /** Removes admitted facts whose append failed. */
+  release(facts: Facts): void {
+    this.admitted.remove(facts);
+  }
+
+  private async holdReasonFor(facts: Facts): Promise<HoldReason | undefined> {
+    if (!this.admitted.isFullFor(facts)) return undefined;
+    await this.refresh();
+    const isHeldBy = (counts: FactCounts): boolean => counts.isFullFor(facts) && counts.areMostlyFromHeavy(facts);
+    if (!isHeldBy(this.admitted)) return undefined;
+    return isHeldBy(this.uncounted) ? 'counting' : 'storing';
+  }
+
+  private async refresh(): Promise<void> {
+    if (this.clock.now() - this.checkedAt >= POLL_INTERVAL_MS)
+      await finishesWithin(this.readCountedOnce(), CHECKPOINT_TIMEOUT_MS);
+  }
+
+  private async readCounted(): Promise<void> {
+    // A failure only means that the checkpoint is unknown. Callers that need the database report the failure.
+    const row = await this.checkpoints.current().then(
+      (rows) => rows.get('metrics'),
+      () => undefined,
+    );
+    const now = this.clock.now();
+    this.checkedAt = now;
+    const before = this.counted;
+    const position = row === undefined ? (before?.position ?? BEGINNING) : BigInt(row.position);
+    const movedAt =
+      before === undefined ? Number.NEGATIVE_INFINITY : before.position === position ? before.movedAt : now;
+    this.counted = { position, movedAt };
+    const stoppedSince = Math.max(movedAt, this.appends[0]?.since ?? now);
+    // A projector that is only slow still holds its lease: its backlog must not be forgotten. If the lease cannot be
+    // read, the database is unavailable to the projector as well.
+    const isStopped =
+      now - stoppedSince > PROJECTOR_STOPPED_MS && !(await this.checkpoints.isProjecting(LANE).catch(() => false));
+    const [counted, uncounted] = partition(this.appends, (one) => isStopped || one.position <= position);
+    this.appends = uncounted;
+    this.forget(counted);
+  }
+
+  private forget(counted: readonly UncountedAppend[]): void {
+    for (const { facts } of counted) {
+      this.admitted.remove(facts);
+      this.uncounted.remove(facts);
+    }
+  }
+}
+
+const partition = <Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [first: Item[], second: Item[]] => {
+  const parts: [Item[], Item[]] = [[], []];
+  for (const item of items) parts[isFirst(item) ? 0 : 1].push(item);
+  return parts;
+};

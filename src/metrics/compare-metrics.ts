@@ -1,0 +1,142 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { json, nullable, statement } from '../postgres/statement.js';
+import { MEASURE } from '../events/facts.js';
+import { COUNTED_RANGE, countValues, OTHER_MEASURES } from './count-sql.js';
+import type { Totals, ComparedMetrics, Comparison } from './metrics.dto.js';
+import type { Range, RequestedRange } from '../http/parameters.js';
+import { NAMED_TYPES, toTotals } from './get-metrics.js';
+import { formatInstant } from '../events/instant.js';
+import { type ComparisonWindow, earlierRange } from './earlier-range.js';
+import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
+import { MetricsQueries } from './metrics-queries.js';
+
+const OWNED = 'organization = $1 and brand = $2';
+/** Types without a separate total are counted as ''. */
+const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join(', ')}) then type else '' end`;
+
+/** Returns SQL for the totals of a range by measure and kind. @param first the number of the first of six parameters */
+const sums = (first: number): string => {
+  const between = (at: string, type: string, offset: number): string =>
+    `${at} between $${first + offset}::${type} and $${first + offset + 1}::${type}`;
+  return `
+      (select json_agg(json_build_array(measure, kind, n)) from (
+        select measure, kind, sum(n)::bigint as n from (
+          select measure, '' as kind, n from read.days
+          where ${OWNED} and measure in (${OTHER_MEASURES.join(', ')}) and ${between('day', 'int', 0)}
+          union all
+          select ${MEASURE.threat}, ${KIND}, n from read.type_days where ${OWNED} and ${between('day', 'int', 0)}
+          union all
+          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 2)}
+          union all
+          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 4)}
+        ) parts group by measure, kind
+      ) sums)`;
+};
+
+type Sums = readonly (readonly [measure: number, kind: string, n: number])[];
+
+/**
+ * Counts two ranges in one statement, so that both are from one snapshot. Parameters $1 to $8 are those of `COUNT`; $9
+ * to $14 are the same as $3 to $8 for the earlier range.
+ */
+export const COMPARISON = statement(
+  'metrics-comparison',
+  {
+    ...COUNTED_RANGE,
+    earlierFirstDay: 'integer',
+    earlierLastDay: 'integer',
+    earlierFrom: 'bigint',
+    earlierBeforeWholeDaysTo: 'bigint',
+    earlierAfterWholeDaysFrom: 'bigint',
+    earlierTo: 'bigint',
+  },
+  {
+    /** Everything acknowledged before this instant (ms) is counted. */
+    asOf: nullable('bigint'),
+    position: nullable('bigint'),
+    current: nullable(json<Sums>()),
+    earlier: nullable(json<Sums>()),
+  },
+  `
+    select
+      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select position from read.checkpoints where projection = 'metrics') as position,
+      ${sums(3)} as current,
+      ${sums(9)} as earlier`,
+);
+
+const comparisonValues = (organization: string, brand: string, current: Range, before: Range) => {
+  const earlier = countValues(organization, brand, before);
+  return {
+    ...countValues(organization, brand, current),
+    earlierFirstDay: earlier.firstDay,
+    earlierLastDay: earlier.lastDay,
+    earlierFrom: earlier.from,
+    earlierBeforeWholeDaysTo: earlier.beforeWholeDaysTo,
+    earlierAfterWholeDaysFrom: earlier.afterWholeDaysFrom,
+    earlierTo: earlier.to,
+  };
+};
+
+const totalsOf = (counted: Sums | null): Totals => {
+  const sum = (matches: (measure: number, kind: string) => boolean): number =>
+    (counted ?? []).reduce((total, [measure, kind, n]) => (matches(measure, kind) ? total + n : total), 0);
+  return toTotals(
+    (otherMeasure) => sum((measure) => measure === otherMeasure),
+    (type) => sum((measure, kind) => measure === MEASURE.threat && kind === type),
+    sum((measure) => measure === MEASURE.threat),
+  );
+};
+
+export class CompareMetrics extends Query<AsOf<Comparison>> {
+  constructor(
+    readonly organization: string,
+    readonly range: RequestedRange,
+    readonly brand: string | undefined,
+    readonly earlier: ComparisonWindow,
+    /** The result reflects at least this position of the log. */
+    readonly minPosition?: number,
+  ) {
+    super();
+  }
+}
+
+const compared = ({ from, to }: Range, metrics: Totals): ComparedMetrics => ({
+  window: { startDate: formatInstant(from), endDate: formatInstant(to) },
+  metrics,
+});
+
+const eachOf = <Value>(totals: Totals, value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
+  Object.fromEntries(Object.keys(totals).map((name) => [name, value(name as keyof Totals)])) as Record<
+    keyof Totals,
+    Value
+  >;
+
+@QueryHandler(CompareMetrics)
+export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Invalid if the earlier range would begin before year 1
+   */
+  execute(query: CompareMetrics): Promise<AsOf<Comparison>> {
+    const { organization, brand } = query;
+    return this.queries.run(query, async (pool, range) => {
+      const before = earlierRange(range, query.earlier);
+      const [counted] = await COMPARISON.run(pool, comparisonValues(organization, brand ?? '', range, before));
+      const [current, earlier] = [totalsOf(counted!.current), totalsOf(counted!.earlier)];
+      return {
+        result: {
+          with: query.earlier,
+          current: compared(range, current),
+          earlier: compared(before, earlier),
+          difference: eachOf(current, (name) => current[name] - earlier[name]),
+          ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
+        },
+        ...momentOf(counted!),
+        requestInstants: query.range.to === undefined ? [range.to, before.from, before.to] : [],
+      };
+    });
+  }
+}

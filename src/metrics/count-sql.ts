@@ -1,0 +1,107 @@
+import { json, nullable, type RowOf, statement } from '../postgres/statement.js';
+import { MS_PER_DAY } from '../events/instant.js';
+import { MEASURE } from '../events/facts.js';
+import type { Range } from '../http/parameters.js';
+
+export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
+
+/**
+ * Maximum number of days in a response (82 years). A response is built in one turn of the event loop, which must not
+ * delay other requests for long.
+ */
+export const MAX_DAYS = 30_000;
+/** Maximum number of asset types in a response. */
+export const MAX_TYPES = 10_000;
+
+export const TOO_MANY = 'too many';
+export const TOO_MANY_COUNTS = `A response has at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`;
+
+/** Returns SQL for rows as JSON. If there are more than `most` rows, it returns `"too many"` instead. */
+const bounded = (row: string, most: number): string =>
+  `case when count(*) > ${most} then '"${TOO_MANY}"'::json else json_agg(json_build_array(${row})) end`;
+
+/** Returns SQL that counts the facts of a partial day by measure and type, up to `most` rows. */
+export const factsBetween = (first: string, last: string, most: number): string => `
+      (select ${bounded('measure, type, n', most)} from (
+        select measure, type, count(*) as n from read.facts
+        where organization = $1 and brand = $2 and at between ${first}::bigint and ${last}::bigint
+        group by measure, type limit ${most + 1}
+      ) facts)`;
+
+export type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
+
+/** The parameters of a range: pairs of a first and a last value. */
+export const COUNTED_RANGE = {
+  organization: 'text',
+  brand: 'text',
+  firstDay: 'integer',
+  lastDay: 'integer',
+  from: 'bigint',
+  beforeWholeDaysTo: 'bigint',
+  afterWholeDaysFrom: 'bigint',
+  to: 'bigint',
+} as const;
+
+/**
+ * Counts a range in one statement, so that all numbers are from one snapshot. Whole days are read from `days` and
+ * `type_days` (threats by type), partial days at the ends of the range from `facts`; `get-metrics.ts` adds the parts.
+ * At most `MAX_DAYS` + 1 days are read, so that a range with too many days is detected.
+ *
+ * Parameters: $1 organization; $2 brand; $3 and $4 first and last whole day; $5 and $6 first and last instant (ms)
+ * before the whole days; $7 and $8 first and last instant (ms) after the whole days.
+ */
+export const COUNT = statement(
+  'metrics-count',
+  COUNTED_RANGE,
+  {
+    /** Everything acknowledged before this instant (ms) is counted. */
+    asOf: nullable('bigint'),
+    position: nullable('bigint'),
+    /** Counts of whole days, without threats. */
+    totals: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
+    /** Whole days with threats, ascending. `counts` has the number of threats on each day. */
+    days: nullable(json<readonly number[]>()),
+    counts: nullable(json<readonly number[]>()),
+    /** Threats on whole days, by type. */
+    types: nullable(json<readonly (readonly [type: string, n: number])[] | typeof TOO_MANY>()),
+    /** Counts of the first day, if the range begins during that day. The range may end on the same day. */
+    firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
+    /** Counts of the last day, if the range ends during that day. */
+    lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
+  },
+  `
+    select
+      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select position from read.checkpoints where projection = 'metrics') as position,
+      (select json_agg(json_build_array(measure, n)) from (
+        select measure, sum(n)::bigint as n from read.days
+        where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')})
+          and day between $3::int and $4::int
+        group by measure
+      ) totals) as totals,
+      days, counts,
+      (select ${bounded('type, n', MAX_TYPES)} from (
+        select type, sum(n)::bigint as n from read.type_days
+        where organization = $1 and brand = $2 and day between $3::int and $4::int
+        group by type limit ${MAX_TYPES + 1}
+      ) types) as types,${factsBetween('$5', '$6', MAX_TYPES)} as "firstFacts",
+      ${factsBetween('$7', '$8', MAX_TYPES)} as "lastFacts"
+    from (
+      select json_agg(day) as days, json_agg(n) as counts from (
+        select day, n from read.days
+        where organization = $1 and brand = $2 and measure = ${MEASURE.threat} and day between $3::int and $4::int
+        order by day limit ${MAX_DAYS + 1}
+      ) threats
+    ) by_day`,
+);
+
+/** The single row of the result. A part is null if it is empty. */
+export type Counted = RowOf<typeof COUNT>;
+
+/** Returns the parameters of a range. If a part of the range is empty, its first value is greater than its last value. */
+export const countValues = (organization: string, brand: string, { from, to }: Range) => {
+  const [firstDay, lastDay] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY) - 1];
+  const beforeWholeDaysTo = Math.min(to, firstDay * MS_PER_DAY - 1);
+  const afterWholeDaysFrom = Math.max((lastDay + 1) * MS_PER_DAY, beforeWholeDaysTo + 1);
+  return { organization, brand, firstDay, lastDay, from, beforeWholeDaysTo, afterWholeDaysFrom, to };
+};

@@ -1,0 +1,118 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { MEASURE } from '../events/facts.js';
+import type { Totals, Metrics } from './metrics.dto.js';
+import { Unprocessable } from '../errors.js';
+import { dayOf, formatDay } from '../events/instant.js';
+import { COUNT, type Counted, countValues, MAX_DAYS, TOO_MANY, TOO_MANY_COUNTS } from './count-sql.js';
+import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
+import { MetricsQueries } from './metrics-queries.js';
+import type { RequestedRange, Range } from '../http/parameters.js';
+
+/** Asset types with a separate total. */
+export const NAMED_TYPES = ['URL', 'PAGE', 'TWITTER', 'TELEGRAM'] as const;
+
+/**
+ * Creates the totals.
+ * @param total returns the count of a measure other than threats
+ * @param ofType returns the number of blocked threats of a type
+ * @param newThreats the number of blocked threats of all types
+ */
+export const toTotals = (
+  total: (measure: number) => number,
+  ofType: (type: (typeof NAMED_TYPES)[number]) => number,
+  newThreats: number,
+): Totals => {
+  const domainThreats = ofType('URL') + ofType('PAGE');
+  const twitterThreats = ofType('TWITTER');
+  const telegramThreats = ofType('TELEGRAM');
+  return {
+    reports: total(MEASURE.report),
+    newThreats,
+    threatsWatchlisted: total(MEASURE.threatWatchlisted),
+    takedownsFiled: total(MEASURE.takedownFiled),
+    takedownsCompleted: total(MEASURE.takedownCompleted),
+    domainThreats,
+    twitterThreats,
+    telegramThreats,
+    otherThreats: newThreats - domainThreats - twitterThreats - telegramThreats,
+  };
+};
+
+export class GetMetrics extends Query<AsOf<Metrics>> {
+  constructor(
+    readonly organization: string,
+    readonly range: RequestedRange,
+    readonly brand: string | undefined,
+    /** The result reflects at least this position of the log. */
+    readonly minPosition?: number,
+  ) {
+    super();
+  }
+}
+
+const byCountThenName = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]): number =>
+  n - m || (a < b ? -1 : 1);
+
+const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
+  sums.set(key, (sums.get(key) ?? 0) + n);
+};
+
+/**
+ * Adds up the parts of a range. The days stay in order: the first partial day, whole days, the last partial day.
+ * @throws Unprocessable if there are more than `MAX_DAYS` days or `MAX_TYPES` asset types
+ */
+const toMetrics = (counted: Counted, range: Range): Metrics => {
+  const { firstFacts, lastFacts } = counted;
+  if (
+    (counted.days?.length ?? 0) > MAX_DAYS ||
+    counted.types === TOO_MANY ||
+    firstFacts === TOO_MANY ||
+    lastFacts === TOO_MANY
+  )
+    throw new Unprocessable(TOO_MANY_COUNTS);
+  const totals = new Map(counted.totals);
+  const types = new Map(counted.types);
+  const days = new Map<number, number>();
+  const addFacts = (facts: typeof firstFacts, day: number): void => {
+    for (const [measure, type, n] of facts ?? []) {
+      if (measure !== MEASURE.threat) {
+        add(totals, measure, n);
+        continue;
+      }
+      add(types, type, n);
+      add(days, day, n);
+    }
+  };
+  addFacts(firstFacts, dayOf(range.from));
+  counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
+  addFacts(lastFacts, dayOf(range.to));
+
+  const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
+  const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);
+  return {
+    metrics: toTotals(
+      (measure) => totals.get(measure) ?? 0,
+      (type) => types.get(type) ?? 0,
+      newThreats,
+    ),
+    blockedByType,
+    blockedByDay: [...days].map(([day, count]) => ({ date: formatDay(day), count })),
+  };
+};
+
+@QueryHandler(GetMetrics)
+export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Unprocessable if the range has more than `MAX_DAYS` days or `MAX_TYPES` asset types with a threat
+   */
+  execute(query: GetMetrics): Promise<AsOf<Metrics>> {
+    const { organization, brand } = query;
+    return this.queries.run(query, async (pool, range) => {
+      const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
+      return { result: toMetrics(counted!, range), ...momentOf(counted!) };
+    });
+  }
+}

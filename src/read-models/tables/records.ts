@@ -1,0 +1,224 @@
+import { OWN_ROWS, type RowsByTable } from '../organization-rows.js';
+
+/** The outcome of a takedown. The numbers are stored in tables, so they must not change. */
+export const OUTCOME = {
+  /** Any other status, including statuses that upstream may add later. */
+  open: 0,
+  completed: 1,
+  canceled: 2,
+  retracted: 3,
+} as const;
+
+/** The records that lists and the feed show. */
+export interface ListedRecordTables {
+  /**
+   * One row for each record and each organization that the record concerns, including deleted records. Reports, threats
+   * and takedowns are last-writer-wins rows; verdicts are derived from `reviewed_entries`.
+   */
+  listed_records: {
+    organization: string;
+    /** As in `listed-items.ts`. */
+    kind: number;
+    id: string;
+    version: number;
+    /** The event of the state. Together with the version, it decides which of two states is newer. */
+    event_id: string;
+    /** Position in the log of the event that last changed the row. The feed is in this order. */
+    position: number;
+    /**
+     * The event at the position, if it is not the event of the state: after a redaction, `ContentRedacted`. Both columns
+     * are null otherwise. `moved_by` counts only while `moved_to` is the position, because a projector of version 2.1 does
+     * not change these columns.
+     */
+    moved_to: number | null;
+    moved_by: string | null;
+    /** When the log stored that event. ms */
+    stored_at: number;
+    /** ms. This and the following columns are null if the record was deleted or no longer concerns the organization. */
+    created_at: number | null;
+    /** Null for reports, which have neither a status nor an asset. */
+    status: string | null;
+    type: string | null;
+    /** The hash of the asset's normalised key. */
+    asset: string | null;
+    /** The item of lists and the feed as JSON, as declared in `listed-items.ts`. */
+    item: string | null;
+  };
+  /** The listed records of each brand, without deleted records, with the columns for filters. */
+  brand_records: {
+    organization: string;
+    kind: number;
+    id: string;
+    brand: string;
+    /**
+     * The instant at which the metrics of the brand count the record (ms): the last change of a takedown, otherwise the
+     * creation.
+     */
+    at: number;
+    status: string | null;
+    type: string | null;
+    asset: string | null;
+  };
+  /** One last-writer-wins row per entry of the status history, including deleted entries. */
+  reviewed_entries: {
+    change_id: string;
+    version: number;
+    event_id: string;
+    /** All organizations that have or had a verdict from this entry. */
+    organizations: string[];
+  };
+  /**
+   * One row per threat of an organization, including deleted threats, written by the projection `records`. `version`,
+   * `event_id` and `counts` are of the newest state; `counted_at` and `type` are of the first state that counts.
+   */
+  counted_threats: {
+    organization: string;
+    id: string;
+    version: number;
+    event_id: string;
+    /** Whether the newest state counts as a new threat. */
+    counts: boolean;
+    /** The earliest instant at which any state of the threat counts, in ms. Null: no state counts. */
+    counted_at: number | null;
+    /** The asset type of that state. */
+    type: string | null;
+  };
+  /** The counted threats of an organization by UTC day and type of the first state that counts. */
+  counted_threat_days: {
+    organization: string;
+    day: number;
+    type: string;
+    counted: number;
+    /** The number of these threats whose newest state does not count. */
+    false_positives: number;
+  };
+}
+
+export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
+  listed_records: OWN_ROWS,
+  brand_records: OWN_ROWS,
+  counted_threats: OWN_ROWS,
+  counted_threat_days: OWN_ROWS,
+  reviewed_entries: [
+    { where: '$1::text = any(organizations)', set: 'organizations = array_remove(organizations, $1::text)' },
+  ],
+};
+
+/** Disputes about verdicts. */
+export interface DisputeTables {
+  /**
+   * One row per dispute, written by the projection `records`. If a resolution or a redaction is stored before the
+   * dispute, the columns of the dispute are null until the dispute arrives.
+   */
+  disputes: {
+    organization: string;
+    id: string;
+    /** The hash of the disputed asset's normalised key. */
+    asset: string | null;
+    /** ms */
+    created_at: number | null;
+    /** ms. Null: the dispute is open. */
+    resolved_at: number | null;
+    /** ACCEPTED or REJECTED. */
+    outcome: string | null;
+    /** Hash of the `Idempotency-Key` of the request that filed the dispute. */
+    request_key_hash: string | null;
+    /** Revision of `DisputeFiled` in the stream `disputes-{organization}`. */
+    revision: number | null;
+    /** `DisputeFiled` as JSON: `eventId`, `position`, `recordedAt` and `data`. */
+    filed: string | null;
+    /** The newest `DisputeResolved` in the same form. */
+    resolution: string | null;
+    /** The last `ContentRedacted` as JSON: `position` and `recordedAt`. */
+    redaction: string | null;
+  };
+  /** Whom to ask about a dispute. The log does not contain the contacts, so that they can be erased. */
+  'service.dispute_contacts': {
+    organization: string;
+    dispute: string;
+    contact: string;
+    /** ms */
+    stored_at: number;
+  };
+}
+
+export const ROWS_OF_DISPUTES: RowsByTable<DisputeTables> = {
+  disputes: OWN_ROWS,
+  'service.dispute_contacts': OWN_ROWS,
+};
+
+/** The tables of the metrics and of the takedown statistics. */
+export interface MetricsTables {
+  /** One last-writer-wins row per record, including deleted records. */
+  records: {
+    organization: string;
+    kind: string;
+    id: string;
+    version: number;
+    event_id: string;
+    /** The facts that are counted for the newest state. Empty: the state is not counted. */
+    counts: unknown;
+  };
+  /** One row per counted fact. `brand` is '' for the organization as a whole. */
+  facts: {
+    organization: string;
+    brand: string;
+    /** ms */
+    at: number;
+    measure: number;
+    type: string;
+    record: string;
+  };
+  /** Number of facts per UTC day. */
+  days: {
+    organization: string;
+    brand: string;
+    measure: number;
+    day: number;
+    n: number;
+  };
+  /** Number of threats per asset type and UTC day. */
+  type_days: {
+    organization: string;
+    brand: string;
+    day: number;
+    type: string;
+    n: number;
+  };
+  /** One last-writer-wins row per takedown, including deleted takedowns. */
+  takedowns: {
+    organization: string;
+    id: string;
+    version: number;
+    event_id: string;
+    /** '': the takedown has no brand. */
+    brand: string;
+    type: string;
+    /** One of the outcomes above. Null: the takedown is deleted. */
+    outcome: number | null;
+    /** ms */
+    created_at: number | null;
+    /** ms. For a completed takedown, this is the completion. */
+    updated_at: number | null;
+    /** Duration of a completed takedown. ms */
+    took: number | null;
+  };
+}
+
+export const ROWS_OF_METRICS: RowsByTable<MetricsTables> = {
+  records: [
+    ...OWN_ROWS,
+    // Entries of the asset status history belong to no organization. Their facts do.
+    {
+      where: `organization = '' and strpos(counts::text, '[' || to_json($1::text) || ',') > 0`,
+      set: `counts = (
+        select '[' || coalesce(string_agg(fact.value::text, ',' order by fact.ordinality), '') || ']'
+        from json_array_elements(counts) with ordinality fact where fact.value ->> 0 <> $1::text
+      )::json`,
+    },
+  ],
+  facts: OWN_ROWS,
+  days: OWN_ROWS,
+  type_days: OWN_ROWS,
+  takedowns: OWN_ROWS,
+};

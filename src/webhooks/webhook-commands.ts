@@ -1,0 +1,100 @@
+import { Injectable, Optional } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Unavailable } from '../errors.js';
+import { type AtPosition, CommandQueue } from '../event-log/command-queue.js';
+import { EventLog } from '../event-log/event-log.js';
+import { webhooksStream } from '../events/streams.js';
+import type { Webhook } from '../events/types/organizations.js';
+import type { Origin } from '../http/access/caller.js';
+import { Checkpoints } from '../read-models/checkpoints.js';
+import { DailyQuota } from '../quotas/daily-quota.js';
+import { type LoadedWebhooks, loadWebhooks } from './load-webhooks.js';
+import { type Accepted, decide, type Decision, evolve, type WebhookCommand } from './webhook.js';
+
+const MAX_COMMANDS = 50;
+/**
+ * Maximum number of waiting commands per organization in this process. With the longest URLs and filters, these
+ * commands take 2 MB.
+ */
+const MAX_WAITING = 200;
+/**
+ * A failed projector is replaced within 5 s, so a client that retries the request after this timeout finds a running
+ * projector.
+ */
+const PROJECTION_TIMEOUT_MS = 4_000;
+
+/** The result of a command. */
+interface CommandResult {
+  /** The webhook after the command. */
+  readonly webhook: Webhook;
+  /** Whether this result repeats the first response to the same `Idempotency-Key`. */
+  readonly replayed: boolean;
+}
+
+/** Who makes a change, as stored in the metadata of the events. */
+type Author = Origin | { readonly operator: string | undefined } | { readonly process: 'webhooks' };
+
+/** Executes the commands about endpoints. */
+@Injectable()
+export class WebhookCommands {
+  private readonly commands: CommandQueue<WebhookCommand, LoadedWebhooks, Decision>;
+
+  constructor(
+    log: EventLog,
+    pool: Pool,
+    /** Absent in processes whose changes are not charged to a quota: the delivery process and the CLI. */
+    @Optional() quota?: DailyQuota,
+  ) {
+    const rules = {
+      name: 'webhooks',
+      maxCommands: MAX_COMMANDS,
+      maxWaiting: MAX_WAITING,
+      stream: webhooksStream,
+      load: (organization: string, commands: readonly WebhookCommand[]) =>
+        loadWebhooks(pool, log, organization, keysOf(commands)),
+      decide: (webhooks: LoadedWebhooks, command: WebhookCommand, now: number) => decide(webhooks, command, now),
+      apply: (webhooks: LoadedWebhooks, { events }: Decision) => {
+        for (const event of events) evolve(webhooks, event);
+      },
+    };
+    this.commands = new CommandQueue(log, rules, quota);
+  }
+
+  /**
+   * @throws Conflict, NotFound or Unprocessable if the command is rejected
+   * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
+   * @throws Unavailable if the outcome is unknown or nothing was done
+   */
+  async execute(command: WebhookCommand, author: Author = {}): Promise<AtPosition<CommandResult>> {
+    const { decision, position } = await this.commands.execute(command, author);
+    const { webhook, replayed = false } = decision as Accepted;
+    return { result: { webhook, replayed }, position };
+  }
+}
+
+/** Executes commands that must take effect in the delivery process before the response is sent. */
+@Injectable()
+export class AppliedWebhookCommands {
+  constructor(
+    private readonly commands: WebhookCommands,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  /**
+   * Executes a command and waits until the read model includes it. The delivery process reads an endpoint before each
+   * delivery, so every later delivery uses the new settings.
+   * @throws the errors of `WebhookCommands.execute`; also Unavailable if the projector is not running or too far behind, in
+   *   which case the change is stored
+   */
+  async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
+    const executed = await this.commands.execute(command, origin);
+    if (!(await this.checkpoints.reached(['webhooks'], executed.position, PROJECTION_TIMEOUT_MS)))
+      throw new Unavailable('The change is stored, but has not taken effect yet; repeat the request');
+    return executed;
+  }
+}
+
+const keysOf = (commands: readonly WebhookCommand[]): string[] =>
+  commands.flatMap((command) =>
+    command.type === 'Create' && command.request ? [command.request.idempotencyKeyHash] : [],
+  );

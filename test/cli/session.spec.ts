@@ -1,0 +1,145 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { EXIT_CONFIG } from '../../src/runtime/config.js';
+import { freePort } from '../support/free-port.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
+import { operatorCall } from '../support/operator-call.js';
+
+const database = sharedDatabase();
+
+/** Every call that works on a database. */
+const CALLS = [
+  'keys issue --scope ingest',
+  'keys list',
+  'keys revoke 0',
+  'brands add --organization acme --brand wallet',
+  'brands remove --organization acme --brand wallet',
+  'brands list',
+  'flags enable --organization acme --flag brands-metrics',
+  'flags disable --organization acme --flag brands-metrics',
+  'flags list',
+  'webhooks list',
+  'webhooks disable --organization acme --id 00000000-0000-4000-8000-000000000000',
+  'webhooks enable --organization acme --id 00000000-0000-4000-8000-000000000000',
+  'disputes list',
+  'projections status',
+  'projections rebuild',
+  'projections verify',
+  'parked list',
+  'parked retry',
+  'parked drop 00000000-0000-4000-8000-000000000000 --reason test',
+  'events send EVENTS',
+  'events send --dry-run EVENTS',
+  'sources status',
+  'organizations usage',
+  'organizations erase acme --dry-run',
+  'organizations erase acme --confirm acme',
+  'organizations erase acme --verify',
+  'organizations export acme --to-file OUT',
+  'organizations export acme --to-file OUT --dry-run',
+  'organizations import FILE',
+  'assets redact https://shop.example/',
+  'retention apply --older-than 730d',
+  'rejected list',
+  'rejected clear',
+  'log copy --to esdb://127.0.0.1:1?tls=false',
+  'migrate',
+];
+
+describe('A call of the operator’s command', () => {
+  let folder: string;
+  let dataDir: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'threat-protection-session-'));
+    dataDir = join(folder, 'none', 'data');
+    writeFileSync(join(folder, 'events.jsonl'), '{}\n');
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const call = (words: string, env: NodeJS.ProcessEnv) =>
+    operatorCall(
+      env,
+      ...words.split(' ').map((word) => (/^(EVENTS|FILE|OUT)$/.test(word) ? join(folder, 'events.jsonl') : word)),
+    );
+
+  it.each(CALLS)('refuses `%s` without a database, and creates nothing on disk', async (words) => {
+    const { code, out, err } = await call(words.replace('OUT', join(folder, 'out')), {
+      DATABASE_URL: '',
+      DATA_DIR: dataDir,
+      THREAT_PROTECTION_API_KEY: '',
+    });
+    expect({ code, out, err }).toEqual({
+      code: EXIT_CONFIG,
+      out: '',
+      err: expect.stringContaining(
+        `There is no database: DATABASE_URL is not set, and DATA_DIR ${dataDir} holds no database. Use the settings of ` +
+          'the service: --settings FILE reads its environment file',
+      ),
+    });
+    expect(readdirSync(folder)).toEqual(['events.jsonl']);
+  });
+
+  it('says on standard error on which database it works, without user and password', async () => {
+    const { host, pathname, port, username, password } = new URL(database.url);
+    const { code, out, err } = await call('keys list --json', { DATABASE_URL: database.url, DATA_DIR: dataDir });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual(expect.any(Array));
+    expect(err).toContain(`Working on the database "${pathname.slice(1)}" at `);
+    if (host !== '') expect(err).toContain(port);
+    for (const secret of [`${username}:`, password].filter((each) => each.length > 1))
+      expect(err).not.toContain(secret);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it('names the database and the remedy if the database does not respond', async () => {
+    const url = `postgres://u:secret@127.0.0.1:${await freePort()}/threats`;
+    const { code, err } = await call('keys list', { DATABASE_URL: url });
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /the database "threats" at 127\.0\.0\.1:\d+ is unavailable: .*ECONNREFUSED.*Start PostgreSQL or correct DATABASE_URL/,
+    );
+    expect(err).not.toContain('secret');
+  });
+
+  it('reads --settings before and after its name, and the file takes precedence over the environment', async () => {
+    const file = join(folder, 'none.settings');
+    const wrong = 'postgres://127.0.0.1:1/none';
+    writeFileSync(file, `DATABASE_URL='${database.url}'\n`);
+    try {
+      for (const words of [
+        `--settings ${file} keys list`,
+        `--settings=${file} keys list`,
+        `keys list --settings ${file}`,
+      ]) {
+        const { code, out } = await call(words, { DATABASE_URL: wrong, DATA_DIR: dataDir });
+        expect([words, code, out]).toEqual([words, 0, expect.stringContaining('issuedBy')]);
+      }
+      const last = join(folder, 'last.settings');
+      writeFileSync(last, 'DATABASE_URL=postgres://127.0.0.1:1/last\n');
+      const { err } = await call(`--settings ${file} keys list --settings ${last}`, { DATA_DIR: dataDir });
+      expect(err).toContain('Working on the database "last" at 127.0.0.1:1');
+      rmSync(last);
+    } finally {
+      rmSync(file);
+    }
+  });
+
+  it('ends with the exit code of a wrong setting if the file cannot be read', async () => {
+    const { code, out, err } = await call('keys list --settings /none/such', { DATABASE_URL: database.url });
+    expect({ code, out }).toEqual({ code: EXIT_CONFIG, out: '' });
+    expect(err).toMatch(/^--settings \/none\/such cannot be read: ENOENT/);
+  });
+
+  it('needs no database to send events with a key', async () => {
+    const { code, err } = await call(`events send --dry-run --url http://127.0.0.1:1 ${join(folder, 'none')}`, {
+      DATABASE_URL: '',
+      DATA_DIR: dataDir,
+      THREAT_PROTECTION_API_KEY: 'tp_key',
+    });
+    expect(code).not.toBe(EXIT_CONFIG);
+    expect(err).not.toContain('There is no database');
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});

@@ -1,0 +1,52 @@
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fastify from 'fastify';
+import {
+  createStaticResponse,
+  memoizeAsync,
+  sendStaticResponse,
+} from '../../../../src/http/reference/static-response.js';
+
+const server = fastify();
+const TEXT = 'a text that never changes '.repeat(100);
+
+beforeAll(async () => {
+  const response = await createStaticResponse('text/plain', TEXT);
+  server.get('/', (request, reply) => sendStaticResponse(response, request, reply));
+});
+afterAll(() => server.close());
+
+const get = (headers: Record<string, string>) => server.inject({ url: '/', headers });
+
+describe('A static response', () => {
+  it('is compressed only for clients that accept gzip', async () => {
+    const gzipped = await get({ 'accept-encoding': 'br, gzip;q=0.5' });
+    expect(gzipped.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(gzipped.rawPayload).toString()).toBe(TEXT);
+    const { headers, payload } = await get({ 'accept-encoding': 'gzip;q=0' });
+    expect([headers['content-encoding'], headers.vary, payload]).toEqual([undefined, 'Accept-Encoding', TEXT]);
+  });
+
+  it('is answered with 304 to a client that sends its entity tag', async () => {
+    const { etag, 'cache-control': caching } = (await get({})).headers;
+    expect(caching).toBe('no-cache');
+    for (const known of [String(etag), `"other", ${etag}`, '*']) {
+      const { statusCode, payload, headers } = await get({ 'if-none-match': known });
+      expect([statusCode, payload, headers.etag]).toEqual([304, '', etag]);
+    }
+    expect((await get({ 'if-none-match': '"other"' })).statusCode).toBe(200);
+  });
+});
+
+describe('memoizeAsync', () => {
+  it('shares one attempt between concurrent calls, and tries again after a failure', async () => {
+    let tries = 0;
+    const cached = memoizeAsync(async () => {
+      if (++tries === 1) throw new Error('no descriptor left');
+      return tries;
+    });
+    const first = await Promise.allSettled([cached(), cached()]);
+    expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await Promise.all([cached(), cached(), cached()])).toEqual([2, 2, 2]);
+  });
+});

@@ -1,0 +1,247 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { TooManyRequests } from '../../../src/errors.js';
+import {
+  type Facts,
+  tally,
+  IngestBackpressure,
+  newHoldBudget,
+  type HoldBudget,
+} from '../../../src/ingestion/receive/backpressure.js';
+import type { Checkpoints } from '../../../src/read-models/checkpoints.js';
+import { metrics } from '../../../projections/metrics.js';
+import { LANES } from '../../../projections/registry.js';
+import { TestClock } from '../../support/test-clock.js';
+
+let clock: TestClock;
+/** The checkpoint of the metrics; undefined if the database does not respond. */
+let counted: number | undefined;
+/** Whether a projector holds the lease of the lane. */
+let isLeased: boolean;
+/** The position of the last stored event. */
+let head: number;
+let pace: IngestBackpressure;
+
+beforeEach(() => {
+  [clock, counted, isLeased, head] = [new TestClock(), 0, false, 0];
+  const current = async () => {
+    if (counted === undefined) throw new Error('the database is unavailable');
+    return new Map([['metrics', { projection: 'metrics', position: counted, asOf: 0 }]]);
+  };
+  const isProjecting = async (lane: string) => {
+    if (counted === undefined) throw new Error('the database is unavailable');
+    return isLeased && LANES.find(({ name }) => name === lane)!.projections.includes(metrics);
+  };
+  pace = new IngestBackpressure({ current, isProjecting } as unknown as Checkpoints, clock);
+});
+
+const big = new Map([['big', 2_000]]);
+const small = new Map([['small', 1]]);
+
+const impatient = (): HoldBudget => ({ counting: 0, total: 0 });
+
+const store = async (facts: Facts): Promise<void> => {
+  await pace.admit(facts);
+  pace.stored(facts, BigInt((head += 1)));
+};
+
+/** Returns the state of a promise after `ms` ms. */
+const stateAfter = async (ms: number, pending: Promise<unknown>): Promise<'settled' | 'held'> => {
+  let isSettled = false;
+  const settle = (): void => void (isSettled = true);
+  pending.then(settle, settle);
+  await clock.advance(ms);
+  return isSettled ? 'settled' : 'held';
+};
+
+describe('The backpressure', () => {
+  it('admits every request while the projector keeps up', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      await store(big);
+      counted = head;
+      await clock.advance(20);
+    }
+  });
+
+  it('rejects only requests of the organization that would delay the others', async () => {
+    await store(big);
+    await store(small);
+    const refused = pace.admit(big);
+    // The checkpoint moves, so the projector is running, but it has not reached the stored events.
+    const refusal = expect(refused).rejects.toThrow(TooManyRequests);
+    for (let n = 0; n < 5; n += 1) {
+      counted! -= 1;
+      await clock.advance(500);
+    }
+    await refusal;
+    await pace.admit(small);
+    await pace.admit(new Map([['third', 1_000]]));
+    await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
+  });
+
+  it('holds a request until the checkpoint has passed the earlier events of its organization', async () => {
+    await store(big);
+    const admitted = pace.admit(big);
+    expect(await stateAfter(300, admitted)).toBe('held');
+    counted = head;
+    expect(await stateAfter(30, admitted)).toBe('settled');
+    await admitted;
+  });
+
+  it('counts events that were stored in another order than their positions', async () => {
+    await pace.admit(new Map([['big', 1_500]]));
+    await pace.admit(new Map([['big', 500]]));
+    pace.stored(new Map([['big', 500]]), 9n);
+    pace.stored(new Map([['big', 1_500]]), 5n);
+    counted = 5;
+    await clock.advance(20);
+    // Only the 500 facts at position 9 are still uncounted.
+    await pace.admit(new Map([['big', 1_500]]), impatient());
+  });
+
+  it('does not count events that the log already had as waiting', async () => {
+    counted = 10;
+    await pace.admit(big);
+    pace.stored(big, 3n);
+    await clock.advance(20);
+    await pace.admit(big, impatient());
+  });
+
+  it('remembers the backlog of a projector that is slow but still holds its lease', async () => {
+    isLeased = true;
+    await store(big);
+    await clock.advance(60_000, 1_000);
+    await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
+    await pace.admit(small, impatient());
+    isLeased = false;
+    await clock.advance(20);
+    await pace.admit(big, impatient());
+  });
+
+  it('holds no request if the projector has stopped', async () => {
+    await store(big);
+    await clock.advance(2_100);
+    await pace.admit(big, impatient());
+  });
+
+  it('still holds a burst that follows a long pause', async () => {
+    counted = head;
+    await clock.advance(60_000, 10_000);
+    await store(big);
+    expect(await stateAfter(300, pace.admit(big))).toBe('held');
+  });
+
+  it('does not assume that events are counted if the database does not respond', async () => {
+    await store(big);
+    counted = undefined;
+    await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
+    // After 2 s without a response, the database looks like a projector that has stopped.
+    await clock.advance(2_100);
+    await pace.admit(big, impatient());
+  });
+
+  it('does not wait for a database that hangs', async () => {
+    const silentCheckpoints = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
+    const withSilentDatabase = new IngestBackpressure(silentCheckpoints, clock);
+    await withSilentDatabase.admit(big);
+    withSilentDatabase.stored(big, 1n);
+    await withSilentDatabase.admit(small);
+  });
+
+  const report = (brands: number, organization = 'big') => ({
+    event: {
+      id: 'any',
+      type: 'ReportFiled',
+      data: { organization, brands: Array.from({ length: brands }, (_, n) => `b-${n}`) },
+    },
+  });
+
+  it('weighs events by the number of their facts', () => {
+    expect(tally([report(50), report(0), report(50, 'small')])).toEqual(
+      new Map([
+        ['big', 52],
+        ['small', 51],
+      ]),
+    );
+  });
+
+  it('weighs events by their size: each started KiB after the first is one more fact', () => {
+    const threat = (content: string) => ({
+      event: { id: 'any', type: 'ThreatStatusChanged', data: { organization: 'big', asset: { type: 'URL', content } } },
+    });
+    const large = threat('😀'.repeat(4_096));
+    expect(tally([threat('a.example')])).toEqual(new Map([['big', 1]]));
+    expect(tally([large])).toEqual(new Map([['big', 17]]));
+    expect(pace.portion(Array.from({ length: 1_000 }, () => large))).toHaveLength(117);
+  });
+
+  it('splits a request with many facts into appends of at least one event', () => {
+    expect(pace.portion(Array.from({ length: 1_000 }, () => report(0)))).toHaveLength(1_000);
+    expect(pace.portion(Array.from({ length: 1_000 }, () => report(50))).length).toBeLessThan(40);
+    expect(pace.portion([report(50_000), report(0)])).toHaveLength(1);
+  });
+
+  it('rejects requests of an organization whose backlog of facts exceeds the limit', async () => {
+    const burst = new Map([['big', 1_000]]);
+    await store(burst);
+    await store(burst);
+    await expect(pace.admit(burst, impatient())).rejects.toThrow(TooManyRequests);
+    await pace.admit(small, impatient());
+    counted = head;
+    await clock.advance(20);
+    await pace.admit(burst, impatient());
+  });
+});
+
+describe('A log that is slower than the projector', () => {
+  it('holds a request until the previous request is stored, without charging the time to the projector', async () => {
+    await pace.admit(big);
+    const budget = newHoldBudget();
+    const second = pace.admit(big, budget);
+    expect(await stateAfter(500, second)).toBe('held');
+    expect(budget.total).toBeLessThan(newHoldBudget().total);
+    expect(budget.counting).toBe(newHoldBudget().counting);
+    pace.stored(big, 1n);
+    counted = 1;
+    expect(await stateAfter(40, second)).toBe('settled');
+  });
+
+  it('does not hold a request longer than its total budget', async () => {
+    await pace.admit(big);
+    const budget = { counting: 1_000, total: 100 };
+    const refused = expect(pace.admit(big, budget)).rejects.toThrow('Too many events are being stored');
+    await clock.advance(200);
+    await refused;
+    expect(budget.counting).toBe(1_000);
+  });
+
+  it('reduces the budget of a request only by the time it was held', async () => {
+    const budget = newHoldBudget();
+    await pace.admit(big, budget);
+    await clock.advance(300);
+    pace.stored(big, 1n);
+    expect(budget).toEqual(newHoldBudget());
+    const next = pace.admit(big, budget);
+    expect(await stateAfter(300, next)).toBe('held');
+    counted = 1;
+    expect(await stateAfter(40, next)).toBe('settled');
+    expect(budget.counting).toBeLessThan(newHoldBudget().counting);
+  });
+});
+
+it('rejects a request immediately if 64 others are held', async () => {
+  await store(big);
+  const held = Promise.allSettled(Array.from({ length: 64 }, () => pace.admit(big)));
+  const endless = { counting: Infinity, total: Infinity };
+  await clock.advance(20);
+  await expect(pace.admit(big, endless)).rejects.toThrow(TooManyRequests);
+  counted = head;
+  await clock.advance(20_000, 100);
+  await held;
+});
+
+it('no longer counts facts as waiting once they are released without having been stored', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    await pace.admit(big, impatient());
+    pace.release(big);
+  }
+});

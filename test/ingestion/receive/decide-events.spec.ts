@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { EXAMPLES, type JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
+import { LATEST } from '../../../src/events/instant.js';
+import { finish } from '../../../src/flow/turns.js';
+import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
+import { decide } from '../../../src/ingestion/receive/decide-events.js';
+import { RecordEvents } from '../../../src/ingestion/receive/record-events.js';
+
+const decided = (events: readonly object[]) =>
+  finish(
+    decide(
+      new RecordEvents(
+        events.map((event) => readCloudEvent(event, LATEST, false)),
+        LATEST,
+        undefined,
+      ),
+    ),
+  );
+const warned = (event: JsonCloudEvent, data: object): readonly string[] => {
+  const { warnings, entries } = decided([{ ...event, data: { ...event.data, ...data } }]);
+  expect(entries).toHaveLength(1);
+  return warnings.flatMap(({ issues }) => issues.map(({ message }) => message));
+};
+const withField = (name: string) => EXAMPLES.filter(({ data }) => name in data);
+
+describe('Warnings', () => {
+  it('are not returned for the examples', () => {
+    expect(decided(EXAMPLES).warnings).toEqual([]);
+  });
+
+  it('are returned if updatedAt is before createdAt', () => {
+    const events = withField('createdAt').filter(({ data }) => 'updatedAt' in data);
+    expect(events.map(({ type }) => type)).toContain('ReportFiled');
+    for (const event of events) {
+      const before = '2020-01-01T00:00:00Z';
+      expect([event.type, warned(event, { updatedAt: before })]).toEqual([
+        event.type,
+        ['data.updatedAt is before data.createdAt'],
+      ]);
+      expect(warned(event, { updatedAt: event.data['createdAt'] })).toEqual([]);
+    }
+  });
+
+  it('are returned for blank content, and for an ADDRESS that is not a valid address', () => {
+    const [evm, bitcoin] = ['0x52908400098527886e0f7030069857d2e4169ee7', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2'];
+    for (const event of withField('asset')) {
+      for (const content of [' ', '\t\n', '\u3000'])
+        expect(warned(event, { asset: { type: 'URL', content } })).toEqual([
+          'data.asset.content is blank; no asset check will find it',
+        ]);
+      for (const content of ['example.org', '0x1234', `${bitcoin}x`])
+        expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([
+          content,
+          ['data.asset.content is not an address in any encoding that the asset check reads'],
+        ]);
+      for (const content of [evm, bitcoin, ` ${evm} `, `eip155:1:${evm}`])
+        expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([content, []]);
+    }
+  });
+
+  it('are returned for a status of a page whose parameters do not name it, and for no other', () => {
+    const [status] = withField('changeId').filter(({ data }) => 'status' in data);
+    const of = (content: string, type = 'PAGE'): readonly string[] =>
+      warned(status!, { asset: { type, content }, status: 'BLOCKED' });
+    for (const content of ['https://a.example/items?ref=1', 'https://a.example/?id=5'])
+      expect(of(content)).toEqual([expect.stringContaining('parameters that do not name it')]);
+    for (const content of [
+      'https://a.example/items',
+      'https://a.example/items?utm_source=x',
+      'https://a.example/oauth/authorize?client_id=x&state=1',
+      'https://youtube.com/watch?v=A&t=1',
+    ])
+      expect(of(content)).toEqual([]);
+    expect(of('https://a.example/items?ref=1', 'URL')).toEqual([]);
+  });
+
+  it('have the index and the id of the event, and are returned together with rejected events', () => {
+    const [filed] = EXAMPLES;
+    const late = { ...filed, id: 'late', data: { ...filed!.data, updatedAt: '2020-01-01T00:00:00Z' } };
+    const { entries, rejected, warnings } = decided([filed!, { ...filed, id: 'bad', time: 'x' }, late]);
+    expect([entries.length, rejected.map(({ index }) => index)]).toEqual([2, [1]]);
+    expect(warnings).toEqual([
+      { index: 2, id: 'late', issues: [{ message: 'data.updatedAt is before data.createdAt' }] },
+    ]);
+  });
+});

@@ -1,0 +1,252 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Checkpoints } from '../../src/read-models/checkpoints.js';
+import { HeldLanes, Lease, ACQUIRE_LEASE } from '../../src/read-models/lease.js';
+import type { WatchPool } from '../../src/read-models/pools.js';
+import { READ_CLOCK } from '../../src/postgres/statement.js';
+import { eventually } from '../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { TestClock } from '../support/test-clock.js';
+import { whileLocked } from '../support/while-locked.js';
+
+let database: TestDatabase;
+let troubles: string[];
+
+beforeEach(async () => {
+  database = await createDatabase();
+  troubles = [];
+});
+
+afterEach(async () => {
+  await database.drop();
+  expect(troubles).toEqual([]);
+});
+
+/** Longer than any run of this spec. */
+const FAR_MS = 3_600_000;
+
+const leaseOf = (lane: string, clock: TestClock, lanes?: HeldLanes): Lease =>
+  new Lease(database.pool, lane, { onError: (sentence) => troubles.push(sentence), lanes, clock });
+
+const databaseTime = async (): Promise<number> => (await READ_CLOCK.run(database.pool, {}))[0]!.now;
+const rowOf = async (lane: string): Promise<{ owner: string; epoch: number; expiresAt: number }> => {
+  const { rows } = await database.pool.query(
+    'select owner, epoch, expires_at as "expiresAt" from read.projector_leases where lane = $1',
+    [lane],
+  );
+  return rows[0];
+};
+/** Leases expire by the database's clock, so specs change the row instead of the clock. */
+const expireAt = (lane: string, ms: number): Promise<unknown> =>
+  database.pool.query('update read.projector_leases set expires_at = $2 where lane = $1', [lane, ms]);
+
+/** A process that tries to acquire a lease, with its own clock. */
+class Applicant {
+  readonly clock = new TestClock();
+  readonly lease: Lease;
+  /** Number of attempts. */
+  asked = 0;
+  epoch: number | undefined;
+  private readonly stop = new AbortController();
+  private acquiring: Promise<void> | undefined;
+
+  constructor(readonly lane: string) {
+    this.lease = leaseOf(lane, this.clock);
+  }
+
+  begin(): void {
+    this.acquiring = this.lease
+      .acquire(this.stop.signal, () => (this.asked += 1))
+      .then((epoch) => void (this.epoch = epoch));
+  }
+
+  /** After a failed attempt, the next one would wait for the clock of this test without end. */
+  async acquire(): Promise<void> {
+    this.begin();
+    await eventually('the lease is acquired', () => this.epoch !== undefined);
+  }
+
+  async end(): Promise<void> {
+    this.stop.abort();
+    await this.acquiring;
+  }
+}
+
+describe('The lease of a lane', () => {
+  it('is valid for three seconds, and can be acquired once it has expired or immediately after a release', async () => {
+    const [first, second, third] = [new Applicant('counts'), new Applicant('counts'), new Applicant('counts')];
+    const before = await databaseTime();
+    await first.acquire();
+    const { expiresAt } = await rowOf('counts');
+    expect(expiresAt).toBeGreaterThanOrEqual(before + 3_000);
+    expect(expiresAt).toBeLessThanOrEqual((await databaseTime()) + 3_000);
+    // The holder was killed and does not renew the lease.
+    await expireAt('counts', before + FAR_MS);
+    second.begin();
+    await eventually('the applicant has asked for the lease', () => second.asked === 1);
+    await second.clock.advance(490);
+    expect(second.asked).toBe(1);
+    await second.clock.advance(10);
+    await eventually('the applicant asks twice a second', () => second.asked === 2);
+    expect(second.epoch).toBeUndefined();
+    await expireAt('counts', before - 1);
+    await eventually('the applicant takes over', async () => {
+      await second.clock.advance(500);
+      return second.epoch === 2;
+    });
+    await expireAt('counts', before + FAR_MS);
+    await second.lease.release();
+    await third.acquire();
+    expect([third.asked, third.epoch]).toEqual([1, 3]);
+  });
+
+  it('is released if the process receives the stop signal while it acquires the lease', async () => {
+    const stop = new AbortController();
+    const epochs: (number | undefined)[] = [];
+    await whileLocked(database.pool, ['read.projector_leases'], async () => {
+      void leaseOf('counts', new TestClock())
+        .acquire(stop.signal)
+        .then((epoch) => epochs.push(epoch));
+      await eventually('the applicant asks for the lease', async () => {
+        const { rowCount } = await database.pool.query(
+          `select from pg_locks where relation = 'read.projector_leases'::regclass and not granted`,
+        );
+        return rowCount === 1;
+      });
+      stop.abort();
+    });
+    await eventually('the applicant has its answer', () => epochs.length === 1);
+    expect(epochs).toEqual([undefined]);
+    const { rows } = await database.pool.query('select owner, epoch from read.projector_leases');
+    expect(rows).toEqual([{ owner: '', epoch: 1 }]);
+  });
+
+  it('stays with the process that renews it every second, and a holder is notified when it has lost the lease', async () => {
+    const [holder, other] = [new Applicant('counts'), new Applicant('counts')];
+    await holder.acquire();
+    let losses = 0;
+    const held = holder.lease.hold(() => (losses += 1), new AbortController().signal);
+    await expireAt('counts', 1);
+    await holder.clock.advance(990);
+    expect((await rowOf('counts')).expiresAt).toBe(1);
+    await holder.clock.advance(10);
+    await eventually('the lease is renewed', async () => (await rowOf('counts')).expiresAt > 1);
+    await expireAt('counts', (await databaseTime()) + FAR_MS);
+    other.begin();
+    await eventually('another applicant has asked for the lease', async () => {
+      await other.clock.advance(500);
+      return other.asked >= 3;
+    });
+    await other.end();
+    expect([other.epoch, losses, (await rowOf('counts')).epoch]).toEqual([undefined, 0, 1]);
+    // The holder renewed too late, and another process has acquired the lease.
+    await database.pool.query(`update read.projector_leases set owner = 'other' where lane = 'counts'`);
+    await eventually('the holder knows that it has lost the lease', async () => {
+      await holder.clock.advance(1_000);
+      return losses > 0;
+    });
+    await held;
+    expect(losses).toBe(1);
+  });
+});
+
+describe('The leases of several lanes', () => {
+  const NAMES = ['counts', 'records'];
+
+  /** The leases of a projector, as in `projections/project.ts`. */
+  class Projector {
+    readonly clock = new TestClock();
+    readonly held = new Set<string>();
+    /** Number of attempts, by lane. */
+    readonly asked = new Map<string, number>();
+    private readonly stop = new AbortController();
+    private readonly running: Promise<unknown>;
+
+    constructor() {
+      const lanes = new HeldLanes(NAMES);
+      this.running = Promise.all(NAMES.map((name) => this.work(name, leaseOf(name, this.clock, lanes))));
+    }
+
+    async end({ isKilled = false } = {}): Promise<void> {
+      this.isKilled = isKilled;
+      this.stop.abort();
+      await this.running;
+    }
+
+    private isKilled = false;
+
+    private async work(name: string, lease: Lease): Promise<void> {
+      const { signal } = this.stop;
+      while (!signal.aborted) {
+        await lease.acquire(signal, () => this.asked.set(name, (this.asked.get(name) ?? 0) + 1));
+        if (signal.aborted) break;
+        this.held.add(name);
+        const turn = new AbortController();
+        await lease.hold(() => turn.abort(), AbortSignal.any([signal, turn.signal]));
+        this.held.delete(name);
+        if (!this.isKilled) await lease.release();
+      }
+    }
+  }
+
+  const lanesOf = (...projectors: readonly Projector[]): string[] =>
+    projectors.map(({ held }) => [...held].sort().join(' '));
+  /** Advances the clocks of these projectors until they hold these lanes. */
+  const waitUntilHeld = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
+    eventually(`they hold ${lanes.join(', ')}`, async () => {
+      for (const { clock } of projectors) await clock.advance(500);
+      return String(lanesOf(...projectors)) === String(lanes);
+    });
+
+  it('are shared: a single projector holds all lanes, a second one gets the last lane, and all lanes once the first one dies', async () => {
+    // A lease does not expire on a slow machine; it ends only by a release or by `expireAt`.
+    await database.pool.query(`
+      create function outlast() returns trigger language plpgsql as
+        $$ begin new.expires_at := new.expires_at + ${FAR_MS}; return new; end $$;
+      create trigger outlast before insert on read.projector_leases for each row execute function outlast()`);
+    const first = new Projector();
+    await waitUntilHeld([first], ['counts records']);
+    const second = new Projector();
+    await waitUntilHeld([first, second], ['counts', 'records']);
+    const third = new Projector();
+    await eventually('the third projector has asked for each lane', async () => {
+      for (const { clock } of [first, second, third]) await clock.advance(500);
+      return NAMES.every((name) => third.asked.get(name)! >= 5);
+    });
+    expect(lanesOf(first, second, third)).toEqual(['counts', 'records', '']);
+    await third.end();
+    await first.end({ isKilled: true });
+    expect(lanesOf(second)).toEqual(['records']);
+    await expireAt('counts', 1);
+    await waitUntilHeld([second], ['counts records']);
+    await second.end();
+  });
+
+  it('are acquired immediately by a projector that holds another lane, unless a projector without a lane wants them', async () => {
+    const now = Date.now();
+    const at = (lane: string, expiresAt: number, wantedUntil: number): Promise<unknown> =>
+      database.pool.query(
+        `insert into read.projector_leases (lane, owner, epoch, expires_at, wanted_until) values ($1, 'gone', 1, $2, $3)`,
+        [lane, expiresAt, wantedUntil],
+      );
+    await at('unwanted', now - 1, now - 1);
+    await at('wanted', now - 1, now + 60_000);
+    await at('wanted in vain', now - 60_000, now + 60_000);
+    const tryToAcquire = async (lane: string, hasOther: boolean): Promise<boolean> =>
+      (await ACQUIRE_LEASE.run(database.pool, { lane, owner: 'us', ttlMs: 3_000, hasOther }))[0]!.isHeld;
+    expect(await tryToAcquire('unwanted', true)).toBe(true);
+    expect(await tryToAcquire('wanted', true)).toBe(false);
+    expect(await tryToAcquire('wanted', false)).toBe(true);
+    expect(await tryToAcquire('wanted in vain', true)).toBe(true);
+  });
+});
+
+it('Checkpoints reports a lane as projecting until its lease expires or is released', async () => {
+  const checkpoints = new Checkpoints(database.pool as WatchPool);
+  const isProjecting = (): Promise<boolean> => checkpoints.isProjecting('counts');
+  expect(await isProjecting()).toBe(false);
+  const lease = leaseOf('counts', new TestClock());
+  await lease.acquire(new AbortController().signal);
+  expect(await isProjecting()).toBe(true);
+  await lease.release();
+  expect(await isProjecting()).toBe(false);
+});

@@ -1,0 +1,153 @@
+import { describe, expect, it } from '@jest/globals';
+import { listParked, type Parked, retryParked } from '../../../../projections/engine/parked.js';
+import type { Projection } from '../../../../projections/engine/projection.js';
+import { records } from '../../../../projections/records/projection.js';
+import { NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
+import { delivered, history, ORGANIZATIONS } from '../../../projections/histories.js';
+import { newDatabase, newLogs } from '../../../support/open-for-tests.js';
+import { projectToHead } from '../../../support/projecting.js';
+import { Random } from '../../../support/random.js';
+import { eventId, recordedInOrder, type Sent, sent, sentThreat } from '../../../support/upstream.js';
+import { seeds } from '../../../support/full-size.js';
+
+const AT = '2026-03-01T00:00:00.000Z';
+const LATER = '2026-03-02T00:00:00.000Z';
+const ASSET = { type: 'URL', content: 'evil.example' };
+
+const database = newDatabase();
+const logs = newLogs();
+
+/** The projection of the records, which cannot apply these events. */
+const refusing = (failingEvents: readonly Sent[]): Projection => {
+  const ids = new Set(failingEvents.map(eventId));
+  return {
+    ...records,
+    prepare: async (events) => {
+      const write = await records.prepare(events as never);
+      return async (transaction) => {
+        if (events.some(({ id }) => ids.has(id))) throw new Error('cannot apply it');
+        await write(transaction);
+      };
+    },
+  };
+};
+
+const project = async (events: readonly Sent[], failingEvents: readonly Sent[]): Promise<void> => {
+  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(failingEvents)]);
+};
+
+/** Returns the mark of the parked events for a reader of the organization that has passed all parked events. */
+const markOf = async (organization: string): Promise<number> => {
+  const values = { organization, after: Number.MAX_SAFE_INTEGER, limit: 1 };
+  return pageOf(await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values)).parkedBefore;
+};
+const marksOf = async (organizations: readonly string[]): Promise<Record<string, number>> => {
+  const marks: Record<string, number> = {};
+  for (const organization of organizations) marks[organization] = await markOf(organization);
+  return marks;
+};
+const changedOf = (before: Record<string, unknown>, after: Record<string, unknown>): string[] =>
+  Object.keys(before).filter((organization) => before[organization] !== after[organization]);
+
+const entry = (changeId: string, reviewers: readonly string[], createdAt = AT, extraData: object = {}): Sent =>
+  sent('AssetStatusChanged', {
+    changeId,
+    asset: ASSET,
+    status: 'BLOCKED',
+    brandReviews: reviewers.map((organization) => ({ organization, brand: 'wallet' })),
+    createdAt,
+    ...extraData,
+  });
+const asset = { asset: ASSET, status: 'BLOCKED', createdAt: AT, updatedAt: AT };
+
+describe('The mark of the parked events', () => {
+  it.each<[string, { first?: readonly Sent[]; parked: Sent; last?: readonly Sent[] }, string[]]>([
+    ['a threat', { parked: sentThreat('t', asset) }, ['acme']],
+    ['a deleted threat', { parked: sent('ThreatDeleted', { organization: 'b', threatId: 't', deletedAt: AT }) }, ['b']],
+    [
+      'a report',
+      { parked: sent('ReportFiled', { organization: 'b', reportId: 'r', createdAt: AT, updatedAt: AT }) },
+      ['b'],
+    ],
+    ['an entry with reviews of two organizations', { parked: entry('c', ['acme', 'b']) }, ['acme', 'b']],
+    ['an entry without reviews', { parked: entry('c', []) }, []],
+    ['an entry that names an organization elsewhere', { parked: entry('c', ['b'], AT, { organization: 'd' }) }, ['b']],
+    [
+      'an entry that takes a verdict away',
+      { first: [entry('c', ['acme', 'b'])], parked: entry('c', ['b'], LATER) },
+      ['acme', 'b'],
+    ],
+    [
+      'an entry that is deleted',
+      {
+        first: [entry('c', ['acme']), entry('other', ['b'])],
+        parked: sent('AssetStatusChangeDeleted', { changeId: 'c', asset: ASSET, deletedAt: LATER }),
+      },
+      ['acme'],
+    ],
+    [
+      'an entry whose older state names another organization and arrives afterwards',
+      { parked: entry('c', ['b'], LATER), last: [entry('c', ['acme'])] },
+      ['acme', 'b'],
+    ],
+  ])(
+    'changes after a retry of %s, but only for the organizations concerned',
+    async (_, { first, parked, last }, changedFor) => {
+      await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
+      const before = await marksOf(['acme', 'b', 'd']);
+      expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(changedFor);
+      const [row] = await listParked(database.pool);
+      expect(await retryParked(database.pool, records, row!)).toBeUndefined();
+      expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
+    },
+  );
+
+  it('counts an event about an entry for every organization if an earlier version has parked it', async () => {
+    const parked = entry('c', ['b']);
+    await project([parked], [parked]);
+    await database.pool.query('update read.parked_events set change_id = null, organizations = null');
+    const marks = await marksOf(['acme', 'b']);
+    expect(marks['acme']).not.toBe(0);
+    expect(marks['b']).toBe(marks['acme']);
+  });
+
+  it('changes after the removal of an event, but only for the organizations concerned', async () => {
+    const parked = [sentThreat('t', asset), entry('c', ['b'])];
+    await project(parked, parked);
+    const before = await marksOf(['acme', 'b', 'd']);
+    await database.pool.query(`delete from read.parked_events where organization = 'acme'`);
+    expect(changedOf(before, await marksOf(['acme', 'b', 'd']))).toEqual(['acme']);
+  });
+
+  it.each(seeds(1, 3))('changes whenever a retry changes what an organization has read (seed %d)', async (seed) => {
+    const random = new Random(seed);
+    const events = delivered(random, history(random, 200));
+    const failingEvents = events.filter(() => random.chance(0.2));
+    await project(events, failingEvents);
+    const rowsOf = async (): Promise<Record<string, string>> => {
+      const { rows } = await database.pool.query<{ organization: string; all: string }>(`
+        select organization, string_agg(r::text, e'\\n' order by kind, id) as all from read.listed_records r group by 1`);
+      return Object.fromEntries(rows.map((row) => [row.organization, row.all]));
+    };
+    const parked = await listParked(database.pool);
+    let changes = 0;
+    for (let notRetried: Parked[] = parked; notRetried.length > 0;) {
+      const one = notRetried.splice(random.int(notRetried.length), 1)[0]!;
+      const [rows, marks] = [await rowsOf(), await marksOf(ORGANIZATIONS)];
+      const { rows: owners } = await database.pool.query<{ organization: string }>(
+        `select organization from read.listed_records where kind = 4 and id = $1`,
+        [(one.data as { changeId?: string }).changeId ?? ''],
+      );
+      const text = JSON.stringify(one.data);
+      const isConcerned = (organization: string): boolean =>
+        text.includes(`"organization":"${organization}"`) || owners.some((row) => row.organization === organization);
+      await retryParked(database.pool, records, one);
+      const changed = changedOf(marks, await marksOf(ORGANIZATIONS));
+      expect(changed).toEqual(ORGANIZATIONS.filter(isConcerned));
+      const organizationsWithChanges = changedOf(rows, await rowsOf());
+      expect(changed).toEqual(expect.arrayContaining(organizationsWithChanges));
+      changes += organizationsWithChanges.length;
+    }
+    expect(changes).toBeGreaterThan(10);
+  });
+});
