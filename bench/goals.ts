@@ -1,7 +1,7 @@
 import { accessLog } from './access-log.js';
 import { tracing } from './tracing.js';
 import { contentReading } from './content-reading.js';
-import { eventStore } from './event-store.js';
+import { eventStoreAppends, eventStoreFollowing, eventStoreIngestion, eventStoreProjecting } from './event-store.js';
 import { routeOverhead } from './route-overhead.js';
 import { queryRouteOverhead } from './query-route-overhead.js';
 import { metricsQuery } from './metrics-query.js';
@@ -9,6 +9,7 @@ import { metricsQueryGrowth } from './metrics-query-growth.js';
 import { metricsOverHttp } from './metrics-over-http.js';
 import { metricsAnyRange } from './metrics-any-range.js';
 import { timeline } from './timeline.js';
+import { falsePositives } from './false-positives.js';
 import { takedownStatistics } from './takedown-statistics.js';
 import { projectAgainstCopy } from './project-against-copy.js';
 import { projectRecordsAgainstCopy } from './project-records-against-copy.js';
@@ -47,6 +48,7 @@ export const GOALS: readonly Goal[] = [
   metricsAnyRange,
   timeline,
   takedownStatistics,
+  falsePositives,
   projectAgainstCopy,
   projectRecordsAgainstCopy,
   projectAgainstRowByRow,
@@ -72,5 +74,8 @@ export const GOALS: readonly Goal[] = [
   erasure,
   webhooks,
   sizing,
-  eventStore,
+  eventStoreAppends,
+  eventStoreIngestion,
+  eventStoreFollowing,
+  eventStoreProjecting,
 ];
