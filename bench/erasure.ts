@@ -10,7 +10,7 @@ import { post } from './post.js';
 import { startChild } from './process.js';
 import { issueKeys, openLog, startApi, temporaryFolder } from './services.js';
 import { SINGLE_TYPE, threatOf } from './single-events.js';
-import { CLI } from './start-up.js';
+import { CLI } from './installation.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 const OTHER = 'org-2';

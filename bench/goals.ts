@@ -22,8 +22,10 @@ import { ethPhishingDetect } from './eth-phishing-detect.js';
 import { assetCheckRoute } from './asset-check-route.js';
 import { startUp } from './start-up.js';
 import { ingestToMetrics } from './ingest-to-metrics.js';
-import { idleMemory } from './idle-memory.js';
+import { idleMemory, restingMemory } from './idle-memory.js';
 import type { Goal } from './goal.js';
+import { eventCost } from './event-cost.js';
+import { rebuilds } from './rebuilds.js';
 import { groups } from './groups.js';
 import { reads } from './reads.js';
 import { recordPages } from './record-pages.js';
@@ -61,6 +63,7 @@ export const GOALS: readonly Goal[] = [
   startUp,
   ingestToMetrics,
   idleMemory,
+  restingMemory,
   contentReading,
   groups,
   recordPages,
@@ -73,6 +76,8 @@ export const GOALS: readonly Goal[] = [
   costlyNeighbour,
   erasure,
   webhooks,
+  eventCost,
+  rebuilds,
   sizing,
   eventStoreAppends,
   eventStoreIngestion,
