@@ -87,10 +87,10 @@ export interface Installation {
   /** A connection pool of the superuser, and its URL. */
   readonly database: Pick<Database, 'url' | 'pool'>;
   /** Runs a command of the service. @returns its standard output */
-  cli(...words: readonly string[]): Promise<string>;
+  readonly cli: (...words: readonly string[]) => Promise<string>;
   /** Issues a key, and waits one second, until the API has read it. */
-  issueKey(scopes: readonly string[], organization?: string): Promise<string>;
-  stop(): Promise<void>;
+  readonly issueKey: (scopes: readonly string[], organization?: string) => Promise<string>;
+  readonly stop: () => Promise<void>;
 }
 
 /**
