@@ -15,6 +15,7 @@ const BATCH = 1_000;
 const SENDERS = 4;
 const TIMEOUT_MS = 300_000;
 const POLL_MS = 200;
+const BACK_OFF_MS = 1_000;
 
 interface Filled {
   readonly installation: Installation;
@@ -40,6 +41,16 @@ const costOf = async ({ pid, database }: Installation): Promise<Cost> => {
   return { ...rows[0]!, processorMs: processorTime(processTree(pid)) };
 };
 
+/** Repeats a request that is refused because too many events wait to be counted, as a sender should. */
+const untilAccepted = async <T>(send: () => Promise<T>): Promise<T> => {
+  for (const end = performance.now() + TIMEOUT_MS; ; await sleep(BACK_OFF_MS))
+    try {
+      return await send();
+    } catch (error) {
+      if (performance.now() > end || !/returned 429/.test((error as Error).message)) throw error;
+    }
+};
+
 const sendAll = async ({ url }: Installation, key: string, events: number): Promise<void> => {
   const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
   const sent = upstreamEvents(events);
@@ -49,7 +60,7 @@ const sendAll = async ({ url }: Installation, key: string, events: number): Prom
   const send = async (): Promise<void> => {
     for (const batch of waiting) {
       const body = Buffer.from(JSON.stringify(batch.map((event) => cloudEvent(event))));
-      const answer = await post(agent, url, key, body);
+      const answer = await untilAccepted(() => post(agent, url, key, body));
       accepted += answer.accepted;
     }
   };
