@@ -78,7 +78,7 @@ describe('The results table', () => {
       '≤ 0.50, must',
       '≤ 0.50, NOT MET',
     ]);
-    expect([of(0.5, true), of(0.4, true)]).toEqual(['≥ 0.50, aim', '≥ 0.50, NOT MET']);
+    expect([of(0.5, true), of(0.3, true)]).toEqual(['≥ 0.50, aim', '≥ 0.50, NOT MET']);
     expect(requirement(line, line.measured)).toBe('');
   });
 });
