@@ -6,8 +6,7 @@ import { parseContent } from '../src/assets/parse-content.js';
 import type { Goal } from './goal.js';
 import { followMetrics } from './ingest-to-metrics.js';
 import { post } from './post.js';
-import { startChild } from './process.js';
-import { issueKeys, startApi, temporaryFolder } from './services.js';
+import { issueKeys, startApi, startProjector } from './services.js';
 import { sendSingly, threatOf } from './single-events.js';
 import { quantile, quartilesOf } from './statistics.js';
 
@@ -48,11 +47,7 @@ export const costlyNeighbour: Goal = {
     const database = await bench.database();
     const unlimited = { INGEST_EVENTS_PER_DAY: '1000000000', INGEST_BYTES_PER_DAY: '1000000000000' };
     const { url } = await startApi(bench, database, 'src/main.js', unlimited);
-    const projector = await startChild('projections/main.js', [], {
-      DATABASE_URL: database.url,
-      DATA_DIR: await temporaryFolder(bench),
-    });
-    bench.onEnd(() => projector.stop());
+    await startProjector(bench, database);
     const costly = costlyContents();
     const { rounds } = bench.sizes.schedule;
     const windows = Array.from({ length: 2 * rounds }, (_, n) => `window-${n}`);

@@ -7,10 +7,9 @@ import { formatAmount, type Goal } from './goal.js';
 import { requestJson } from './load.js';
 import { growLog } from './log-work.js';
 import { post } from './post.js';
-import { startChild } from './process.js';
-import { issueKeys, openLog, startApi, temporaryFolder } from './services.js';
+import { issueKeys, openLog, startApi, startProjector } from './services.js';
 import { SINGLE_TYPE, threatOf } from './single-events.js';
-import { CLI } from './start-up.js';
+import { CLI } from './installation.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 const OTHER = 'org-2';
@@ -54,9 +53,7 @@ export const erasure: Goal = {
     await database.pool.query('vacuum analyze');
     await database.pool.query('checkpoint');
     const { url } = await startApi(bench, database);
-    const env = { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench) };
-    const projector = await startChild('projections/main.js', [], env);
-    bench.onEnd(() => projector.stop());
+    const env = await startProjector(bench, database);
     const [reader] = await issueKeys(database, ['read'], [OTHER]);
     const [sender] = await issueKeys(database, ['ingest'], [undefined]);
     const agent = new Agent({ keepAlive: true, maxSockets: 32 });

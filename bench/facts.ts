@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { versionOf } from '../projections/engine/projection.js';
+import { records } from '../projections/records/projection.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
 import { MEASURE } from '../src/events/facts.js';
 
@@ -16,9 +18,11 @@ export const TYPES = (
 )
   .trim()
   .split(' ');
+/** The number of threats of 100 facts. */
+export const THREATS_OF_100 = 70;
 /** The measures of 100 facts. */
 const MEASURES = [
-  ...Array<number>(70).fill(MEASURE.threat),
+  ...Array<number>(THREATS_OF_100).fill(MEASURE.threat),
   ...Array<number>(12).fill(MEASURE.report),
   ...Array<number>(8).fill(MEASURE.threatWatchlisted),
   ...Array<number>(6).fill(MEASURE.takedownFiled),
@@ -96,4 +100,26 @@ export const fillFacts = async (pool: Pool, facts: number, organizations = ORGAN
   } finally {
     connection.release();
   }
+};
+
+/**
+ * Fills the tables from which false positives are counted, from the threats among the facts. About one threat in fifty
+ * no longer counts. The checkpoint says that this version of the projection wrote the rows.
+ */
+export const fillCountedThreats = async (pool: Pool): Promise<void> => {
+  await pool.query(
+    `insert into read.counted_threats (organization, id, version, event_id, counts, counted_at, type)
+     select organization, record, 2 * at, gen_random_uuid(), hashtext(record) % 50 <> 0, at, type
+     from read.facts where measure = ${MEASURE.threat} order by organization, record`,
+  );
+  await pool.query(
+    `insert into read.counted_threat_days (organization, day, type, counted, false_positives)
+     select organization, (counted_at / ${MS_PER_DAY})::int, type, count(*), count(*) filter (where not counts)
+     from read.counted_threats group by 1, 2, 3 order by 1, 2, 3`,
+  );
+  await pool.query(
+    `insert into read.checkpoints (projection, log_id, position, as_of, version) values ('records', 'bench', 1, 1, $1)`,
+    [versionOf(records)],
+  );
+  for (const table of ['counted_threats', 'counted_threat_days']) await pool.query(`vacuum analyze read.${table}`);
 };

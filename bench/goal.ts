@@ -12,10 +12,15 @@ export interface Line {
   readonly measured: Quartiles;
   /** The unit of `measured`, `must` and `aim`: `×`, `ms`, `s`, `MB`, … Empty for a ratio. */
   readonly unit: string;
-  /** The required value: a minimum, or a maximum if `more` is false. */
-  readonly must: number;
+  /**
+   * The required value: a minimum, or a maximum if `more` is false. Omitted if a value is required only of the ratio to
+   * another build.
+   */
+  readonly must?: number;
   /** The aim beyond the required value, if there is one. */
   readonly aim?: number;
+  /** The required ratio to the figure of another build (`--against`), and the aim. */
+  readonly ofOtherBuild?: { readonly must: number; readonly aim: number };
   /** Whether a greater figure is better. Default true. */
   readonly more?: boolean;
   /** The figures behind a ratio, and other notes. */

@@ -1,7 +1,7 @@
 import { accessLog } from './access-log.js';
 import { tracing } from './tracing.js';
 import { contentReading } from './content-reading.js';
-import { eventStore } from './event-store.js';
+import { eventStoreAppends, eventStoreFollowing, eventStoreIngestion, eventStoreProjecting } from './event-store.js';
 import { routeOverhead } from './route-overhead.js';
 import { queryRouteOverhead } from './query-route-overhead.js';
 import { metricsQuery } from './metrics-query.js';
@@ -9,6 +9,7 @@ import { metricsQueryGrowth } from './metrics-query-growth.js';
 import { metricsOverHttp } from './metrics-over-http.js';
 import { metricsAnyRange } from './metrics-any-range.js';
 import { timeline } from './timeline.js';
+import { falsePositives } from './false-positives.js';
 import { takedownStatistics } from './takedown-statistics.js';
 import { projectAgainstCopy } from './project-against-copy.js';
 import { projectRecordsAgainstCopy } from './project-records-against-copy.js';
@@ -21,8 +22,10 @@ import { ethPhishingDetect } from './eth-phishing-detect.js';
 import { assetCheckRoute } from './asset-check-route.js';
 import { startUp } from './start-up.js';
 import { ingestToMetrics } from './ingest-to-metrics.js';
-import { idleMemory } from './idle-memory.js';
+import { idleMemory, restingMemory } from './idle-memory.js';
 import type { Goal } from './goal.js';
+import { eventCost } from './event-cost.js';
+import { rebuilds } from './rebuilds.js';
 import { groups } from './groups.js';
 import { reads } from './reads.js';
 import { recordPages } from './record-pages.js';
@@ -47,6 +50,7 @@ export const GOALS: readonly Goal[] = [
   metricsAnyRange,
   timeline,
   takedownStatistics,
+  falsePositives,
   projectAgainstCopy,
   projectRecordsAgainstCopy,
   projectAgainstRowByRow,
@@ -59,6 +63,7 @@ export const GOALS: readonly Goal[] = [
   startUp,
   ingestToMetrics,
   idleMemory,
+  restingMemory,
   contentReading,
   groups,
   recordPages,
@@ -71,6 +76,11 @@ export const GOALS: readonly Goal[] = [
   costlyNeighbour,
   erasure,
   webhooks,
+  eventCost,
+  rebuilds,
   sizing,
-  eventStore,
+  eventStoreAppends,
+  eventStoreIngestion,
+  eventStoreFollowing,
+  eventStoreProjecting,
 ];

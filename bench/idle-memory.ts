@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Bench, Goal, Measured } from './goal.js';
+import { processTree, startInstallation } from './installation.js';
 import { phishingHosts } from './lists.js';
 import { requestJson } from './load.js';
 import { issueKeys, OWN_ONLY, sourcesFile, startApi, temporaryFolder } from './services.js';
@@ -68,5 +70,46 @@ export const idleMemory: Goal = {
       });
     }
     return lines;
+  },
+};
+
+/** Returns the proportional set size of a process in MB; 0 if it has ended. */
+const proportionalMegabytes = (pid: number): number => {
+  try {
+    return Number(/^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1]) / 1_024;
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code!)) return 0;
+    throw error;
+  }
+};
+
+/**
+ * Measures the resident memory of all processes of an empty installation and its PostgreSQL. Memory that several
+ * processes share, such as the buffers of PostgreSQL, is counted once.
+ */
+export const restingMemory: Goal = {
+  name: 'G31',
+  startsAnyBuild: true,
+  run: async (bench) => {
+    const { quick } = bench.sizes;
+    const rounds: number[] = [];
+    for (let round = 0; round < (quick ? 1 : 3); round += 1) {
+      const { pid, stop } = await startInstallation(bench);
+      await sleep(quick ? 200 : SETTLED_MS);
+      rounds.push(processTree(pid).reduce((sum, each) => sum + proportionalMegabytes(each), 0));
+      await stop();
+      bench.say(`G31: ${rounds.at(-1)!.toFixed(0)} MB`);
+    }
+    return [
+      {
+        what: 'memory: all processes of `npm start` at rest and PostgreSQL',
+        against: '-',
+        measured: quartilesOf(rounds),
+        unit: 'MB',
+        must: 240,
+        aim: 200,
+        more: false,
+      },
+    ];
   },
 };

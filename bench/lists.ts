@@ -16,7 +16,7 @@ const WORDS = [
 const ENDINGS = ['com', 'xyz', 'io', 'net', 'top', 'app', 'co.uk', 'org', 'site'];
 
 /** Returns a host name typical of phishing. Hosts with different numbers are distinct. */
-export const phishingHost = (random: Random, n: number): string =>
+const phishingHost = (random: Random, n: number): string =>
   `${random.pick(WORDS)}-${random.pick(WORDS)}${n.toString(36)}.${random.pick(ENDINGS)}`;
 
 /** Returns `count` distinct hosts. Every run gets the same hosts. */

@@ -13,7 +13,7 @@ import { openLog } from './services.js';
 
 const laneOf = (name: string): Lane => LANES.find((lane) => lane.name === name)!;
 /** The lane of the metrics. */
-export const COUNTS = laneOf('counts');
+const COUNTS = laneOf('counts');
 /** The lane of the lists and the feed. */
 export const RECORDS = laneOf('records');
 

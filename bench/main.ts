@@ -12,10 +12,11 @@ import { GOALS } from './goals.js';
 import { cleanCommit, Results } from './results.js';
 import { goalsTable, growthTable } from './table.js';
 
-const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json] [--against COMMIT]
+const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--events N] [--json] [--against COMMIT]
   GOAL     ${GOALS.map(({ name }) => name).join(', ')}; a prefix such as G3 selects every goal whose name begins with G3
   --quick  smoke run: runs every measurement once, within seconds; the figures are meaningless
   --20m    also measures growth up to 20 M facts (takes minutes and 6 GB of disk)
+  --events N  projects a log of N events instead of 400,000; G29 and G30 use at most 200,000
   --json   prints one JSON value instead of tables
   --against COMMIT  builds COMMIT, runs both builds in turn, and prints the ratios of their figures
 BENCH_DATABASE_URL is the URL of a PostgreSQL server to use instead of an embedded one.`;
@@ -27,6 +28,9 @@ const goalsNamed = (wanted: string): readonly Goal[] => {
   return exact.length > 0 ? exact : GOALS.filter(({ name }) => name.toLowerCase().startsWith(beginning));
 };
 
+/** How often each build measures each goal with `--against`. */
+const ROUNDS = 3;
+
 const readArgs = () => {
   try {
     const { values, positionals } = parseArgs({
@@ -36,11 +40,14 @@ const readArgs = () => {
         '20m': { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         against: { type: 'string' },
+        events: { type: 'string' },
       },
     });
     const goals = positionals.length === 0 ? GOALS : positionals.flatMap(goalsNamed);
     if (goals.length === 0) throw new Error(`Unknown goal: ${positionals.join(', ')}`);
-    return { ...values, goals };
+    const events = Number(values.events ?? (values.quick ? 5_000 : 400_000));
+    if (!Number.isSafeInteger(events) || events < 1_000) throw new Error('--events is an integer from 1000');
+    return { ...values, events, isSized: values.events !== undefined, goals };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n${USAGE}\n`);
     process.exit(2);
@@ -49,7 +56,13 @@ const readArgs = () => {
 
 const args = readArgs();
 if (args.against !== undefined) {
-  process.stdout.write(`${await compareBuilds(args.against, args.goals, args.quick)}\n`);
+  const optionsOfEachBuild = [
+    ...(args.quick ? ['--quick'] : []),
+    ...(args.isSized ? ['--events', String(args.events)] : []),
+  ];
+  process.stdout.write(
+    `${await compareBuilds(args.against, args.goals, optionsOfEachBuild, args.quick ? 1 : ROUNDS)}\n`,
+  );
   process.exit(0);
 }
 const started = performance.now();
@@ -58,8 +71,8 @@ const say = (line: string): void => {
 };
 
 const sizes: Sizes = args.quick
-  ? { quick: true, facts: 8_000, events: 5_000, twenty: false, schedule: { rounds: 1, ms: 20 } }
-  : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], schedule: { rounds: 8, ms: 1_000 } };
+  ? { quick: true, facts: 8_000, events: args.events, twenty: false, schedule: { rounds: 1, ms: 20 } }
+  : { quick: false, facts: 5_000_000, events: args.events, twenty: args['20m'], schedule: { rounds: 8, ms: 1_000 } };
 
 const server = await openServer(process.env['BENCH_DATABASE_URL'], say);
 const commit = cleanCommit();

@@ -4,14 +4,7 @@ import { LARGEST_ORGANIZATION, PLAIN_FACTS } from './facts.js';
 import { formatAmount, type Bench, type Goal, type Growth, measure, perQuery } from './goal.js';
 import { askPlain, askService, filledDatabase, RANGES } from './metrics-work.js';
 import { measurePaired, sequentially } from './paired.js';
-import type { Quartiles } from './statistics.js';
-
-/** Converts a ratio of speeds to the ratio of durations. */
-const toDurations = ({ lower, median, upper }: Quartiles): Quartiles => ({
-  lower: 1 / upper,
-  median: 1 / median,
-  upper: 1 / lower,
-});
+import { reciprocalsOf } from './statistics.js';
 
 /** Returns the duration of the query, the duration of the GROUP BY, and the ratio of their speeds. */
 const timed = async (bench: Bench, database: Database, range: Range): Promise<(string | number)[]> => {
@@ -83,7 +76,7 @@ export const metricsQueryGrowth: Goal = {
       {
         what: 'time of the metrics query of G3a, all time, 1 M → 5 M facts',
         against: 'the same query on 1 M facts',
-        measured: toDurations(paired.ratio),
+        measured: reciprocalsOf(paired.ratio),
         unit: '×',
         must: 1.2,
         aim: 1.1,

@@ -1,6 +1,6 @@
 import { type Agent, request } from 'node:http';
 
-export const BATCH_TYPE = 'application/cloudevents-batch+json';
+const BATCH_TYPE = 'application/cloudevents-batch+json';
 
 interface Accepted {
   readonly accepted: number;

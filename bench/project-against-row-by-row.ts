@@ -75,7 +75,7 @@ const applyOne = async (connection: PoolClient, { event, id, position }: Project
 };
 
 /** A slice that applies one event after another. */
-export const oneByOne = async (
+const oneByOne = async (
   log: EventLog,
   { pool }: Database,
 ): Promise<Slice & { upTo(end: bigint): Promise<void>; release(): void }> => {

@@ -17,7 +17,9 @@ const lineOf = ({ id, type, data }: Sent, index: number): string => {
   const row = rowOf({ event, id: EVENT_ID, position: BigInt(index), recordedAt: index } as Parameters<typeof rowOf>[0]);
   const { organization, kind, version, position, recordedAt, view, assetHash } = row;
   const cells = [organization, kind, id, version, EVENT_ID, position, recordedAt, view?.createdAt];
-  return `${[...cells, view?.status, view?.asset?.type, assetHash, view?.item].map((cell) => cell ?? '\\N').join('\t')}\n`;
+  const [movedTo, movedBy] = [undefined, undefined];
+  cells.push(view?.status, view?.asset?.type, assetHash, view?.item, movedTo, movedBy);
+  return `${cells.map((cell) => cell ?? '\\N').join('\t')}\n`;
 };
 
 /** Compares projecting the records of the lists and the feed with a COPY of the same number of rows. */

@@ -1,26 +1,14 @@
-import { execFile } from 'node:child_process';
-import { chmod } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { superuserOf } from '../test/support/superuser.js';
 import { requireEqual } from './equal.js';
-import { type Bench, type Goal, measure, type Measured, rates } from './goal.js';
+import { type Goal, measure, type Measured, rates } from './goal.js';
+import { startInstallation } from './installation.js';
 import { loadSlice, rawRequest, type Request, requestJson, startLoad } from './load.js';
-import { OWN_ONLY, sourcesFile, startPeer, temporaryFolder } from './services.js';
-import { CLI, startAll, stopAll } from './start-up.js';
+import { startPeer } from './services.js';
 
 const ORGANIZATION = 'org-1';
 const GROUPS = 100;
 const MEMBERS = 100;
 const CONNECTIONS = 16;
-
-/** The limits are too high to be reached. */
-const SETTINGS = {
-  ACCESS_LOG: 'off',
-  RATE_LIMIT_PER_MINUTE: '999999999',
-  UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
-  MAX_CONNECTIONS_PER_ADDRESS: '0',
-};
 
 const groupsPath = '/v2/organization/asset-groups';
 const membersPath = `${groupsPath}/1/assets`;
@@ -37,26 +25,6 @@ const ROUTES = [
   { what: 'one group', path: `${groupsPath}/1` },
   { what: `the ${MEMBERS} members of a group`, path: membersPath },
 ];
-
-/** Starts the service and the peer on one database. @returns their URLs, and a key with every scope of the routes */
-const startServers = async (
-  bench: Bench,
-): Promise<{ readonly url: string; readonly key: string; readonly peer: string }> => {
-  const sources = await sourcesFile(bench, OWN_ONLY);
-  const dataDir = await temporaryFolder(bench);
-  // If this process is root, the database server runs as another user, who needs access to the folder.
-  if (process.getuid?.() === 0) await chmod(dataDir, 0o711);
-  const started = await startAll(dataDir, sources, undefined, SETTINGS);
-  bench.onEnd(() => stopAll(started));
-  const scopes = ['read', 'write'].flatMap((scope) => ['--scope', scope]);
-  const issue = [CLI, 'keys', 'issue', '--organization', ORGANIZATION, ...scopes, '--json'];
-  const env = { ...process.env, DATABASE_URL: '', DATA_DIR: dataDir };
-  const { stdout } = await promisify(execFile)(process.execPath, issue, { env });
-  // An instance polls for new keys four times a second.
-  await sleep(1_000);
-  const peer = await startPeer(bench, { url: await superuserOf(dataDir) });
-  return { url: started.url, key: (JSON.parse(stdout) as { key: string }).key, peer };
-};
 
 /** Waits until the projector has written what the peer reads. */
 const eventuallyEqual = async (
@@ -80,7 +48,9 @@ export const reads: Goal = {
   name: 'G23',
   startsAnyBuild: true,
   run: async (bench) => {
-    const { url, key, peer } = await startServers(bench);
+    const { url, database, issueKey } = await startInstallation(bench);
+    const key = await issueKey(['read', 'write'], ORGANIZATION);
+    const peer = await startPeer(bench, database);
     const load = await startLoad(bench);
     for (const request of CREATES) await requestJson(url, key, request);
     const lines: Measured[] = [];

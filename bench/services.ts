@@ -59,6 +59,18 @@ export const startApi = async (
   return { url, child };
 };
 
+/** Starts a projector on a database. It stops at the end of the run. @returns its environment */
+export const startProjector = async (
+  bench: Bench,
+  database: Database,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<NodeJS.ProcessEnv> => {
+  const env = { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench), ...settings };
+  const child = await startChild('projections/main.js', [], env);
+  bench.onEnd(() => child.stop());
+  return env;
+};
+
 /** Writes a sources file that is deleted at the end of the run. @returns its path */
 export const sourcesFile = async (bench: Bench, sources: unknown): Promise<string> => {
   const file = join(await temporaryFolder(bench), 'sources.json');

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../test/support/upstream.js';
 import type { Bench, Line } from './goal.js';
 import { post } from './post.js';
-import { startChild } from './process.js';
-import { issueKeys, startApi, temporaryFolder } from './services.js';
+import { issueKeys, startApi, startProjector } from './services.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 export const PER_SECOND = 500;
@@ -99,9 +98,7 @@ export const measureDelays = async (
 ): Promise<Pick<Line, 'measured' | 'note'>> => {
   const database = await bench.database();
   const { url } = await startApi(bench, database);
-  const env = { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench) };
-  const projector = await startChild('projections/main.js', [], env);
-  bench.onEnd(() => projector.stop());
+  await startProjector(bench, database);
   const { quick } = bench.sizes;
   const organizations = Array.from({ length: quick ? 1 : 6 }, (_, window) => `window-${window}`);
   const [ingest] = await issueKeys(database, ['ingest'], [undefined]);

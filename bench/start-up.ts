@@ -1,67 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { findClusterLayout } from '../src/postgres/embedded/cluster-layout.js';
-import { freePort } from '../test/support/free-port.js';
-import { requireEqual } from './equal.js';
 import type { Bench, Goal, Measured } from './goal.js';
+import { startAll, type Started, stopAll } from './installation.js';
 import { OWN_ONLY, sourcesFile } from './services.js';
 import { quartilesOf } from './statistics.js';
 
-/** The command line of the service: of this build, or of the build in the folder `BENCH_BUILD`. */
-export const CLI =
-  process.env['BENCH_BUILD'] === undefined
-    ? fileURLToPath(new URL('../src/cli.js', import.meta.url))
-    : join(process.env['BENCH_BUILD'], 'dist/src/cli.js');
-const TIMEOUT_MS = 60_000;
 const NOBODY = 65_534;
-
-interface Started {
-  readonly process: ChildProcess;
-  readonly url: string;
-  readonly seconds: number;
-}
-
-/** Starts all processes like `npm start`, and waits until the API is ready. */
-export const startAll = async (
-  dataDir: string,
-  sources: string,
-  uid: number | undefined,
-  settings: NodeJS.ProcessEnv = {},
-): Promise<Started> => {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const own = { DATABASE_URL: '', DATA_DIR: dataDir, PORT: String(port), SOURCES_FILE: sources };
-  const env = { ...process.env, ...own, ...settings };
-  const from = performance.now();
-  const child = spawn(process.execPath, [CLI, 'start'], {
-    // A separate process group, so that all processes can be killed at once.
-    detached: true,
-    cwd: dataDir,
-    env: { ...env, LOG_LEVEL: 'error', HOME: dataDir },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    ...(uid !== undefined && { uid, gid: uid }),
-  });
-  let errorOutput = '';
-  let failed: Error | undefined;
-  child.on('error', (error) => (failed = error));
-  child.stderr!.setEncoding('utf8').on('data', (text: string) => (errorOutput += text));
-  while (performance.now() - from < TIMEOUT_MS) {
-    const response = await fetch(`${url}/health/ready`).catch(() => undefined);
-    if (response?.status === 200) return { process: child, url, seconds: (performance.now() - from) / 1000 };
-    if (failed !== undefined)
-      throw new Error(
-        `${process.execPath} cannot be started: ${failed.message}. Install Node in a folder that every user can enter`,
-      );
-    if (child.exitCode !== null) break;
-    await sleep(10);
-  }
-  throw new Error(`"start" was not ready within ${TIMEOUT_MS / 1000} s: ${errorOutput}`);
-};
 
 /** Kills all processes and the database, like a power cut. */
 const killAll = async ({ process: child }: Started, dataDir: string): Promise<void> => {
@@ -71,13 +18,6 @@ const killAll = async ({ process: child }: Started, dataDir: string): Promise<vo
   process.kill(-child.pid!, 'SIGKILL');
   process.kill(Number(pid), 'SIGKILL');
   await ended;
-};
-
-export const stopAll = async ({ process: child }: Started): Promise<void> => {
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  const [code] = (await ended) as [number];
-  requireEqual('exit code', 0, code);
 };
 
 const roundOf = async (bench: Bench, uid: number | undefined): Promise<{ fresh: number; again: number }> => {

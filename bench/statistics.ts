@@ -20,3 +20,10 @@ export const quartilesOf = (values: readonly number[]): Quartiles => ({
   median: quantile(values, 0.5),
   upper: quantile(values, 0.75),
 });
+
+/** Returns the quartiles of `scale` ÷ value: durations from rates, or ratios of durations from ratios of rates. */
+export const reciprocalsOf = ({ lower, median, upper }: Quartiles, scale = 1): Quartiles => ({
+  lower: scale / upper,
+  median: scale / median,
+  upper: scale / lower,
+});

@@ -5,6 +5,7 @@ export const isMet = ({ measured, more = true }: Line, mark: number | undefined)
   mark !== undefined && (more ? measured.median >= mark : measured.median <= mark);
 
 const verdict = (line: Line): string => {
+  if (line.must === undefined) return '';
   if (isMet(line, line.aim)) return 'aim';
   if (isMet(line, line.must)) return 'must';
   return 'NOT MET';
@@ -37,7 +38,7 @@ export const goalsTable = (lines: readonly Line[], changeOf: (line: Line) => str
         goal,
         what,
         against,
-        `${formatFigure(must)}${unitOf}`,
+        must === undefined ? '' : `${formatFigure(must)}${unitOf}`,
         aim === undefined ? '' : `${formatFigure(aim)}${unitOf}`,
         `${formatFigure(measured.median)}${unitOf}`,
         `${formatFigure(measured.lower)} – ${formatFigure(measured.upper)}`,

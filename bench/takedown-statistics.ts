@@ -10,6 +10,7 @@ import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION, TYPES, zipfBounds } from '.
 import { formatAmount, type Bench, type Goal, measure } from './goal.js';
 import { RANGES } from './metrics-work.js';
 import { sequentially } from './paired.js';
+import { reciprocalsOf } from './statistics.js';
 
 /** The number of takedowns of other organizations per takedown of the largest organization. */
 const OTHERS = 4;
@@ -143,15 +144,10 @@ export const takedownStatistics: Goal = {
         base: sequentially(() => askPlain(database, range)),
         target: sequentially(() => askService(database, range)),
       });
-      const ms = {
-        lower: 1000 / paired.target.upper,
-        median: 1000 / paired.target.median,
-        upper: 1000 / paired.target.lower,
-      };
       lines.push({
         what: `statistics of ${formatAmount(ownTakedowns)} takedowns, ${name}`,
         against: '-',
-        measured: ms,
+        measured: reciprocalsOf(paired.target, 1_000),
         unit: 'ms',
         must: 20,
         more: false,

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { CONNECTIONS, ECHO, startServers, watchGenerator } from './route-overhead.js';
 import { type Bench, type Goal, measure } from './goal.js';
 import { residentMegabytes } from './idle-memory.js';
+import { processorTime } from './installation.js';
 import { rawRequest } from './load.js';
 import type { Slice } from './paired.js';
 import { issueKeys, startApi } from './services.js';
@@ -27,24 +27,15 @@ const startCollector = async (bench: Bench) => {
   return { received, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` };
 };
 
-/** Returns the user and system time of a process, in ms. The kernel counts in hundredths of a second. */
-const processorTime = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  // The fields utime and stime, by their index after the name of the process.
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-};
-
 /** Also measures the processor time of a slice, which is more reliable than the throughput on a busy machine. */
 const withProcessorTime = (slice: Slice, pid: number) => {
   let requests = 0;
   let processorMs = 0;
   return {
     slice: async (ms: number): Promise<number> => {
-      const before = processorTime(pid);
+      const before = processorTime([pid]);
       const perSecond = await slice(ms);
-      processorMs += processorTime(pid) - before;
+      processorMs += processorTime([pid]) - before;
       requests += (perSecond * ms) / 1_000;
       return perSecond;
     },

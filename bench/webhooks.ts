@@ -10,7 +10,7 @@ import { requireEqual } from './equal.js';
 import { formatAmount, type Bench, type Goal, measure, type Measured } from './goal.js';
 import { inParallel, type Slice } from './paired.js';
 import { type Child, startChild } from './process.js';
-import { issueKeys, openLog, startApi, temporaryFolder } from './services.js';
+import { issueKeys, openLog, startApi, startProjector, temporaryFolder } from './services.js';
 import { Delays, sendSingly, threatOf } from './single-events.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
@@ -34,9 +34,7 @@ const open = async (bench: Bench): Promise<Setup> => {
   await writeFile(keyFile, `${randomBytes(32).toString('base64')}\n`);
   const webhooks = { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
   const { url } = await startApi(bench, database, 'src/main.js', webhooks);
-  const env = { ...webhooks, DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench), ACCESS_LOG: 'off' };
-  const projector = await startChild('projections/main.js', [], env);
-  bench.onEnd(() => projector.stop());
+  const env = await startProjector(bench, database, { ...webhooks, ACCESS_LOG: 'off' });
   const receiver = await WebhookReceiver.start(bench);
   const startDeliveries = async (): Promise<Child> => {
     const child = await startChild('src/deliver.js', [], env);

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { CleanUp } from '../../bench/clean-up.js';
+import { requirement } from '../../bench/compare-builds.js';
 import { zipfBounds } from '../../bench/facts.js';
 import { createPool } from '../../src/postgres/pool.js';
 import type { Line } from '../../bench/goal.js';
 import { measurePaired, ratiosOf } from '../../bench/paired.js';
-import { quantile, quartilesOf } from '../../bench/statistics.js';
+import { quantile, quartilesOf, reciprocalsOf } from '../../bench/statistics.js';
 import { goalsTable, isMet } from '../../bench/table.js';
 
 describe('Quartiles', () => {
@@ -13,6 +14,7 @@ describe('Quartiles', () => {
     expect(quartilesOf([4, 1, 3, 2])).toEqual({ lower: 1.75, median: 2.5, upper: 3.25 });
     expect(quartilesOf([7])).toEqual({ lower: 7, median: 7, upper: 7 });
     expect(quantile([10, 20], 0.99)).toBeCloseTo(19.9);
+    expect(reciprocalsOf({ lower: 2, median: 4, upper: 5 }, 1_000)).toEqual({ lower: 200, median: 250, upper: 500 });
   });
 
   it('throw for an empty set', () => {
@@ -63,6 +65,21 @@ describe('The results table', () => {
   it('marks a required value that is not met', () => {
     expect(goalsTable([line], () => 'WORSE')).toMatch(/\| must .*\| WORSE /);
     expect(goalsTable([{ ...line, must: 2.1 }], () => '')).toContain('NOT MET');
+  });
+
+  it('says nothing about a line that is required only in relation to another build', () => {
+    const { must: _, aim: __, ...figure } = line;
+    expect(goalsTable([figure], () => '')).not.toMatch(/NOT MET|\| must|\| aim .*\| aim /);
+    const ofOtherBuild = { must: 0.5, aim: 0.4 };
+    const of = (median: number, more: boolean) =>
+      requirement({ ...figure, ofOtherBuild, more }, { lower: 0, median, upper: 9 });
+    expect([of(0.4, false), of(0.5, false), of(0.6, false)]).toEqual([
+      '≤ 0.50, aim',
+      '≤ 0.50, must',
+      '≤ 0.50, NOT MET',
+    ]);
+    expect([of(0.5, true), of(0.3, true)]).toEqual(['≥ 0.50, aim', '≥ 0.50, NOT MET']);
+    expect(requirement(line, line.measured)).toBe('');
   });
 });
 
