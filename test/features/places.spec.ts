@@ -9,7 +9,7 @@ import { records } from '../../projections/records/projection.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
 import { applyRetention } from '../../src/cli/redacting/apply-retention.js';
-import { Conflict, Gone, NotFound } from '../../src/errors.js';
+import { Conflict, Gone, NotFound, Unavailable } from '../../src/errors.js';
 import { exportOrganization } from '../../src/event-log/transfer/export-organization.js';
 import { importOrganization } from '../../src/event-log/transfer/import-organization.js';
 import { writeAtomically } from '../../src/event-log/transfer/write-atomically.js';
@@ -88,7 +88,6 @@ const inParallel = async <T>(items: readonly T[], work: (item: T) => Promise<unk
 
 /** The history that an organization or an entry belongs to. */
 const historyOf = (name: string): string => name.split('-')[0]!;
-const EVERY = '';
 
 const sorted = (copy: Copy): string[] => [...copy].map((entry) => entry.join(' ')).sort();
 
@@ -197,7 +196,12 @@ class World {
   async feed(organization: string, lastEventId?: string, limit = 1_000): Promise<Element[]> {
     const signal = new AbortController().signal;
     const query = new ReadFeed(organization, KINDS, limit, lastEventId, 0, signal);
-    return JSON.parse((await this.app.app.get(QueryBus).execute(query)).result) as Element[];
+    const ask = () => this.app.app.get(QueryBus).execute(query);
+    // A loaded event store may not respond in time; readers repeat the request then.
+    const { result } = await ask().catch((error: unknown) =>
+      error instanceof Unavailable ? ask() : Promise.reject(error),
+    );
+    return JSON.parse(result) as Element[];
   }
 
   async rows(): Promise<Record<string, unknown>[]> {
@@ -210,13 +214,12 @@ class World {
   }
 
   unparkedOf(organization: string): number {
-    return (this.unparked.get(historyOf(organization)) ?? 0) + (this.unparked.get(EVERY) ?? 0);
+    return this.unparked.get(historyOf(organization)) ?? 0;
   }
 
-  /** A parked deletion of an entry concerns every organization, because it names none. */
   private countUnparked({ organization, change_id, type }: Awaited<ReturnType<World['parked']>>[number]): void {
-    const history = type === 'AssetStatusChangeDeleted' ? EVERY : historyOf((organization ?? change_id)!);
-    this.unparked.set(history, (this.unparked.get(history) ?? 0) + 1);
+    const history = historyOf((organization ?? change_id)!);
+    this.unparked.set(history, this.unparkedOf(history) + 1);
     this.hasRetriedRedaction ||= type === 'ContentRedacted';
   }
 
@@ -236,6 +239,8 @@ class World {
     await rebuild(this.session, [records]);
     const isSame = parked.length === 0 && !this.hasRetriedRedaction;
     for (const one of parked) this.countUnparked(one);
+    // A copy that a later rewriting of the stream appends is not parked again.
+    this.poisoned.clear();
     this.hasRetriedRedaction = false;
     if (isSame) expect(await this.rows()).toEqual(before);
   }
@@ -425,10 +430,12 @@ class History {
   }
 
   /**
-   * Whether a parked event concerns the same organizations until it is applied. The parked event of an entry concerns another
-   * one as soon as that has a verdict from the entry, and its ids are then answered with 410, before a retry.
+   * Whether a parked event concerns the same organizations until it is applied. The parked event of an entry also concerns
+   * an organization that it does not name, as soon as that has a verdict from the entry, and the organization's ids are
+   * then answered with 410 before a retry.
    */
-  private concernsAlways({ data }: Sent): boolean {
+  private concernsAlways({ type, data }: Sent): boolean {
+    if (type === 'AssetStatusChangeDeleted') return false;
     const reviews = data['brandReviews'] as readonly unknown[] | undefined;
     return reviews === undefined || reviews.length === this.organizations.length;
   }
