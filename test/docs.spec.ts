@@ -69,6 +69,38 @@ describe('The operator’s command', () => {
   });
 });
 
+describe('What each feature owes, in docs/internals/guards.md,', () => {
+  const [, section] = readFileSync(join(root, 'docs/internals/guards.md'), 'utf8').split(
+    '\n## What each feature owes\n',
+  );
+  const [promises, , ...features] = section!
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+  const SENTENCE = /^[A-Z].{8,}\.$/;
+
+  it('is a test or a reason for each promise', () => {
+    expect([promises!.length, features.length >= 10]).toEqual([12, true]);
+    const unanswered = features.flatMap(([feature, ...cells]) =>
+      promises!
+        .slice(1)
+        .filter((_, index) => {
+          const cell = cells[index] ?? '';
+          const paths = pathsIn(cell).filter((path) => path.endsWith('.spec.ts'));
+          return cells.length !== promises!.length - 1 || (paths.length === 0 && !SENTENCE.test(cell));
+        })
+        .map((promise) => `${feature}: ${promise}`),
+    );
+    expect(unanswered).toEqual([]);
+  });
+});
+
 describe('The page', () => {
   it.each(PAGES)('%s names and links only existing files', (page) => {
     const text = readFileSync(join(root, page), 'utf8');

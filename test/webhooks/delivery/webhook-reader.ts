@@ -19,6 +19,13 @@ import type { TestDatabase } from '../../support/postgres.js';
 import { Receiver } from './receiver.js';
 import { newWebhook, realClock } from './rig.js';
 
+/** Deliveries to run. */
+interface Asked {
+  readonly organization: string;
+  readonly webhookId: string;
+  readonly maxRequests: number;
+}
+
 interface Delivered {
   readonly bodies: readonly string[];
   readonly warnings: readonly string[];
@@ -30,6 +37,7 @@ export class WebhookReader {
   private readonly keys: MasterKeys;
   private readonly egress = new Egress(new Destinations(new NetworkPolicy(['127.0.0.0/8'])));
   private readonly receiver = new Receiver();
+  private readonly onRequest = new Map<string, (body: string) => void>();
 
   private constructor(
     private readonly database: TestDatabase,
@@ -42,7 +50,14 @@ export class WebhookReader {
 
   static async start(database: TestDatabase, log: EventLog): Promise<WebhookReader> {
     const reader = new WebhookReader(database, log);
-    await reader.receiver.start();
+    const { receiver, onRequest } = reader;
+    const { react } = receiver;
+    receiver.react = (request, ...rest) => {
+      onRequest.get(request.path)?.(request.body);
+      receiver.received.length = 0;
+      react(request, ...rest);
+    };
+    await receiver.start();
     return reader;
   }
 
@@ -52,13 +67,24 @@ export class WebhookReader {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Creates a webhook with batches of 20 that starts at the beginning of the feed. @returns its id */
-  async create(organization: string): Promise<string> {
-    const url = `http://127.0.0.1:${this.receiver.port}/`;
-    const webhook = await newWebhook(this.log, this.keys, { organization, url, batch: 20 });
-    const event = newEvent({ type: 'WebhookCreated', data: webhook });
-    await this.log.append(webhooksStream(organization), 'any', [event]);
-    return webhook.webhookId;
+  /** Creates a webhook for each organization, with batches of 20, at the beginning of the feed. @returns their ids */
+  async create(organizations: readonly string[]): Promise<string[]> {
+    const webhooks = await Promise.all(
+      organizations.map((organization) =>
+        newWebhook(this.log, this.keys, {
+          organization,
+          url: `http://127.0.0.1:${this.receiver.port}/${organization}`,
+          batch: 20,
+        }),
+      ),
+    );
+    await this.log.appendAll(
+      webhooks.map((data) => ({
+        stream: webhooksStream(data.organization),
+        event: newEvent({ type: 'WebhookCreated', data }),
+      })),
+    );
+    return webhooks.map(({ webhookId }) => webhookId);
   }
 
   /** Writes the progress of a webhook whose last record was redacted as version 2.1 wrote it. */
@@ -74,22 +100,38 @@ export class WebhookReader {
   }
 
   /**
-   * Delivers until the deliveries wait for changes.
-   * @throws Error after more requests than `maxRequests`
+   * Delivers to webhooks of different organizations, each until its deliveries wait for changes.
+   * @returns what each webhook got, in the order of `asked`
+   * @throws Error if one gets more than `maxRequests` requests
    */
-  async deliver(organization: string, webhookId: string, maxRequests: number): Promise<Delivered> {
+  async deliver(asked: readonly Asked[]): Promise<Delivered[]> {
+    const stop = new AbortController();
+    const lease = new Lease(this.database.pool, WEBHOOKS_LANE, { onError: () => {} });
+    const writer = new ProgressWriter(this.database.pool, (await lease.acquire(stop.signal))!);
+    const logId = await this.log.id();
+    const slots = new Slots();
+    try {
+      return await Promise.all(asked.map((one) => this.deliverTo(one, writer, logId, slots)));
+    } finally {
+      await lease.release();
+    }
+  }
+
+  private async deliverTo(
+    { organization, webhookId, maxRequests }: Asked,
+    writer: ProgressWriter,
+    logId: string,
+    slots: Slots,
+  ): Promise<Delivered> {
     const { pool } = this.database;
-    const { log, keys, egress, receiver } = this;
+    const { log, keys, egress } = this;
     const [stop, giveUp] = [new AbortController(), new AbortController()];
-    const lease = new Lease(pool, WEBHOOKS_LANE, { onError: () => {} });
-    const logId = await log.id();
     const warnings: string[] = [];
-    receiver.received.length = 0;
-    const { react } = receiver;
-    receiver.react = (...received) => {
-      if (receiver.received.length > maxRequests) stop.abort();
-      react(...received);
-    };
+    const bodies: string[] = [];
+    this.onRequest.set(`/${organization}`, (body) => {
+      bodies.push(body);
+      if (bodies.length > maxRequests) stop.abort();
+    });
     const context = {
       pool,
       records: pool,
@@ -99,7 +141,7 @@ export class WebhookReader {
       head: () => log.head(),
       keys,
       egress,
-      writer: new ProgressWriter(pool, (await lease.acquire(stop.signal))!),
+      writer,
       clock: realClock,
       ids: new FeedIds(logId),
       watch: {
@@ -108,7 +150,7 @@ export class WebhookReader {
           return { hasNews: false, asOf: 0, position: 0 };
         },
       },
-      slots: new Slots(),
+      slots,
       deliveryLog: new DeliveryLog(false),
       stop: stop.signal,
       giveUp: giveUp.signal,
@@ -118,9 +160,6 @@ export class WebhookReader {
       onPoll: () => {},
     };
     await new EndpointDelivery(context, organization, webhookId).run();
-    await lease.release();
-    receiver.react = react;
-    const bodies = receiver.received.map(({ body }) => body);
     if (bodies.length > maxRequests) throw new Error(`More than ${maxRequests} requests; ${warnings.join(' ')}`);
     return { bodies, warnings };
   }
