@@ -161,10 +161,14 @@ export const figures = () =>
     it('checks an asset and shows the result of each source', async () => {
       const { page } = openedPage;
       await page.locator('#content').fill('https://evil.example/login');
-      await page.getByRole('button', { name: 'Check' }).click();
-      await page.locator('.status.blocked').waitFor();
+      await page.getByRole('button', { name: 'Check', exact: true }).click();
+      await page.locator('.verdict .status.blocked').waitFor();
       expect(await page.locator('.verdict p').textContent()).toContain('"https://evil.example/login" is blocked');
-      expect((await table(page, '#check'))[0]!.slice(1)).toEqual(['BLOCKED', '–', 'evil.example']);
+      expect((await table(page, '#check'))[0]!.slice(1)).toEqual([
+        '✕ Blocked',
+        'The asset is on its blocklist',
+        'evil.example',
+      ]);
     });
 
     it('distinguishes a rise from a fall by arrow, sign and color, and in a text for screen readers', async () => {
@@ -199,8 +203,8 @@ export const figures = () =>
     it.each(['light', 'dark'] as const)('has no axe-core finding with the color scheme %s', async (colorScheme) => {
       const { page } = await dashboard.openFigures('', { colorScheme });
       await page.locator('#content').fill('evil.example');
-      await page.getByRole('button', { name: 'Check' }).click();
-      await page.locator('.status.blocked').waitFor();
+      await page.getByRole('button', { name: 'Check', exact: true }).click();
+      await page.locator('.verdict .status.blocked').waitFor();
       for (const summary of await page.locator('summary').all()) await summary.click();
       await page.evaluate(await readFile(AXE, 'utf8'));
       const findings = `axe.run().then(({ violations }) => violations
