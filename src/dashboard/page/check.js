@@ -9,7 +9,7 @@ const sources = section.querySelector('.sources');
 const dispute = section.querySelector('.dispute');
 const filed = dispute.querySelector('[role=status]');
 
-const COLUMNS = ['Source', 'Result', 'What the source says', 'Entry'];
+export const COLUMNS = ['Source', 'Result', 'What the source says', 'Entry'];
 /** What a source says, by the reason of its status. */
 const REASONS = {
   'not-found': 'The asset is not on its list',

@@ -99,13 +99,10 @@ signOut.addEventListener('click', () => {
   showSignIn();
   announce('You are signed out');
 });
-check.startCheck(
-  () => api,
-  endOn401,
-  () => live.now(),
-);
-recordsDialog.startRecordsDialog(() => api, endOn401);
-recordDialog.startRecordDialog(() => api, endOn401);
+const apiNow = () => api;
+check.startCheck(apiNow, endOn401, () => live.now());
+recordsDialog.startRecordsDialog(apiNow, endOn401);
+recordDialog.startRecordDialog(apiNow, endOn401);
 document.getElementById('lists').addEventListener('click', ({ target }) => {
   const { list } = target.dataset;
   if (list !== undefined) recordsDialog.openAll(list, target.textContent);

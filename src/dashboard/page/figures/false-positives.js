@@ -40,17 +40,13 @@ export const show = ({ body: { totals, byType, disputes } }, filters) => {
   rejected.hidden = totals.falsePositives === 0 || totals.counted === 0;
   rejected.onclick = opener('rejectedThreats', 1, 'Rejected threats', rangeOf(filters), RANGES[filters.range].name);
   types.hidden = byType.length === 0;
-  fillTable(
-    types,
-    TYPE_COLUMNS,
-    byType.map(({ type, counted, falsePositives, rate }) => [
-      type,
-      counted,
-      falsePositives,
-      rightAligned(share(rate), rate),
-    ]),
-    { name: 'false-positives' },
-  );
+  const rows = byType.map((one) => [
+    one.type,
+    one.counted,
+    one.falsePositives,
+    rightAligned(share(one.rate), one.rate),
+  ]);
+  fillTable(types, TYPE_COLUMNS, rows, { name: 'false-positives' });
   outcomes.hidden = disputes.filed === 0;
   const entries = OUTCOMES.map(([key, name, metric]) => {
     const title = `Disputes: ${name.toLowerCase()}`;

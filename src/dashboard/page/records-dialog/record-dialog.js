@@ -1,4 +1,4 @@
-import { sourceCells, verdictParts } from '../check.js';
+import { COLUMNS as SOURCE_COLUMNS, sourceCells, verdictParts } from '../check.js';
 import { sentenceOfFailure } from '../failure.js';
 import { element, fillTable, recordLink } from '../table.js';
 import { counted, spoken, time } from '../words.js';
@@ -64,26 +64,15 @@ const assetParts = async (asset, signal) => {
   );
   const verdict = element('section', '', { class: 'verdict' });
   verdict.append(element('h3', 'Present verdict'), ...verdictParts(check));
+  if (check.code !== undefined) return [verdict];
   const firstSeen = new Map(history.lists.map((list) => [list.source, since(list)]));
+  const past = history.statuses.map((one) => [time(one.from), spoken(one.status), one.match, one.brands.join(', ')]);
+  const said = check.sources.map((result) => [...sourceCells(result), firstSeen.get(result.source)]);
+  const [pastColumns, never] = [['Since', 'Status', 'Entry', 'Brands'], 'This service has never had a status of it.'];
   return [
     verdict,
-    tablePart(
-      'History of the status in this service',
-      ['Since', 'Status', 'Entry', 'Brands'],
-      history.statuses.map(({ status, from, brands, match }) => [
-        time(from),
-        spoken(status),
-        match,
-        brands.join(', ') || undefined,
-      ]),
-      'This service has never had a status of this asset.',
-    ),
-    tablePart(
-      'What each source says',
-      ['Source', 'Result', 'What the source says', 'Entry', 'Listed since'],
-      check.sources.map((result) => [...sourceCells(result), firstSeen.get(result.source)]),
-      'No source was asked.',
-    ),
+    tablePart('History of the status in this service', pastColumns, past, never),
+    tablePart('What each source says', [...SOURCE_COLUMNS, 'Listed since'], said, 'No source was asked.'),
   ];
 };
 
@@ -94,12 +83,13 @@ const recordParts = async (list, id, signal) => {
   return [body.asset?.content ?? `Report ${id}`, parts];
 };
 
+/** Reads something and a list that belongs to it. */
+const readBoth = (path, list, signal) =>
+  Promise.all([apiNow().get(path, {}, signal), apiNow().get(`${path}/${list}`, { limit: MAX_ROWS }, signal)]);
+
 const groupParts = async (_list, id, signal) => {
   const path = `organization/asset-groups/${encodeURIComponent(id)}`;
-  const [{ body: group }, { body: page }] = await Promise.all([
-    apiNow().get(path, {}, signal),
-    apiNow().get(`${path}/assets`, { limit: MAX_ROWS }, signal),
-  ]);
+  const [{ body: group }, { body: page }] = await readBoth(path, 'assets', signal);
   const rest = page.nextCursor === undefined ? '' : ` (the first ${page.assets.length})`;
   const rows = page.assets.map(({ content: text, type }) => [recordLink('asset', text, text), type]);
   const empty = 'The group is empty. Assets are added through the API.';
@@ -117,10 +107,7 @@ const attemptCells = ({ at, isTest, records, status, error, ms }) => [
 const webhookParts = async (_list, id, signal) => {
   const path = `organization/webhooks/${encodeURIComponent(id)}`;
   const read = async () => {
-    const [{ body: webhook }, { body: page }] = await Promise.all([
-      apiNow().get(path, {}, signal),
-      apiNow().get(`${path}/attempts`, { limit: MAX_ROWS }, signal),
-    ]);
+    const [{ body: webhook }, { body: page }] = await readBoth(path, 'attempts', signal);
     const columns = ['Time', 'Sent', 'Result', 'HTTP status', 'ms'];
     const empty = 'Nothing has been sent yet. Send a test to see whether the endpoint answers.';
     return [webhook, tablePart('Newest attempts', columns, page.attempts.map(attemptCells), empty)];
