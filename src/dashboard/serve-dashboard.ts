@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { preferredType } from '../http/accept.js';
 import { routeNotFound, sendError } from '../http/errors/error-response.js';
 import {
   type StaticResponse,
@@ -69,7 +70,7 @@ const readDashboard = async (): Promise<Dashboard> => {
 };
 
 /**
- * Serves the dashboard of an organization at `GET /dashboard`. The page contains no data; its scripts call the API with
+ * Serves the dashboard of an organization at `GET /dashboard`, to which `GET /` redirects a browser. The page contains no data; its scripts call the API with
  * the key that the user enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
@@ -77,6 +78,15 @@ export const serveDashboard = (instance: FastifyInstance): void => {
   instance.get('/dashboard', async (request, reply) => {
     const { page } = await dashboard();
     return sendStaticResponse(page, request, reply.headers(HEADERS));
+  });
+  // Every method has this route, so that the other methods get the 404 of an unknown path instead of a 405.
+  instance.all('/', (request, reply) => {
+    void reply.header('vary', 'X-API-KEY, Accept');
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && preferredType(request.headers.accept, ['application/json', 'text/html']) === 'text/html')
+      return reply.redirect('dashboard', 302);
+    sendError(routeNotFound(), request, reply);
+    return reply;
   });
   instance.get('/dashboard/', (_request, reply) => reply.redirect('../dashboard', 308));
   instance.get<{ Params: { version: string; '*': string } }>('/dashboard/:version/*', async (request, reply) => {

@@ -97,6 +97,18 @@ describe('GET /dashboard', () => {
     expect([response.redirected, response.url, response.status]).toEqual([true, `${app.url}/dashboard`, 200]);
   });
 
+  it('receives a browser that opens /, but other clients of / and other methods get the 404 of the API', async () => {
+    const root = (headers: Record<string, string>, method = 'GET'): Promise<Response> =>
+      fetch(`${app.url}/`, { method, headers, redirect: 'manual' });
+    const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const redirect = await root({ accept: browser });
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([302, 'dashboard']);
+    expect(redirect.headers.get('vary')).toContain('Accept');
+    const others = [root({ accept: '*/*' }), root({ accept: 'application/json' }), root({ accept: browser }, 'POST')];
+    for (const response of await Promise.all(others))
+      expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, 'NOT_FOUND']);
+  });
+
   it('is not part of the API reference', async () => {
     expect(await (await get('openapi.json')).text()).not.toContain('/dashboard');
   });

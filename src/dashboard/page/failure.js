@@ -34,3 +34,7 @@ export const failureOf = async (response) => {
 
 /** Converts an error of `fetch` to a `Failure`. */
 export const failureWithoutAnswer = (error) => new Failure(0, error.name === 'TimeoutError' ? TOO_SLOW : UNREACHABLE);
+
+/** Returns the message of a failure, and when to try again. */
+export const sentenceOfFailure = ({ message, retryAfter }) =>
+  message + (retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`);

@@ -14,7 +14,7 @@ const readForm = () => ({
 });
 
 /** Writes the filters to the address, so that reloads and bookmarks keep them. */
-const writeAddress = (filters) => history.replaceState(null, '', `?${new URLSearchParams(filters)}`);
+const writeAddress = (filters) => history.replaceState(null, '', `?${new URLSearchParams(filters)}${location.hash}`);
 
 const readAddress = () => {
   const query = new URLSearchParams(location.search);

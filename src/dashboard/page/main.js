@@ -8,6 +8,7 @@ import { startNewest } from './figures/newest.js';
 import { announce, showProblem } from './problem.js';
 import { startFilters } from './filters.js';
 import { RANGES } from './range.js';
+import * as recordDialog from './records-dialog/record-dialog.js';
 import * as recordsDialog from './records-dialog/records-dialog.js';
 import { time } from './words.js';
 
@@ -29,6 +30,7 @@ const showSignIn = (sentence) => {
   forgetKey();
   clearFigures();
   check.clear();
+  recordDialog.clear();
   recordsDialog.clear();
   asOf.textContent = '';
   signIn.hidden = false;
@@ -81,6 +83,7 @@ const showFigures = (key) => {
   showProblem();
   live = startLive(refresh);
   void live.now();
+  void recordDialog.openFromAddress();
 };
 
 keyForm.addEventListener('submit', (event) => {
@@ -96,8 +99,14 @@ signOut.addEventListener('click', () => {
   showSignIn();
   announce('You are signed out');
 });
-check.startCheck(() => api, endOn401);
-recordsDialog.startRecordsDialog(() => api, endOn401);
+const apiNow = () => api;
+check.startCheck(apiNow, endOn401, () => live.now());
+recordsDialog.startRecordsDialog(apiNow, endOn401);
+recordDialog.startRecordDialog(apiNow, endOn401);
+document.getElementById('lists').addEventListener('click', ({ target }) => {
+  const { list } = target.dataset;
+  if (list !== undefined) recordsDialog.openAll(list, target.textContent);
+});
 
 if (keptKey() === undefined) showSignIn();
 else showFigures(keptKey());

@@ -13,34 +13,50 @@ export const element = (name, text, attributes = {}) => {
   return made;
 };
 
-/** Whether a value is a number, or a button with a number that shows the counted records. */
-const isNumber = (value) => typeof value === 'number' || value instanceof HTMLButtonElement;
+/** Returns a link to a record, which opens its details: the list is as in the API, such as `threats`. */
+export const recordLink = (list, id, text) => element('a', text, { href: `#${list}=${encodeURIComponent(id)}` });
+
+/** Returns a cell with a text that is compared as a number, such as a share or a duration. The CSV has the number. */
+export const rightAligned = (text, value) => element('span', text, { class: 'n', 'data-value': value });
+
+/** Returns the value of a cell in a CSV: the number behind a formatted number, or the text. */
+const plain = (value) => (value instanceof Element ? (value.dataset.value ?? value.textContent) : value);
+
+/** Whether a value is right-aligned: a number, a button with a number, or a text that is compared as a number. */
+const isNumber = (value) => typeof value === 'number' || (value instanceof Element && value.matches('.count, .n'));
 
 const shown = (value) => (typeof value === 'number' ? number(value) : (value ?? '–'));
 
 const rowOf = ([first, ...others]) => {
   const row = document.createElement('tr');
-  row.append(element('th', shown(first), { scope: 'row' }));
-  for (const value of others) {
-    const cell = element('td', value instanceof Node ? '' : shown(value), isNumber(value) ? { class: 'n' } : {});
+  const append = (name, value, attributes) => {
+    const cell = element(name, value instanceof Node ? '' : shown(value), attributes);
     if (value instanceof Node) cell.append(value);
     row.append(cell);
-  }
+  };
+  append('th', first, { scope: 'row' });
+  for (const value of others) append('td', value, isNumber(value) ? { class: 'n' } : {});
   return row;
 };
 
 /** Creates the head of a table, with the headings of number columns right-aligned. */
-const headOf = (columns, [first = []]) => {
+const headOf = (columns, rows) => {
   const head = document.createElement('thead');
   const row = document.createElement('tr');
   row.append(
     ...columns.map((column, index) =>
-      element('th', column, { scope: 'col', ...(isNumber(first[index]) && { class: 'n' }) }),
+      element('th', column, { scope: 'col', ...(rows.some((cells) => isNumber(cells[index])) && { class: 'n' }) }),
     ),
   );
   head.append(row);
   return head;
 };
+
+export const tableCsv = (columns, rows) =>
+  csvOf(
+    columns,
+    rows.map((cells) => cells.map(plain)),
+  );
 
 /**
  * Fills the table in a part of the page, and makes the button above the table save the same data.
@@ -55,7 +71,7 @@ export const fillTable = (container, columns, rows, saved) => {
   table.append(headOf(columns, rows), body);
   container.querySelector('.scroll').replaceChildren(table);
   if (saved === undefined) return;
-  const { name, text = () => csvOf(columns, rows) } = saved;
+  const { name, text = () => tableCsv(columns, rows) } = saved;
   container.querySelector('button').onclick = async () => {
     try {
       save(name, await text());

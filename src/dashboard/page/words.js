@@ -10,7 +10,11 @@ const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 export const number = (n) => NUMBER.format(n);
 /** Formats a number in compact form: `12K`. */
 export const compact = (n) => COMPACT.format(n);
-export const share = (ratio) => SHARE.format(ratio);
+export const share = (ratio) => (ratio > 0 && ratio < 0.001 ? '<0.1%' : SHARE.format(ratio));
+/** Formats a count with its noun: `1 takedown`, `2 takedowns`. */
+export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;
+/** Returns a code of the API in words: `AUTO_APPROVED` becomes `Auto approved`. */
+export const spoken = (code) => `${code[0]}${code.slice(1).toLowerCase()}`.replaceAll('_', ' ');
 export const day = (iso) => DAY.format(new Date(iso));
 /** Formats a range of days: `17–23 Nov 2025`. */
 export const days = (first, last) => DAY.formatRange(new Date(first), new Date(last));
@@ -36,7 +40,7 @@ export const change = (difference, ratio) => {
   const percent = ratio === null ? undefined : PERCENT.format(Math.abs(ratio - 1));
   const [arrow, sign, word, compared] = isRise ? ['▲', '+', 'up', 'more'] : ['▼', '−', 'down', 'less'];
   return {
-    direction: word,
+    isRise,
     signs: `${arrow} ${sign}${size} (${percent === undefined ? 'no earlier data' : `${sign}${percent}`})`,
     words: `${word} by ${size}, ${percent === undefined ? 'no earlier data' : `${percent} ${compared}`}`,
   };

@@ -22,11 +22,14 @@ const HEADERS = pageHeaders(
 
 /** Wide tables scroll, so that the page is never wider than a phone. */
 const NARROW = `
-.swagger-ui .info table { display: block; overflow-x: auto }
+.swagger-ui .info table { display: block; overflow-x: auto; overflow-wrap: anywhere }
+.swagger-ui .info table td { min-width: 3rem }
+nav { padding: 1rem 20px 0; font: 1rem sans-serif }
 .swagger-ui .responses-inner { overflow-x: auto }
 `;
 
-const page = (folder: string): string => `<!doctype html>
+/** @param folder the path of the page's files @param root the path of the service */
+const page = (folder: string, root: string): string => `<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
@@ -37,6 +40,7 @@ const page = (folder: string): string => `<!doctype html>
   <link rel="stylesheet" href="${folder}/index.css">
 </head>
 <body>
+  <nav aria-label="Pages"><a href="${root}dashboard">Dashboard</a></nav>
   <div id="swagger-ui"></div>
   <script src="${folder}/swagger-ui-bundle.js"></script>
   <script src="${folder}/start.js"></script>
@@ -53,6 +57,12 @@ const START = `SwaggerUIBundle({
   dom_id: '#swagger-ui',
   deepLinking: true,
   tryItOutEnabled: true,
+  // People paste the whole header line that a guide or the demo names.
+  requestInterceptor: (request) => {
+    const key = request.headers?.['X-API-KEY'];
+    if (key !== undefined) request.headers['X-API-KEY'] = key.trim().replace(/^x-api-key:\\s*/i, '');
+    return request;
+  },
 });
 `;
 
@@ -68,8 +78,8 @@ const swaggerUi = (file: string): Promise<Buffer> => {
 
 /** The files under `/docs`. */
 const FILES: Readonly<Record<string, () => Promise<StaticResponse>>> = {
-  '/docs': () => createStaticResponse(HTML, page('docs')),
-  '/docs/': () => createStaticResponse(HTML, page('.')),
+  '/docs': () => createStaticResponse(HTML, page('docs', './')),
+  '/docs/': () => createStaticResponse(HTML, page('.', '../')),
   '/docs/start.js': () => createStaticResponse(SCRIPT, START),
   '/docs/index.css': async () => createStaticResponse(STYLE, `${(await swaggerUi('index.css')).toString()}${NARROW}`),
   '/docs/swagger-ui.css': async () => createStaticResponse(STYLE, await swaggerUi('swagger-ui.css')),

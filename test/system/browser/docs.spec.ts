@@ -75,10 +75,10 @@ describeWithChromium('The page of the API reference', () => {
     expect(await page.locator('.opblock').count()).toBeGreaterThan(10);
   });
 
-  it('accepts a key, sends an asset check with it and shows the response', async () => {
+  it('accepts a pasted header line with the key, sends an asset check with it and shows the response', async () => {
     await open(CHECK);
     await page.click('.btn.authorize');
-    await page.fill('.modal-ux input', key);
+    await page.fill('.modal-ux input', `X-API-KEY: ${key}`);
     await page.click('.modal-ux .authorize');
     await page.click('.modal-ux .close-modal');
     const { status, body } = await execute(CHECK);
@@ -93,6 +93,9 @@ describeWithChromium('The page of the API reference', () => {
   it('is no wider than a phone, with operations open and executed', async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    const last = await page.locator('.info table tr td:last-child').first().boundingBox();
+    expect(last!.x + last!.width).toBeLessThanOrEqual(360);
+    expect(await page.getByRole('link', { name: 'Dashboard' }).getAttribute('href')).toBe('./dashboard');
   });
 
   it('sends no request to other hosts and logs no error', () => {

@@ -118,6 +118,44 @@ export const figures = () =>
         expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
     });
 
+    it('shows the newest records since yesterday, each with a link, and the trend of each total', async () => {
+      const { page } = openedPage;
+      const newest = await table(page, '#recent');
+      expect(newest.map(([name, kind, status]) => [name, kind, status])).toEqual(
+        expect.arrayContaining([
+          ['url-0.example', 'Threat', 'Blocked'],
+          ['undecided.example', 'Dispute', 'Open'],
+        ]),
+      );
+      expect(newest).toHaveLength(4);
+      expect(await summary(page, 'recent')).toContain('3 new threats, 0 reports, 0 filed takedowns.');
+      expect(await page.locator('#recent').getByRole('link', { name: 'url-0.example' }).getAttribute('href')).toBe(
+        '#threats=url-0',
+      );
+      const { points } = await dashboard.get(`organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`);
+      expect(await bars(page, 'totals')).toEqual(
+        KEYS.map((name) => points.map((point: Record<string, number>) => point[name])),
+      );
+    });
+
+    it('writes small shares and single things as people do', async () => {
+      const words = `import(document.querySelector('script[type=module]').src.replace('main.js', 'words.js'))
+        .then(({ share, counted }) => [share(0), share(0.0004), share(0.001), counted(1, 'takedown'), counted(2, 'takedown')])`;
+      expect(await evaluate(openedPage.page, words)).toEqual(['0%', '<0.1%', '0.1%', '1 takedown', '2 takedowns']);
+    });
+
+    it('leaves out its controls on paper', async () => {
+      const { page } = openedPage;
+      const shown = async (): Promise<boolean[]> =>
+        Promise.all(
+          ['#totals', '#timeline', '#check', '#filters', '#lists'].map((each) => page.locator(each).isVisible()),
+        );
+      await page.emulateMedia({ media: 'print' });
+      expect(await shown()).toEqual([true, true, false, false, false]);
+      await page.emulateMedia({ media: null });
+      expect(await shown()).toEqual([true, true, true, true, true]);
+    });
+
     it('escapes names in the page, and saves no formulas in CSV', async () => {
       const { page, errors } = openedPage;
       expect(await table(page, '#groups')).toEqual([
@@ -161,10 +199,14 @@ export const figures = () =>
     it('checks an asset and shows the result of each source', async () => {
       const { page } = openedPage;
       await page.locator('#content').fill('https://evil.example/login');
-      await page.getByRole('button', { name: 'Check' }).click();
-      await page.locator('.status.blocked').waitFor();
+      await page.getByRole('button', { name: 'Check', exact: true }).click();
+      await page.locator('.verdict .status.blocked').waitFor();
       expect(await page.locator('.verdict p').textContent()).toContain('"https://evil.example/login" is blocked');
-      expect((await table(page, '#check'))[0]!.slice(1)).toEqual(['BLOCKED', '–', 'evil.example']);
+      expect((await table(page, '#check'))[0]!.slice(1)).toEqual([
+        '✕ Blocked',
+        'The asset is on its blocklist',
+        'evil.example',
+      ]);
     });
 
     it('distinguishes a rise from a fall by arrow, sign and color, and in a text for screen readers', async () => {
@@ -199,8 +241,8 @@ export const figures = () =>
     it.each(['light', 'dark'] as const)('has no axe-core finding with the color scheme %s', async (colorScheme) => {
       const { page } = await dashboard.openFigures('', { colorScheme });
       await page.locator('#content').fill('evil.example');
-      await page.getByRole('button', { name: 'Check' }).click();
-      await page.locator('.status.blocked').waitFor();
+      await page.getByRole('button', { name: 'Check', exact: true }).click();
+      await page.locator('.verdict .status.blocked').waitFor();
       for (const summary of await page.locator('summary').all()) await summary.click();
       await page.evaluate(await readFile(AXE, 'utf8'));
       const findings = `axe.run().then(({ violations }) => violations
@@ -228,8 +270,8 @@ export const refreshes = () =>
 
     statuses.length = 0;
     await page.clock.fastForward(31_000);
-    await eventually('the next responses have arrived', () => statuses.length >= 7);
-    expect(statuses.filter((status) => status === 304)).toHaveLength(4);
+    await eventually('the next responses have arrived', () => statuses.length >= 14);
+    expect(statuses.filter((status) => status === 304)).toHaveLength(10);
     await settled(page);
 
     const see = (state: string): Promise<unknown> =>

@@ -51,7 +51,8 @@ export const filters = () =>
       await page.reload();
       await settled(page);
       const reached: string[] = [];
-      for (let n = 0; n < 40; n++) {
+      const links = (n: number): unknown[] => Array<unknown>(n).fill(expect.stringMatching(/^A ./));
+      for (let n = 0; n < 80; n++) {
         await page.keyboard.press('Tab');
         const focused = await evaluate<string>(
           page,
@@ -63,6 +64,12 @@ export const filters = () =>
       expect(reached).toEqual([
         'A Skip to the figures',
         'BUTTON sign-out',
+        'BUTTON Threats',
+        'BUTTON Takedowns',
+        'BUTTON Reports',
+        'BUTTON Disputes',
+        expect.stringMatching(/^DIV Asset or id/),
+        ...links(4),
         'INPUT range',
         'SELECT brandSlug',
         ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
@@ -72,12 +79,17 @@ export const filters = () =>
         'SUMMARY Table of blocked threats by type',
         'SUMMARY Table of takedowns by outcome',
         'SUMMARY Table of times to takedown',
+        'BUTTON rejected',
         'SUMMARY Table of false positives by type',
         'SUMMARY Table of disputes by outcome',
+        expect.stringMatching(/^DIV Asset/),
+        ...links(3),
         'BUTTON Save as CSV',
         expect.stringMatching(/^DIV Group/),
+        ...links(2),
         'BUTTON Save as CSV',
         expect.stringMatching(/^DIV Webhook/),
+        ...links(1),
         'A API reference',
       ]);
       await page.locator('[name=range]:checked').focus();
@@ -181,7 +193,11 @@ export const filters = () =>
         for (const hidden of ['canvas', 'details', '#newest'])
           expect([hidden, await page.locator(`#figures ${hidden}:visible`).count()]).toEqual([hidden, 0]);
       }
-      expect(await page.locator('#groups .summary').textContent()).toBe('There are no asset groups yet.');
+      expect(await page.locator('#groups .summary').textContent()).toMatch(
+        /^There are no asset groups yet\. .+ created/,
+      );
+      expect(await page.locator('#disputes .summary').textContent()).toContain('select “Dispute this verdict”');
+      expect(await summary(page, 'recent')).toContain('nothing new has been recorded');
       expect(await page.locator('#brand-choice').isVisible()).toBe(false);
       expect(errors).toEqual([]);
     });

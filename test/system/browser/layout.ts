@@ -75,13 +75,13 @@ export const layout = () =>
     it('draws each series with a separate scale, one below the other on a common time axis', async () => {
       const { page } = openedPage;
       await choose(openedPage, 'All time');
-      const charts = await evaluate<{ max: number; left: number; names: boolean }[]>(
+      const charts = await evaluate<{ max: number; left: number; right: number; names: boolean }[]>(
         page,
         `[...document.querySelectorAll('#timeline canvas')].map((canvas) => Chart.getChart(canvas))
-        .map(({ scales: { x, y } }) => ({ max: y.max, left: x.left, names: x.options.ticks.display }))`,
+        .map(({ scales: { x, y } }) => ({ max: y.max, left: x.left, right: x.right, names: x.options.ticks.display }))`,
       );
       expect(charts.map(({ names }) => names)).toEqual([false, false, true]);
-      expect(new Set(charts.map(({ left }) => left)).size).toBe(1);
+      expect(new Set(charts.map(({ left, right }) => `${left} ${right}`)).size).toBe(1);
     });
 
     it('puts the name of a series closer to its own chart than to the chart above', async () => {

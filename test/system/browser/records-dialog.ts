@@ -100,26 +100,33 @@ export const recordsDialog = () =>
       expect(await page.locator('#records-dialog [role=status]').textContent()).toContain('1 shown');
     });
 
-    it('filters the list by asset, type and status, and explains an invalid filter', async () => {
+    it('searches the list by an asset or a part of it, and filters it by type and status', async () => {
       const { page } = await dashboard.openFigures();
       await clickAndWait(page, '[data-metric=newThreats] .figure button');
       const filter = async (name: string, value: string): Promise<void> => {
         await page.locator(`${DIALOG} [name=${name}]`).fill(value);
-        await page.locator(DIALOG).getByRole('button', { name: 'Filter' }).click();
+        await page.locator(DIALOG).getByRole('button', { name: 'Search' }).click();
       };
+      const finds = (words: string) => page.locator(`${DIALOG} .summary`).getByText(words).waitFor();
       const shows = (n: number) => page.locator(`${DIALOG} .summary`).getByText(`${n} shown`).waitFor();
       await filter('content', 'hxxps://url-3[.]example');
-      await shows(1);
+      await finds('1 found in all 9 records.');
       expect(await column(page, 5)).toEqual(['url-3']);
+      await filter('content', 'URL-');
+      await finds('6 found in all 9 records.');
       await filter('content', '');
-      await filter('assetType', 'twitter');
+      await shows(9);
+      const type = page.locator(`${DIALOG} [name=assetType]`);
+      expect(await type.locator('option').allTextContents()).toEqual(expect.arrayContaining(['All types', 'Address']));
+      await type.selectOption('TWITTER');
       await shows(2);
-      await filter('assetType', '');
+      await type.selectOption('');
       await page.locator(`${DIALOG} [name=status]`).selectOption('APPROVED');
       await shows(1);
       expect(await column(page, 0)).toEqual([HOSTILE]);
       await filter('content', '¯_(ツ)_/¯');
-      await page.locator(`${DIALOG} [role=alert]`).getByText('Content could not be parsed as an asset.').waitFor();
+      await finds('0 found in all 1 records.');
+      expect(await page.locator(`${DIALOG} table`).isVisible()).toBe(false);
     });
 
     it('lists for a brand the verdicts that name it', async () => {
@@ -156,7 +163,7 @@ export const recordsDialog = () =>
       const opened = await dashboard.openFigures('?range=all');
       const { page } = opened;
       await clickAndWait(page, '[data-metric=newThreats] .figure button');
-      expect(await summaryOf(page)).toMatch(/^100 shown so far, /);
+      expect(await summaryOf(page)).toMatch(/^100 of 142 shown so far, /);
       await page.locator(DIALOG).getByRole('button', { name: 'Show more' }).click();
       await page.locator(`${DIALOG} .summary`).getByText('shown, newest').waitFor();
       const ids = await column(page, 5);
@@ -166,6 +173,92 @@ export const recordsDialog = () =>
       const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
       expect(lines[0]).toBe('id,asset.type,asset.content,status,createdAt,updatedAt');
       expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(ids);
+    });
+
+    it('finds a whole asset in all records, beyond the newest that are searched by a part', async () => {
+      const { page } = await dashboard.openFigures('?range=all');
+      // Pretends that the newest 4,000 records are followed by more, without the asset that is searched.
+      await page.route(/threats\?(?!.*content=)/, (route) =>
+        route.fulfill({
+          json: {
+            items: Array.from({ length: 1_000 }, (_, n) => ({
+              id: `n${n}`,
+              asset: { type: 'URL', content: 'new.example' },
+              status: 'BLOCKED',
+              createdAt: daysAgo(1),
+              updatedAt: daysAgo(1),
+            })),
+            nextCursor: 'more',
+          },
+          headers: { 'x-as-of': daysAgo(0) },
+        }),
+      );
+      await page.locator('#lists').getByRole('button', { name: 'Threats' }).click();
+      await listed(page);
+      await page.locator(`${DIALOG} [name=content]`).fill('url-3.example');
+      await page.keyboard.press('Enter');
+      await page
+        .locator(`${DIALOG} .summary`)
+        .getByText('1 found in the newest 4,000 records. Older records are found only by their whole asset.')
+        .waitFor();
+      expect(await column(page, 5)).toEqual(['url-3']);
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+    });
+
+    it('opens a record from its link with the verdict and the history, and closes it with the address', async () => {
+      const { page, errors } = await dashboard.openFigures('?range=all');
+      await page.locator('#lists').getByRole('button', { name: 'Takedowns' }).click();
+      await listed(page);
+      await page.locator(DIALOG).getByRole('link', { name: 'slow.example' }).click();
+      await page.locator('#record-dialog').getByRole('heading', { name: 'Present verdict' }).waitFor();
+      expect(await page.locator('#record-dialog .fields-of-record').textContent()).toContain('StatusCompleted');
+      expect(page.url()).toMatch(/\?range=all#takedowns=slow$/);
+      await page.keyboard.press('Escape');
+      await page.locator('#record-dialog').waitFor({ state: 'hidden' });
+      expect(page.url()).toMatch(/range=all$/);
+      expect(await page.locator(DIALOG).isVisible()).toBe(true);
+      await evaluate(page, `location.hash = '#asset=evil.example'`);
+      await page.locator('#record-dialog').getByText('Present verdict').waitFor();
+      expect(await table(page, '#record-dialog section:nth-of-type(2)')).toEqual([
+        [expect.stringContaining('UTC'), 'Blocked', 'evil.example', 'wallet'],
+      ]);
+      await evaluate(page, `location.hash = '#threats=nothing'`);
+      await page.locator('#record-dialog [role=alert]:not(:empty)').waitFor();
+      expect(errors.filter((error) => !error.includes('404'))).toEqual([]);
+      await page.locator('#record-dialog .close').click();
+    });
+
+    it('shows the assets of a group, and the attempts of a webhook, which it can test', async () => {
+      const { page } = await dashboard.openFigures();
+      await page.locator('#groups').getByRole('link', { name: HOSTILE }).click();
+      await page.locator('#record-dialog').getByRole('link', { name: 'a.example' }).waitFor();
+      await page.locator('#record-dialog .close').click();
+      await page.locator('#webhooks').getByRole('link', { name: HOSTILE }).click();
+      await page.locator('#record-dialog').getByText('Nothing has been sent yet.').waitFor();
+      await page.route('**/webhooks/wh_1/test', (route) => route.fulfill({ json: { ms: 7, error: 'refused' } }));
+      await page.locator('#record-dialog').getByRole('button', { name: 'Send a test' }).click();
+      await page.locator('#record-dialog').getByText('The test failed: refused.').waitFor();
+      await page.locator('#record-dialog .close').click();
+    });
+
+    it('files a dispute from a blocked verdict, and lists it first', async () => {
+      const { page } = await dashboard.openFigures();
+      await page.locator('#content').fill('evil.example');
+      await page.getByRole('button', { name: 'Check', exact: true }).click();
+      await page.locator('.status.blocked').first().waitFor();
+      await page.getByText('Dispute this verdict').click();
+      await page.locator('[name=reason]').fill('This is our own page.');
+      await page.getByRole('button', { name: 'File the dispute' }).click();
+      await page.getByRole('link', { name: 'Show the dispute' }).waitFor();
+      await page.locator('#disputes tbody').getByRole('link', { name: 'evil.example' }).waitFor();
+      expect((await table(page, '#disputes'))[0]!.slice(0, 4)).toEqual([
+        'evil.example',
+        'Open',
+        'Blocked',
+        'This is our own page.',
+      ]);
+      await page.getByRole('button', { name: 'File the dispute' }).click();
+      await page.locator('.dispute [role=status]').getByText('open dispute').waitFor();
     });
 
     it.each(['light', 'dark'] as const)(

@@ -1,10 +1,9 @@
 import { queryOf, RANGES } from '../range.js';
-import { fillTable } from '../table.js';
-import { csvOf } from '../csv.js';
-import { countButton, opener } from '../records-dialog/records-dialog.js';
-import { duration, number, share } from '../words.js';
+import { fillTable, rightAligned } from '../table.js';
+import { fillCounts, opener } from '../records-dialog/records-dialog.js';
+import { counted as countedWords, duration, number, share } from '../words.js';
 
-const section = document.getElementById('false-positives');
+export const section = document.getElementById('false-positives');
 const [types, outcomes] = section.querySelectorAll('details');
 
 const TYPE_COLUMNS = ['Type', 'Blocked', 'No longer blocked', 'Rate'];
@@ -24,7 +23,7 @@ export const load = (api, filters, signal) => api.get('organization/metrics/fals
 const threatWords = ({ counted, falsePositives, rate }) =>
   counted === 0
     ? 'No threats were first blocked in this range.'
-    : `No longer blocked: ${number(falsePositives)} (${share(rate)}) of the ${number(counted)} threats first blocked in this range.`;
+    : `No longer blocked: ${number(falsePositives)} (${share(rate)}) of the ${countedWords(counted, 'threat')} first blocked in this range.`;
 
 const disputeWords = ({ filed, open, medianTimeToResolution }) => {
   if (filed === 0) return 'No disputes were filed.';
@@ -33,52 +32,31 @@ const disputeWords = ({ filed, open, medianTimeToResolution }) => {
   return `Disputes filed: ${number(filed)}, of which ${number(open)} open${time}.`;
 };
 
+const rejected = document.getElementById('rejected');
+
 export const show = ({ body: { totals, byType, disputes } }, filters) => {
   const ofAll = filters.brandSlug ? ' These numbers are of the whole organization.' : '';
   section.querySelector('.summary').textContent = `${threatWords(totals)} ${disputeWords(disputes)}${ofAll}`;
+  rejected.hidden = totals.falsePositives === 0 || totals.counted === 0;
+  rejected.onclick = opener('rejectedThreats', 1, 'Rejected threats', rangeOf(filters), RANGES[filters.range].name);
   types.hidden = byType.length === 0;
-  fillTable(
-    types,
-    TYPE_COLUMNS,
-    byType.map(({ type, counted, falsePositives, rate }) => [type, counted, falsePositives, share(rate)]),
-    {
-      name: 'false-positives',
-      text: () =>
-        csvOf(
-          TYPE_COLUMNS,
-          byType.map(({ type, counted, falsePositives, rate }) => [type, counted, falsePositives, rate]),
-        ),
-    },
-  );
+  const rows = byType.map((one) => [
+    one.type,
+    one.counted,
+    one.falsePositives,
+    rightAligned(share(one.rate), one.rate),
+  ]);
+  fillTable(types, TYPE_COLUMNS, rows, { name: 'false-positives' });
   outcomes.hidden = disputes.filed === 0;
-  const buttonOf = (n, name, metric) =>
-    countButton(
-      n,
-      name,
-      opener(metric, n, `Disputes: ${name.toLowerCase()}`, rangeOf(filters), RANGES[filters.range].name),
-    );
-  fillTable(
-    outcomes,
-    OUTCOME_COLUMNS,
-    OUTCOMES.map(([key, name, metric]) => [name, buttonOf(disputes[key], name, metric) ?? disputes[key]]),
-    {
-      name: 'disputes',
-      text: () =>
-        csvOf(
-          OUTCOME_COLUMNS,
-          OUTCOMES.map(([key, name]) => [name, disputes[key]]),
-        ),
-    },
-  );
+  const entries = OUTCOMES.map(([key, name, metric]) => {
+    const title = `Disputes: ${name.toLowerCase()}`;
+    return [name, disputes[key], opener(metric, disputes[key], title, rangeOf(filters), RANGES[filters.range].name)];
+  });
+  fillCounts(outcomes, OUTCOME_COLUMNS, entries, 'disputes');
 };
 
-const NOTHING = {
+export const nothing = {
   totals: { counted: 0 },
   byType: [],
   disputes: { filed: 0, accepted: 0, rejected: 0, open: 0 },
-};
-
-export const clear = () => {
-  show({ body: NOTHING }, { range: 'all' });
-  section.querySelector('.summary').textContent = 'Not available.';
 };

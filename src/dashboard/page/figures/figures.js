@@ -1,6 +1,8 @@
 import * as brands from '../organization/brands.js';
+import * as disputes from '../organization/disputes.js';
 import * as groups from '../organization/groups.js';
 import * as organization from '../organization/organization.js';
+import * as recent from '../organization/recent.js';
 import * as falsePositives from './false-positives.js';
 import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
@@ -12,7 +14,7 @@ import * as webhooks from '../organization/webhooks.js';
  * that one failure does not affect the other panels.
  */
 const FILTER_PANELS = [totals, overTime, takedowns, falsePositives];
-const KEY_PANELS = [organization, groups, brands, webhooks];
+const KEY_PANELS = [organization, recent, disputes, groups, brands, webhooks];
 const PANELS = [...FILTER_PANELS, ...KEY_PANELS];
 
 /** The filters of the figures that are shown, by panel. */
@@ -27,9 +29,16 @@ const showPanel = (panel, answer, filters, key) => {
   shownBody.set(panel, answer.body);
 };
 
-/** Clears a panel. Without this, figures for other filters could be mistaken for figures for the current filters. */
+/**
+ * Clears a panel, which shows `nothing` or clears itself. Without this, figures for other filters could be mistaken for
+ * figures for the current filters.
+ */
 const clearPanel = (panel) => {
-  panel.clear();
+  if (panel.nothing === undefined) panel.clear();
+  else {
+    panel.show({ body: panel.nothing }, { range: 'all' });
+    panel.section.querySelector('.summary').textContent = 'Not available.';
+  }
   shownFor.delete(panel);
   shownBody.delete(panel);
 };

@@ -1,4 +1,5 @@
 import { intervalFor, queryOf } from '../range.js';
+import { showTrends } from './totals.js';
 import * as timeline from './timeline.js';
 import * as types from './types.js';
 
@@ -30,9 +31,11 @@ export const load = async (api, filters, signal) => {
 export const show = ({ body, csv }, filters) => {
   timeline.show(body, csv, filters);
   types.show(body, filters);
+  showTrends(body);
 };
 
 export const clear = () => {
   timeline.clear();
   types.clear();
+  showTrends({ points: [] });
 };

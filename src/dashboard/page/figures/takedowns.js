@@ -1,11 +1,11 @@
 import { drawBars } from './bars.js';
 import { csvOf } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
-import { fillTable } from '../table.js';
-import { countButton, opener } from '../records-dialog/records-dialog.js';
-import { duration, number, share } from '../words.js';
+import { fillTable, rightAligned } from '../table.js';
+import { fillCounts, opener } from '../records-dialog/records-dialog.js';
+import { counted, duration, number, share } from '../words.js';
 
-const section = document.getElementById('takedowns');
+export const section = document.getElementById('takedowns');
 const canvas = section.querySelector('canvas');
 const [outcomes, times] = section.querySelectorAll('details');
 
@@ -24,7 +24,7 @@ export const load = (api, filters, signal) => api.get('organization/takedowns/st
 const outcomeWords = ({ filed, completed, completionRate }, which) =>
   filed === 0
     ? `No takedowns were ${which} in this range.`
-    : `Completed so far: ${number(completed)} (${share(completionRate)}) of the ${number(filed)} takedowns ${which} in this range.`;
+    : `Completed so far: ${number(completed)} (${share(completionRate)}) of the ${counted(filed, 'takedown')} ${which} in this range.`;
 
 const timeWords = ({ count, median, p90 }) => {
   if (count === 0) return 'No takedowns were completed in this range.';
@@ -52,7 +52,7 @@ const showTimes = ({ byType, ...all }) => {
   fillTable(
     times,
     ['Type', 'Completed', 'Median', '90 %', '99 %', 'Longest'],
-    rows.map((row) => [row.type, row.count, ...TIMES.map((name) => duration(row[name]))]),
+    rows.map((row) => [row.type, row.count, ...TIMES.map((name) => rightAligned(duration(row[name])))]),
     { name: 'times-to-takedown', text: inMs },
   );
 };
@@ -71,28 +71,12 @@ export const show = ({ body }, filters) => {
   const label = `Takedowns by outcome: ${words} Every number is in the table below.`;
   drawBars(canvas, label, body.filed === 0 ? [] : bars);
   outcomes.hidden = body.filed === 0;
-  fillTable(
-    outcomes,
-    OUTCOME_COLUMNS,
-    bars.map(([name, n, , onOpen]) => [name, countButton(n, name, onOpen) ?? n]),
-    {
-      name: 'takedowns',
-      text: () =>
-        csvOf(
-          OUTCOME_COLUMNS,
-          bars.map(([name, n]) => [name, n]),
-        ),
-    },
-  );
+  const entries = bars.map(([name, n, , onOpen]) => [name, n, onOpen]);
+  fillCounts(outcomes, OUTCOME_COLUMNS, entries, 'takedowns');
   showTimes(body.timeToTakedown);
 };
 
-const NOTHING = {
+export const nothing = {
   filed: 0,
   timeToTakedown: { count: 0, median: null, p90: null, p99: null, longest: null, byType: [] },
-};
-
-export const clear = () => {
-  show({ body: NOTHING }, {});
-  section.querySelector('.summary').textContent = 'Not available.';
 };

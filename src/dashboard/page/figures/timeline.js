@@ -42,7 +42,10 @@ const wordsFor = ({ key, name }, { points, interval }) => {
 
 /** The charts are stacked, so their scales have the same width, and only the lowest chart labels the time. */
 const scalesFor = (ticks, isLowest) => ({
-  x: { grid: { display: false }, ticks: { display: isLowest, maxRotation: 0, autoSkipPadding: 16 } },
+  x: {
+    grid: { display: false },
+    ticks: { display: isLowest, align: 'inner', maxRotation: 0, autoSkipPadding: 4 * fontSize() },
+  },
   y: {
     beginAtZero: true,
     suggestedMax: 4,
@@ -70,6 +73,8 @@ const drawSeries = (series, isLowest, body, labels, filters) => {
       interaction: { mode: 'index', intersect: false },
       ...clickOptions((index) => openerOf([key, name], body.points[index], labels[index], filters)),
       plugins: { legend: { display: false } },
+      // Room for labels at the edges would make the bars of the lowest chart narrower than those above.
+      layout: { autoPadding: false, padding: { top: 8, right: 4 } },
       scales: scalesFor(ticks, isLowest),
     },
   }));

@@ -1,25 +1,35 @@
+import { draw } from './chart-drawing.js';
 import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from '../range.js';
 import { element } from '../table.js';
 import { countButton, opener } from '../records-dialog/records-dialog.js';
-import { change, number } from '../words.js';
+import { change, number, pointName } from '../words.js';
 
-/** The metrics and their names, with notes on what is counted in a range (`inRange`) and for a brand (`ofBrand`). */
+/** What a rise and a fall mean: `good`, `attention` or `plain`. */
+const [THREATENING, WORK, SUCCESS] = ['attention plain', 'plain plain', 'good attention'];
+/** The metrics, with notes on what is counted in a range (`inRange`) and for a brand (`ofBrand`). */
 const METRICS = [
-  ['newThreats', 'New threats blocked'],
-  ['reports', 'Reports filed'],
-  ['threatsWatchlisted', 'Threats on the watchlist', { ofBrand: 'not counted by brand' }],
-  ['takedownsFiled', 'Takedowns filed', { ofBrand: 'last changed in this range' }],
-  [
-    'takedownsCompleted',
-    'Takedowns completed',
-    { inRange: 'of the takedowns filed in this range', ofBrand: 'last changed in this range' },
-  ],
+  { key: 'newThreats', name: 'New threats blocked', meanings: THREATENING },
+  { key: 'reports', name: 'Reports filed', meanings: THREATENING },
+  {
+    key: 'threatsWatchlisted',
+    name: 'Threats on the watchlist',
+    meanings: THREATENING,
+    ofBrand: 'not counted by brand',
+  },
+  { key: 'takedownsFiled', name: 'Takedowns filed', meanings: WORK, ofBrand: 'last changed in this range' },
+  {
+    key: 'takedownsCompleted',
+    name: 'Takedowns completed',
+    meanings: SUCCESS,
+    inRange: 'of the takedowns filed in this range',
+    ofBrand: 'last changed in this range',
+  },
 ];
 const section = document.getElementById('totals');
 
 const countsOf = (body) => (body.current ?? body).metrics;
-const isEmpty = (body) => METRICS.every(([key]) => countsOf(body)[key] === 0);
+const isEmpty = (body) => METRICS.every(({ key }) => countsOf(body)[key] === 0);
 
 /**
  * Loads the metrics, with a comparison unless the range is `all`. That range has no earlier range to compare with, and
@@ -40,25 +50,59 @@ const wordsFor = (body, { range, brandSlug }) => {
   return before === undefined ? what : `${what} Changes are relative to ${before}.`;
 };
 
-const changeOf = (difference, ratio) => {
+const changeOf = (difference, ratio, meanings) => {
   if (difference === 0) return element('dd', 'no change', { class: 'change quiet' });
-  const { direction, signs, words } = change(difference, ratio);
-  const item = element('dd', '', { class: `change ${direction}` });
-  item.append(element('span', signs, { 'aria-hidden': 'true' }), element('span', words, { class: 'unseen' }));
+  const { isRise, signs, words } = change(difference, ratio);
+  const meaning = meanings.split(' ')[isRise ? 0 : 1];
+  const item = element('dd', '', { class: `change ${meaning}` });
+  const spoken = meaning === 'plain' ? words : `${words}, ${meaning === 'good' ? 'which is good' : 'needs attention'}`;
+  item.append(element('span', signs, { 'aria-hidden': 'true' }), element('span', spoken, { class: 'unseen' }));
   return item;
 };
 
-const itemOf = ([key, name, notes = {}], body, filters) => {
+/** The canvases are kept, so that a chart is updated instead of drawn again. */
+const trends = new Map(
+  METRICS.map(({ key, name }) => {
+    const part = element('dd', '', { class: 'chart trend', hidden: '' });
+    part.append(element('canvas', '', { role: 'img', 'aria-label': `Trend: ${name}` }));
+    return [key, part];
+  }),
+);
+
+const itemOf = ({ key, name, meanings, inRange, ofBrand }, body, filters) => {
   const { range, brandSlug } = filters;
   const item = element('div', '', { class: 'card', 'data-metric': key });
   const figure = element('dd', '', { class: 'figure' });
   const n = countsOf(body)[key];
   figure.append(countButton(n, name, opener(key, n, name, queryOf(filters), RANGES[range].name)) ?? number(n));
   item.append(element('dt', name), figure);
-  const note = brandSlug ? notes.ofBrand : range !== 'all' && notes.inRange;
+  if (body.difference !== undefined) item.append(changeOf(body.difference[key], body.ratio[key], meanings));
+  const note = brandSlug ? ofBrand : range !== 'all' && inRange;
   if (note) item.append(element('dd', note, { class: 'note quiet' }));
-  if (body.difference !== undefined) item.append(changeOf(body.difference[key], body.ratio[key]));
+  item.append(trends.get(key));
   return item;
+};
+
+/** Draws the trend of each total from the timeline of the same range. A trend of zeros is hidden. */
+export const showTrends = ({ points, interval }) => {
+  for (const { key, name } of METRICS) {
+    const part = trends.get(key);
+    part.hidden = points.length < 2 || points.every((point) => point[key] === 0);
+    if (part.hidden) continue;
+    draw(part.firstChild, `Trend: ${name} per ${interval}. Every number is in the table over time.`, (colour) => ({
+      type: 'bar',
+      data: {
+        labels: points.map((point) => pointName(interval, point)),
+        datasets: [{ data: points.map((point) => point[key]), backgroundColor: colour('first') }],
+      },
+      options: {
+        interaction: { mode: 'index', intersect: false },
+        layout: { autoPadding: false, padding: 2 },
+        plugins: { legend: { display: false } },
+        scales: { x: { display: false }, y: { display: false, beginAtZero: true } },
+      },
+    }));
+  }
 };
 
 export const show = ({ body }, filters) => {
@@ -70,5 +114,6 @@ export const show = ({ body }, filters) => {
 export const clear = () => {
   section.querySelector('.summary').textContent = 'Not available.';
   offerNewest();
+  showTrends({ points: [] });
   section.querySelector('dl').replaceChildren();
 };

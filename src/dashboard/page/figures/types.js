@@ -1,8 +1,6 @@
 import { drawBars } from './bars.js';
-import { csvOf } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
-import { fillTable } from '../table.js';
-import { countButton, opener } from '../records-dialog/records-dialog.js';
+import { fillCounts, opener } from '../records-dialog/records-dialog.js';
 import { number, share } from '../words.js';
 
 const section = document.getElementById('types');
@@ -40,12 +38,8 @@ export const show = ({ points }, filters) => {
   const bars = counts.slice(0, MAX_BARS).map(([type, n]) => [type, n, 'first', openerOf(type, n)]);
   drawBars(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, bars);
   table.hidden = counts.length === 0;
-  fillTable(
-    table,
-    COLUMNS,
-    counts.map(([type, n]) => [type, countButton(n, type, openerOf(type, n))]),
-    { name: 'blocked-by-type', text: () => csvOf(COLUMNS, counts) },
-  );
+  const entries = counts.map(([type, n]) => [type, n, openerOf(type, n)]);
+  fillCounts(table, COLUMNS, entries, 'blocked-by-type');
 };
 
 export const clear = () => {

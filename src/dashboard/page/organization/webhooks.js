@@ -1,7 +1,7 @@
-import { fillTable } from '../table.js';
-import { number, time } from '../words.js';
+import { fillTable, recordLink } from '../table.js';
+import { counted, number, time } from '../words.js';
 
-const section = document.getElementById('webhooks');
+export const section = document.getElementById('webhooks');
 const COLUMNS = ['Webhook', 'State', 'Backlog', 'Last success', 'Last failure', 'Next attempt'];
 /** The service counts the backlog of a webhook only up to this number. */
 const MAX_BEHIND = 10_000;
@@ -12,18 +12,19 @@ const when = (iso) => (iso === undefined ? '–' : time(iso));
 const failure = (last) => (last === undefined ? '–' : `${time(last.at)}: ${last.error}`);
 
 const rowOf = ({ id, url, description, state, behind, lastSuccessAt, lastFailure, nextAttemptAt }) => [
-  description ?? `${new URL(url).host} (${id})`,
+  recordLink('webhooks', id, description ?? `${new URL(url).host} (${id})`),
   state,
-  behind < MAX_BEHIND ? number(behind) : `${number(MAX_BEHIND)} or more`,
+  behind < MAX_BEHIND ? behind : `${number(MAX_BEHIND)} or more`,
   when(lastSuccessAt),
   failure(lastFailure),
   when(nextAttemptAt),
 ];
 
 const wordsFor = (webhooks) => {
-  if (webhooks.length === 0) return 'There are no webhooks yet.';
+  if (webhooks.length === 0)
+    return 'There are no webhooks yet. A webhook sends each change to a system of yours; it is created through the API.';
   const notActive = webhooks.filter(({ state }) => state !== 'ACTIVE').length;
-  return `${number(webhooks.length)} ${webhooks.length === 1 ? 'webhook' : 'webhooks'}, ${notActive === 0 ? 'all active' : `${number(notActive)} failing or disabled`}.`;
+  return `${counted(webhooks.length, 'webhook')}, ${notActive === 0 ? 'all active' : `${number(notActive)} failing or disabled`}.`;
 };
 
 export const show = ({ body: { webhooks } }) => {
@@ -32,7 +33,4 @@ export const show = ({ body: { webhooks } }) => {
   fillTable(section.querySelector('.table'), COLUMNS, webhooks.map(rowOf), { name: 'webhooks' });
 };
 
-export const clear = () => {
-  show({ body: { webhooks: [] } });
-  section.querySelector('.summary').textContent = 'Not available.';
-};
+export const nothing = { webhooks: [] };

@@ -1,8 +1,12 @@
+import { recordLink } from '../table.js';
+
 /** The records that each metric of an organization counts: the list that has the records, and the counted statuses. */
 const ORGANIZATION_RECORDS = {
   newThreats: ['threats', ['BLOCKED', 'APPROVED', 'AUTO_APPROVED']],
   threatsWatchlisted: ['threats', ['WATCHLISTED']],
   reports: ['reports'],
+  threats: ['threats'],
+  rejectedThreats: ['threats', ['REJECTED']],
   takedownsFiled: ['takedowns'],
   takedownsCompleted: ['takedowns', ['COMPLETED']],
   takedownsOpen: ['takedowns', ['TODO', 'IN_PROGRESS', 'PENDING_RETRACTION', 'RETRACTION_SENT']],
@@ -24,9 +28,12 @@ const TAKEDOWN_STATUSES = [
   ...['takedownsCompleted', 'takedownsCanceled', 'takedownsRetracted'].flatMap((key) => ORGANIZATION_RECORDS[key][1]),
 ];
 
+const THREAT_STATUSES = ['BLOCKED', 'APPROVED', 'AUTO_APPROVED', 'WATCHLISTED', 'REJECTED', 'PENDING'];
 const DISPUTE_STATUSES = ['OPEN', 'ACCEPTED', 'REJECTED'];
 /** The statuses to choose from if a metric counts all records of a list. */
-const ALL_STATUSES = { takedowns: TAKEDOWN_STATUSES, disputes: DISPUTE_STATUSES };
+const ALL_STATUSES = { threats: THREAT_STATUSES, takedowns: TAKEDOWN_STATUSES, disputes: DISPUTE_STATUSES };
+
+export const pathOf = (list) => `${list === 'disputes' ? 'asset' : 'organization'}/${list}`;
 
 /**
  * @returns the list and its path, the counted statuses (absent if all statuses are counted) and the statuses to choose from;
@@ -36,12 +43,12 @@ export const listOf = (metric, brandSlug) => {
   const found = brandSlug && metric in BRAND_RECORDS ? BRAND_RECORDS[metric] : ORGANIZATION_RECORDS[metric];
   if (found === undefined) return undefined;
   const [list, statuses] = found;
-  const path = `${list === 'disputes' ? 'asset' : 'organization'}/${list}`;
-  return { list, path, statuses, choices: statuses ?? ALL_STATUSES[list] ?? [] };
+  return { list, path: pathOf(list), statuses, choices: statuses ?? ALL_STATUSES[list] ?? [] };
 };
 
-const ASSET = [
-  ['Asset', ({ asset }) => asset.content],
+/** Returns the columns of the asset, whose name is a link to the record. */
+const assetOf = (list) => [
+  ['Asset', ({ id, asset }) => recordLink(list, id, asset.content)],
   ['Type', ({ asset }) => asset.type],
   ['Status', ({ status }) => status],
 ];
@@ -51,11 +58,26 @@ const CREATED = ['Created (UTC)', ({ createdAt }) => instant(createdAt)];
 const UPDATED = ['Changed (UTC)', ({ updatedAt }) => instant(updatedAt)];
 const BRANDS = ['Brands', ({ brands }) => brands.join(', ')];
 
+const REASON = ['Reason', ({ reason }) => reason];
+const NOTE = ['Note', ({ note }) => note];
+
 /** The columns of each list: the name, and a function that returns the cell of an item. */
 export const COLUMNS = {
-  reports: [ID, BRANDS, CREATED, UPDATED],
-  threats: [...ASSET, CREATED, UPDATED, ID],
-  takedowns: [...ASSET, ['Brand', ({ brand }) => brand], CREATED, UPDATED, ID],
-  disputes: [...ASSET, ['Reason', ({ reason }) => reason], ['Note', ({ note }) => note], CREATED, UPDATED, ID],
-  verdicts: [...ASSET, BRANDS, CREATED, ID],
+  reports: [['Id', ({ id }) => recordLink('reports', id, id)], BRANDS, CREATED, UPDATED],
+  threats: [...assetOf('threats'), CREATED, UPDATED, ID],
+  takedowns: [...assetOf('takedowns'), ['Brand', ({ brand }) => brand], CREATED, UPDATED, ID],
+  disputes: [...assetOf('disputes'), REASON, NOTE, CREATED, UPDATED, ID],
+  verdicts: [...assetOf('verdicts'), BRANDS, CREATED, ID],
+};
+
+const textOf = ({ id, asset, brand, brands = [], reason, note }) =>
+  [id, asset?.content, brand, ...brands, reason, note].join('\n').toLowerCase();
+
+/** Returns a function that tells whether a record has a text in its asset, id, brands or reason. */
+export const matcherOf = (text) => {
+  const refanged = text
+    .toLowerCase()
+    .replaceAll(/[[(]\.[\])]/g, '.')
+    .replace(/^h(?:xx|tt)ps?:\/\//, '');
+  return (item) => textOf(item).includes(refanged);
 };

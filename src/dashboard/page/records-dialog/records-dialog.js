@@ -1,7 +1,8 @@
 import { save } from '../csv.js';
-import { element, fillTable } from '../table.js';
-import { COLUMNS, listOf } from './record-lists.js';
-import { number, time } from '../words.js';
+import { sentenceOfFailure } from '../failure.js';
+import { element, fillTable, tableCsv } from '../table.js';
+import { COLUMNS, listOf, matcherOf } from './record-lists.js';
+import { number, spoken, time } from '../words.js';
 
 const dialog = document.getElementById('records-dialog');
 const [title, summary, form, problem] = ['h2', '.summary', 'form', '[role=alert]'].map((each) =>
@@ -13,41 +14,68 @@ const [table, scroll, more, saveButton, announcement] = ['.table', '.scroll', '.
 const { content, assetType, status } = form.elements;
 
 const ROWS_A_PAGE = 100;
-/** Maximum number of rows that are shown. The CSV has all rows. */
+/** Maximum number of records per page of the API. */
+const ROWS_OF_A_SEARCH = 1_000;
+/** Maximum number of rows that are shown or searched by a part of their text. The CSV has all rows. */
 const MAX_ROWS = 4_000;
 /** The timeout of an export in ms, which equals the timeout of the service. */
 const CSV_TIMEOUT_MS = 600_000;
 
 let apiNow;
 let onFailure;
-/** The query of the dialog: the list, its statuses, and the range and brand of the metric. */
+/** The query of the dialog: the list, its statuses, the range and brand of the metric, and the total, if known. */
 let request;
 let items = [];
 let nextCursor;
 let aborter;
-
-const filters = () => ({
-  ...(content.value.trim() && { content: content.value.trim() }),
-  ...(assetType.value.trim() && { assetType: assetType.value.trim().toUpperCase() }),
-});
+/** The records of a search; undefined unless the list is searched. */
+let found;
 
 /** Returns the parameters of the list. A chosen status replaces the statuses that the metric counts. */
-const queryNow = () => ({ ...request.query, ...filters(), status: status.value || request.statuses?.join(',') });
+const queryNow = () => ({
+  ...request.query,
+  ...(assetType.value && { assetType: assetType.value }),
+  status: status.value || request.statuses?.join(','),
+});
+const isFiltered = () => status.value !== '' || assetType.value !== request.assetType;
+
+/** Adds types to the choice, which the page has for the types that the service ships with. */
+const addTypes = (types) => {
+  const known = new Set([...assetType.options].map(({ value }) => value));
+  assetType.append(
+    ...[...new Set(types)].filter((each) => !known.has(each)).map((each) => new Option(spoken(each), each)),
+  );
+};
+
+const searchWords = () => {
+  const searched = nextCursor === undefined ? `all ${number(items.length)}` : `the newest ${number(items.length)}`;
+  const older = nextCursor === undefined ? '' : ' Older records are found only by their whole asset.';
+  return `${number(found.length)} found in ${searched} records.${older}`;
+};
+
+const listWords = (isCut) => {
+  if (items.length === 0) return 'None. Choose another status or type, or a longer range.';
+  const total = !isFiltered() && request.total > items.length ? ` of ${number(request.total)}` : '';
+  const rest = isCut ? '; the CSV contains all records' : nextCursor === undefined ? '' : ' so far';
+  return `${number(items.length)}${total} shown${rest}, newest first.`;
+};
+
+/** Returns the names of the columns, and the cells of each record. */
+const tableOf = (records) => {
+  const columns = COLUMNS[request.list];
+  return [columns.map(([name]) => name), records.map((item) => columns.map(([, cell]) => cell(item)))];
+};
 
 const show = (asOf) => {
-  const columns = COLUMNS[request.list];
+  const rows = found ?? items;
   const isCut = nextCursor !== undefined && items.length >= MAX_ROWS;
-  fillTable(
-    table,
-    columns.map(([name]) => name),
-    items.map((item) => columns.map(([, cell]) => cell(item))),
-  );
-  table.hidden = items.length === 0;
-  more.hidden = nextCursor === undefined || isCut;
-  const rest = isCut ? '; the CSV contains all records' : nextCursor === undefined ? '' : ' so far';
-  const listed = items.length === 0 ? 'None' : `${number(items.length)} shown${rest}, newest first`;
+  addTypes(items.flatMap(({ asset }) => asset?.type ?? []));
+  fillTable(table, ...tableOf(rows));
+  table.hidden = rows.length === 0;
+  more.hidden = found !== undefined || nextCursor === undefined || isCut;
   const brand = request.query.brandSlug ? `, brand ${request.query.brandSlug}` : '';
-  announcement.textContent = summary.textContent = `${listed}. Range: ${request.range}${brand}. As of ${time(asOf)}.`;
+  const words = found === undefined ? listWords(isCut) : searchWords();
+  announcement.textContent = summary.textContent = `${words} Range: ${request.range}${brand}. As of ${time(asOf)}.`;
 };
 
 /**
@@ -60,44 +88,83 @@ const attempt = async (work) => {
     await work(signal);
   } catch (failure) {
     if (signal.aborted) return;
-    const { message, retryAfter } = failure;
-    problem.textContent = message + (retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`);
+    problem.textContent = sentenceOfFailure(failure);
     if (onFailure(failure)) close();
   }
+};
+
+/** Loads the next page. @returns the as-of instant */
+const loadRows = async (limit, signal) => {
+  const { body, asOf } = await apiNow().get(request.path, { ...queryNow(), limit, cursor: nextCursor }, signal);
+  signal.throwIfAborted();
+  items = [...items, ...body.items];
+  ({ nextCursor } = body);
+  return asOf;
 };
 
 const loadPage = () => {
   aborter?.abort();
   aborter = new AbortController();
   return attempt(async (signal) => {
-    const query = { ...queryNow(), limit: ROWS_A_PAGE, cursor: nextCursor };
-    const { body, asOf } = await apiNow().get(request.path, query, signal);
-    if (signal.aborted) return;
     const row = items.length;
-    items = [...items, ...body.items];
-    ({ nextCursor } = body);
-    show(asOf);
+    show(await loadRows(ROWS_A_PAGE, signal));
     // The focus moves to the new rows, because the button that loaded them may be hidden now.
     if (row > 0) scroll.focus();
   });
 };
 
+/** Returns the records of a whole asset; none if the text is only a part of an asset. Reports have no asset. */
+const exact = async (text, signal) => {
+  if (request.list === 'reports') return [];
+  try {
+    const query = { ...queryNow(), content: text, limit: ROWS_OF_A_SEARCH };
+    return (await apiNow().get(request.path, query, signal)).body.items;
+  } catch (failure) {
+    if (failure.status === 400) return [];
+    throw failure;
+  }
+};
+
+/**
+ * Searches by the whole asset in all records, which the API can do, and by a part in the newest records, which are
+ * loaded for that.
+ */
+const search = (text) => {
+  aborter?.abort();
+  aborter = new AbortController();
+  return attempt(async (signal) => {
+    summary.textContent = 'Searching …';
+    const whole = await exact(text, signal);
+    let asOf;
+    do asOf = await loadRows(ROWS_OF_A_SEARCH, signal);
+    while (nextCursor !== undefined && items.length < MAX_ROWS);
+    const byId = new Map([...items.filter(matcherOf(text)), ...whole].map((item) => [item.id, item]));
+    found = [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    show(asOf);
+  });
+};
+
 const load = () => {
   items = [];
-  nextCursor = undefined;
-  return loadPage();
+  nextCursor = found = undefined;
+  const text = content.value.trim();
+  return text === '' ? loadPage() : search(text);
 };
 
 const close = () => dialog.close();
 
 /** Shows the records that a metric counts. @param query range and brand of the metric @param range name of the range */
-const open = (metric, name, query, range) => {
+const open = (metric, name, query, range, total) => {
   const { assetType: type = '', ...others } = query;
-  request = { ...listOf(metric, query.brandSlug), query: others, range };
+  request = { ...listOf(metric, query.brandSlug), query: others, range, total, assetType: type };
   form.reset();
-  form.hidden = request.list === 'reports';
+  if (type !== '') addTypes([type]);
   assetType.value = type;
-  status.replaceChildren(new Option('All statuses', ''), ...request.choices.map((each) => new Option(each, each)));
+  assetType.parentElement.hidden = request.list === 'reports';
+  status.replaceChildren(
+    new Option('All statuses', ''),
+    ...request.choices.map((each) => new Option(spoken(each), each)),
+  );
   status.parentElement.hidden = request.choices.length < 2;
   title.textContent = name;
   summary.textContent = 'Loading …';
@@ -111,7 +178,10 @@ const isListed = (metric, n, { brandSlug }) => n > 0 && listOf(metric, brandSlug
 
 /** Returns a function that shows the counted records; undefined if there are no records to show. */
 export const opener = (metric, n, name, query, range) =>
-  isListed(metric, n, query) ? () => open(metric, name, query, range) : undefined;
+  isListed(metric, n, query) ? () => open(metric, name, query, range, n) : undefined;
+
+/** Shows all records of a list, of any time. */
+export const openAll = (list, name) => open(list, name, {}, 'all time');
 
 /**
  * Returns a button that has the number as its text and shows the counted records; undefined if there are no records to
@@ -123,11 +193,18 @@ export const countButton = (n, name, onOpen) => {
   const button = element('button', number(n), {
     type: 'button',
     class: 'count',
+    'data-value': n,
     'aria-label': label,
     'aria-haspopup': 'dialog',
   });
   button.onclick = onOpen;
   return button;
+};
+
+/** Fills a table of counts. @param entries arrays of a name, a number and the opener of its records */
+export const fillCounts = (part, columns, entries, name) => {
+  const rows = entries.map(([label, n, onOpen]) => [label, countButton(n, label, onOpen) ?? n]);
+  fillTable(part, columns, rows, { name });
 };
 
 /** @param failed called with each failure; returns whether the key is no longer accepted */
@@ -138,12 +215,18 @@ export const startRecordsDialog = (api, failed) => {
     void load();
   });
   status.addEventListener('change', load);
+  assetType.addEventListener('change', load);
   more.addEventListener('click', loadPage);
   dialog.querySelector('.close').addEventListener('click', close);
   saveButton.addEventListener('click', () =>
     attempt(async () => {
       announcement.textContent = 'Preparing CSV';
-      save(request.list, await apiNow().getCsv(request.path, queryNow(), CSV_TIMEOUT_MS));
+      save(
+        request.list,
+        found === undefined
+          ? await apiNow().getCsv(request.path, queryNow(), CSV_TIMEOUT_MS)
+          : tableCsv(...tableOf(found)),
+      );
       announcement.textContent = 'The CSV has been saved';
     }),
   );
