@@ -1,6 +1,6 @@
 import { formatDay, MS_PER_DAY } from '../src/events/instant.js';
-import type { FalsePositives } from '../src/metrics/false-positives/false-positives.dto.js';
-import { GetFalsePositives, GetFalsePositivesHandler } from '../src/metrics/false-positives/get-false-positives.js';
+import type { FalsePositives } from '../src/metrics/metrics.dto.js';
+import { GetFalsePositives, GetFalsePositivesHandler } from '../src/metrics/get-false-positives.js';
 import { MetricsQueries } from '../src/metrics/metrics-queries.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { preferredType } from '../http/accept.js';
+import { preferredType } from '../http/responses/accept.js';
 import { routeNotFound, sendError } from '../http/errors/error-response.js';
 import {
   type StaticResponse,

@@ -43,9 +43,6 @@ describe('closeDataDir', () => {
       (file) =>
         file.endsWith('.ts') && /(?:join|resolve)\((?:\w+\.)*dataDir\b/.test(readFileSync(join('src', file), 'utf8')),
     );
-    expect(writers.sort()).toEqual([
-      join('asset-check', 'lists', 'list-copy.ts'),
-      join('runtime', 'config.ts'),
-    ]);
+    expect(writers.sort()).toEqual([join('asset-check', 'lists', 'list-copy.ts'), join('runtime', 'config.ts')]);
   });
 });
