@@ -71,7 +71,7 @@ if (current !== stamp && !(isUnchecked && current === UNCHECKED)) {
       copyAssets();
       await bundleDependencies(NEXT);
       // An installed link to the operator's command (`bin` in package.json) runs this file.
-      chmodSync(join(NEXT, 'src/cli.js'), 0o755);
+      if (existsSync(join(NEXT, 'src/cli.js'))) chmodSync(join(NEXT, 'src/cli.js'), 0o755);
       writeFileSync(join(NEXT, STAMP), isUnchecked ? UNCHECKED : stamp);
       switchOver();
     } else process.exitCode = 1;

@@ -122,7 +122,7 @@ const poisonBatches = async (
   async function retryParked(): Promise<string[]> {
     const problems: string[] = [];
     const parked = await call(context, env, ['parked', 'list', '--json']);
-    const listed = JSON.parse(parked.output) as { projection: string; eventId: string; reason: string }[];
+    const listed = JSON.parse(parked.printed) as { projection: string; eventId: string; reason: string }[];
     if (listed.length !== n || new Set(listed.map(({ eventId }) => eventId)).size !== n)
       problems.push(`${listed.length} events are parked, but ${n} were sent that cannot be applied`);
     if (!listed.every(({ reason }) => reason.includes('no_poison')))
@@ -167,7 +167,7 @@ const poisonBatches = async (
       (await database.pool.query<{ n: number }>('select count(*) as n from read.parked_events')).rows[0]!.n;
     for (const until = Date.now() + TIMEOUT_MS; (await parkedNow()) === 0 && Date.now() < until;) await sleep(20);
     const status = await call(context, env, ['projections', 'status', '--json']);
-    const all = JSON.parse(status.output) as { projection: string; parked: number; unknown: number }[];
+    const all = JSON.parse(status.printed) as { projection: string; parked: number; unknown: number }[];
     const { parked, unknown: unknowns } = all.find(({ projection }) => projection === 'metrics')!;
     if (parked !== 1 || unknowns !== 1) problems.push(`projections status printed ${status.output}`);
     const dropped = await call(context, env, ['parked', 'drop', unreadable, '--reason', 'a test']);

@@ -34,6 +34,8 @@ interface StartOptions {
 /** A process of the built service. It ends when this process ends, because the IPC channel is then closed. */
 export class Process {
   readonly lines: string[] = [];
+  /** What the process has written to standard output. */
+  printed = '';
   readonly ended: Promise<void>;
   /** The URL of the process; undefined until the process has printed it. */
   url: string | undefined;
@@ -48,6 +50,7 @@ export class Process {
   ) {
     this.ended = once(child, 'exit').then(() => undefined);
     child.once('message', () => (this.hasReportedReady = true));
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.printed += text));
     for (const stream of [child.stdout!, child.stderr!]) {
       // A long line arrives in several parts.
       let rest = '';
@@ -149,16 +152,16 @@ export const descendants = (
     .map((pid) => ({ kill: () => void signal(pid, 'SIGKILL'), isRunning: () => signal(pid, 0) }));
 };
 
-/** Runs an operator command, and waits until it has ended. */
+/** Runs an operator command, and waits until it has ended. `printed` is its result, `output` also has its messages. */
 export const call = async (
   context: RunContext,
   env: Environment,
   args: readonly string[],
   installed?: string,
-): Promise<{ code: number | null; output: string; process: Process }> => {
+): Promise<{ code: number | null; printed: string; output: string; process: Process }> => {
   const process = Process.start(context, 'src/cli', env, { args, installed });
   await process.ended;
   // The last output arrives after the exit.
   await sleep(10);
-  return { code: process.exitCode, output: process.lines.join('\n'), process };
+  return { code: process.exitCode, printed: process.printed, output: process.lines.join('\n'), process };
 };

@@ -209,7 +209,7 @@ describe('The API reference', () => {
       servers: [{ url: '/' }],
     });
     const page = (await get('/docs')).payload;
-    const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file!);
+    const files = [...page.matchAll(/(?:src|<link [^>]*href)="([^"]+)"/g)].map(([, file]) => file!);
     expect(files.length).toBeGreaterThan(2);
     for (const file of files.filter((each) => !each.startsWith('data:'))) {
       expect(file).not.toMatch(/^(https?:)?\/\//);

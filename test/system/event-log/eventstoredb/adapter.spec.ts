@@ -571,7 +571,7 @@ describe('Opening the log in EventStoreDB', () => {
   for (const [url, sentence] of [
     ['esdb://user:geheim@', /EVENTSTORE_URL cannot be used/],
     ['esdb://user:geheim@127.0.0.1:x?tls=false', /EVENTSTORE_URL cannot be used: something else at position/],
-    ['esdb://user:geheim@127.0.0.1:1?tls=perhaps', /expected true or false/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=perhaps', /has a tls that is neither true nor false/],
     ['esdb://user:geheim@127.0.0.1:1?tls=false&tsl=1', /has the unknown option "tsl"/],
     ['esdb://user:geheim@127.0.0.1:1?tls=false&nodePreference=follower', /nodePreference that is not leader/],
     ['esdb://user:geheim@127.0.0.1:1?tlsVerifyCert=false', /tlsVerifyCert=false, which has no effect/],
