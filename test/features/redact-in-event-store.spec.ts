@@ -172,6 +172,8 @@ for (const { name, open } of eventStores)
       );
     });
     afterEach(async () => {
+      // Spies on prototypes would otherwise stay for the next store, and call themselves.
+      jest.restoreAllMocks();
       await projecting.stop();
       await app.close();
       await database.drop();
@@ -340,8 +342,11 @@ for (const { name, open } of eventStores)
       expect((await send(events)).body.accepted).toBe(events.length);
       await projecting.reached();
       const counts = await countsOf();
-      const apply = (...words: string[]): Promise<CommandResult> =>
-        operate('retention', 'apply', '--older-than', '730d', '--json', ...words);
+      const apply = async (...words: string[]) => {
+        const result = await operate('retention', 'apply', '--older-than', '730d', '--json', ...words);
+        expect(result.code === 0 ? '' : result.err).toBe('');
+        return JSON.parse(result.out);
+      };
       // A round of a search has twenty pages.
       const pages = Reflect.get(StreamRewriter.prototype, 'pages') as StreamRewriter['pages'];
       jest.spyOn(StreamRewriter.prototype, 'pages').mockImplementation(async function* singly(
@@ -350,8 +355,8 @@ for (const { name, open } of eventStores)
       ) {
         for await (const page of pages.call(this, after)) for (const event of page) yield [event];
       });
-      const dry = JSON.parse((await apply('--dry-run')).out);
-      const { nodesToScavenge, ...applied } = JSON.parse((await apply()).out);
+      const dry = await apply('--dry-run');
+      const { nodesToScavenge, ...applied } = await apply();
       expect(nodesToScavenge).toHaveLength(1);
       expect(dry.events).toEqual({ ThreatStatusChanged: 2, AssetStatusChanged: 2 });
       expect(applied.events).toEqual(dry.events);
@@ -362,7 +367,7 @@ for (const { name, open } of eventStores)
       expect(stored.filter((line) => line.includes('kept-'))).toHaveLength(2);
       expect((await rows()).filter((line) => line.includes('expired'))).toEqual([]);
       expect((await rows()).filter((line) => line.includes('status.example/kept')).length).toBeGreaterThan(0);
-      expect(JSON.parse((await apply()).out).events).toEqual({});
+      expect((await apply()).events).toEqual({});
       expect(await everything()).toEqual(stored);
     });
   });

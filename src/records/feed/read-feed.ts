@@ -6,6 +6,7 @@ import { type AnswerFrom, RecordQueries, requireReached } from '../record-querie
 import {
   elementJson,
   FeedIds,
+  hasSameParked,
   type FeedPosition,
   requireUnchanged,
   type PlacedElement,
@@ -84,12 +85,12 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         const page = pageOf(rows);
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
         requireUnchanged(isInLog);
-        const hasSameParked = page.parkedBefore === last.parked;
+        const isUnchanged = hasSameParked(page, last.parked);
         // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
         // behind. The primary decides.
-        if (isReplica && !hasSameParked)
+        if (isReplica && !isUnchanged)
           throw new TooOld('The parked events of the replica differ from those of lastEventId');
-        requireUnchanged(hasSameParked);
+        requireUnchanged(isUnchanged);
         return page;
       };
       const page = await this.queries.runFeed(organization, key, read, minPosition);

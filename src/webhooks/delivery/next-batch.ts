@@ -6,6 +6,7 @@ import {
   elementJson,
   type ElementRow,
   type FeedIds,
+  hasSameParked,
   type PlacedElement,
   placedElements,
   NEXT_ELEMENTS,
@@ -170,7 +171,7 @@ export const readNext = async (
   const firstParked = page.parkedFirst !== null && page.parkedFirst > start ? page.parkedFirst : null;
   // A parked event that the cursor has passed was applied later. The record of the event appears at the position of the
   // event, so the cursor moves back to that position.
-  if (from.parked !== null && page.parkedBefore !== from.parked) {
+  if (from.parked !== null && !hasSameParked(page, from.parked)) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };
     // The cursor need not move: the parked event belongs to a verdict that only a later event made visible to the

@@ -25,7 +25,8 @@ const server = (name: string, parkedBefore: number, queriedServers: string[]): R
     const statement = typeof sent === 'string' ? undefined : sent.name;
     if (statement?.startsWith('feed-') !== true) return { rows: [{ projection: 'records', position: 1, asOf: 1 }] };
     queriedServers.push(name);
-    const moment = { asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parkedFirst: null, parked: null };
+    const noParked = { parkedByVerdict: null, parkedToFirst: 0, parkedFirst: null, parked: null };
+    const moment = { asOf: 1, upTo: 10, parkedBefore, ...noParked };
     return { rows: [{ moment, element: null }] };
   };
   return { query, connect: async () => ({ query, release: () => {} }), end: async () => {} } as unknown as RecordsPool;

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { listParked, type Parked, retryParked } from '../../../../projections/engine/parked.js';
 import type { Projection } from '../../../../projections/engine/projection.js';
 import { records } from '../../../../projections/records/projection.js';
-import { NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
+import { type FeedPage, hasSameParked, NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
 import { delivered, history, ORGANIZATIONS } from '../../../projections/histories.js';
 import { newDatabase, newLogs } from '../../../support/open-for-tests.js';
 import { projectToHead } from '../../../support/projecting.js';
 import { Random } from '../../../support/random.js';
-import { eventId, recordedInOrder, type Sent, sent, sentThreat } from '../../../support/upstream.js';
+import { eventId, recordedInOrder, type Sent, sent, sentThreat, stored } from '../../../support/upstream.js';
 import { seeds } from '../../../support/full-size.js';
 
 const AT = '2026-03-01T00:00:00.000Z';
@@ -36,11 +36,12 @@ const project = async (events: readonly Sent[], failingEvents: readonly Sent[]):
   await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(failingEvents)]);
 };
 
-/** Returns the mark of the parked events for a reader of the organization that has passed all parked events. */
-const markOf = async (organization: string): Promise<number> => {
+/** Reads as an organization that has passed all parked events. */
+const endOf = async (organization: string): Promise<FeedPage> => {
   const values = { organization, after: Number.MAX_SAFE_INTEGER, limit: 1 };
-  return pageOf(await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values)).parkedBefore;
+  return pageOf(await NEXT_ELEMENTS['1-2-3-4']!.run(database.pool, values));
 };
+const markOf = async (organization: string): Promise<number> => (await endOf(organization)).parkedBefore;
 const marksOf = async (organizations: readonly string[]): Promise<Record<string, number>> => {
   const marks: Record<string, number> = {};
   for (const organization of organizations) marks[organization] = await markOf(organization);
@@ -101,6 +102,39 @@ describe('The mark of the parked events', () => {
       expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
     },
   );
+
+  it.each<[string, Sent]>([
+    ['a state', entry('c', ['b'], LATER)],
+    ['a deletion', sent('AssetStatusChangeDeleted', { changeId: 'c', asset: ASSET, deletedAt: LATER })],
+  ])(
+    'of a place before the first verdict from the entry of %s stays valid before and after a retry',
+    async (_, parked) => {
+      const other = sentThreat('t', asset);
+      const log = await logs.create(recordedInOrder([other, parked]));
+      await projectToHead(log, database.pool, [refusing([other, parked])]);
+      const mark = await markOf('acme');
+      await log.appendAll([stored(entry('c', ['acme']))]);
+      await projectToHead(log, database.pool, [refusing([other, parked])]);
+      const page = await endOf('acme');
+      expect(page.parkedBefore).not.toBe(mark);
+      expect([mark, page.parkedBefore, 0].map((each) => hasSameParked(page, each))).toEqual([true, true, false]);
+
+      for (const row of await listParked(database.pool))
+        if (row.event_id === eventId(parked)) await retryParked(database.pool, records, row);
+      const retried = await endOf('acme');
+      expect([mark, page.parkedBefore].map((each) => hasSameParked(retried, each))).toEqual([true, false]);
+    },
+  );
+
+  it('is compared without any of the events that concern the organization since a verdict', () => {
+    const checksums = Array.from({ length: 8 }, (_, n) => 1 << (4 * n));
+    const page = { parkedBefore: 7 << 8, parkedByVerdict: checksums } as unknown as FeedPage;
+    const some = checksums.filter((_, n) => n % 3 === 0).reduce((sum, each) => sum ^ each, 0);
+    expect(hasSameParked(page, (7 << 8) ^ some)).toBe(true);
+    expect(hasSameParked(page, (7 << 8) ^ some ^ 2)).toBe(false);
+    expect(hasSameParked({ ...page, parkedByVerdict: [3, 5, 6] }, (7 << 8) ^ 6)).toBe(true);
+    expect(hasSameParked({ ...page, parkedByVerdict: [3, 5, 6] }, (7 << 8) ^ 1)).toBe(false);
+  });
 
   it('counts an event about an entry for every organization if an earlier version has parked it', async () => {
     const parked = entry('c', ['b']);
