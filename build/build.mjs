@@ -72,7 +72,7 @@ if (!accepted.includes(current)) {
   try {
     // Imported only if needed, because loading the compiler takes a second.
     const { compile } = await import('./compile.mjs');
-    if (compile(NEXT, isUnchecked, isService ? ['src', 'projections'] : undefined)) {
+    if (compile(NEXT, isUnchecked, isService ? ['src', 'projections', 'docs'] : undefined)) {
       copyAssets();
       await bundleDependencies(NEXT);
       // An installed link to the operator's command (`bin` in package.json) runs this file.

@@ -178,7 +178,9 @@ describe('A dry run', () => {
     const { body } = await dryRun(threat('misspelt', { status: 'NOPE' }));
     expect(body).toMatchObject({
       accepted: 1,
-      warnings: [{ index: 0, issues: [{ message: expect.stringMatching(/^data\.status is none of .* counts in no metric$/) }] }],
+      warnings: [
+        { index: 0, issues: [{ message: expect.stringMatching(/^data\.status is none of .* counts in no metric$/) }] },
+      ],
       events: [{ index: 0, wouldCount: [] }],
     });
   });

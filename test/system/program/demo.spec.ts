@@ -164,7 +164,9 @@ describe('The demo', () => {
   });
 
   it('has a dispute and a group with members, and says in one sentence which lists could not be fetched', async () => {
-    expect(first.err().match(/The asset check runs without the lists unreachable, which could not be fetched/g)).toHaveLength(1);
+    expect(
+      first.err().match(/The asset check runs without the lists unreachable, which could not be fetched/g),
+    ).toHaveLength(1);
     expect(first.err()).not.toMatch(/^\{/m);
     const read = async (path: string): Promise<unknown> => {
       const [{ url, init }] = callsIn(first.out()) as [{ url: string; init: RequestInit }];
