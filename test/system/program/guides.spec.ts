@@ -42,7 +42,7 @@ const TABLE: readonly Guide[] = [
   { name: 'asset-groups.md', shows: ['"name":"Landing pages"', '"added"', '"removed"', '"Shops"', '"success":true'] },
   {
     name: 'clients.md',
-    shows: ['"groups":', '"content":"https://example.org"', '"accepted":1', '"reports":1'],
+    shows: ['"groups":', '"content":"example.org"', '"accepted":1', '"reports":1'],
     except: [/npm install/],
   },
   { name: 'dashboard.md', shows: [] },
