@@ -76,7 +76,8 @@ if (!accepted.includes(current)) {
       copyAssets();
       await bundleDependencies(NEXT);
       // An installed link to the operator's command (`bin` in package.json) runs this file.
-      chmodSync(join(NEXT, 'src/cli.js'), 0o755);
+      const command = join(NEXT, 'src/cli.js');
+      if (existsSync(command)) chmodSync(command, 0o755);
       writeFileSync(join(NEXT, STAMP), own);
       switchOver();
     } else process.exitCode = 1;
