@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Config, environmentOf, readConfig } from '../../runtime/config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from './chart.js';
-import type { CheckVerdict } from '../../events/types/verdicts.js';
 import { Invalid } from '../../errors.js';
 import { processedCount, sendEvents } from '../sending/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from './row-events.js';
@@ -146,7 +145,8 @@ const post = async (
 const useService = async (url: string, key: string, signal: AbortSignal, token?: string): Promise<void> => {
   const content = 'polkadot-dot.info';
   const check = await post(url, key, ['/asset/check', { content }], signal, token);
-  const { status, sources } = (await check.json()) as CheckVerdict & {
+  const { status, sources } = (await check.json()) as {
+    readonly status: string;
     readonly sources: readonly { readonly source: string; readonly reason?: string }[];
   };
   const failed = sources.filter(({ reason }) => reason === 'source-error' || reason === 'timeout');

@@ -105,8 +105,6 @@ describe('A guide, pasted as a whole into a fresh folder,', () => {
 
   /** Runs a script in which each command, and each request, must succeed. */
   const paste = async (script: string): Promise<string> => {
-    const strict =
-      'set -o pipefail\ntrap \'kill $(jobs -p) 2>/dev/null || true\' EXIT\ncurl() { command curl --fail-with-body "$@"; }\n';
     const here = script.replaceAll('http://127.0.0.1:3000', url).replaceAll('8080', String(receiverPort));
     const env = { ...process.env, DATABASE_URL: database.url };
     const { stdout } = await promisify(execFile)('bash', ['-euc', STRICT + here], { cwd: folder, env });
