@@ -173,7 +173,7 @@ describe('The demo', () => {
       return (await fetch(new URL(path, url), { headers: init.headers! })).json();
     };
     expect(await read('/v2/asset/disputes')).toMatchObject({
-      disputes: [{ content: 'polkadot-dot.info', status: 'OPEN' }],
+      items: [{ content: 'polkadot-dot.info', status: 'OPEN' }],
     });
     expect(await read('/v2/organization/asset-groups')).toContainEqual(
       expect.objectContaining({ name: 'Our own sites', assetCount: 4 }),
