@@ -1,7 +1,9 @@
 /**
  * Compiles the project in the current folder into `dist`, unless `dist` is up to date. The build is made in a folder of
  * its own and then renamed, because a running service may use the present `dist`. `--no-check` skips the type check; a
- * later build with the type check does not treat such a build as up to date.
+ * later build with the type check does not treat such a build as up to date. `--service` builds only what `demo` and
+ * `start` run, also without the type check; it accepts every other build that is up to date, and no other call accepts
+ * such a build.
  */
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,21 +60,25 @@ const stamp = stampOf([
   'tsconfig.json',
   'tsconfig.build.json',
 ]);
-const isUnchecked = process.argv.includes('--no-check');
-const UNCHECKED = `${stamp} unchecked`;
+const isService = process.argv.includes('--service');
+const isUnchecked = isService || process.argv.includes('--no-check');
+const own = isService ? `${stamp} service` : isUnchecked ? `${stamp} unchecked` : stamp;
+const accepted = [stamp, ...(isUnchecked ? [`${stamp} unchecked`] : []), own];
 const stampFile = join(OUT, STAMP);
 const current = existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : undefined;
-if (current !== stamp && !(isUnchecked && current === UNCHECKED)) {
+if (!accepted.includes(current)) {
+  console.error('Building; this takes up to a minute');
   sweep();
   try {
     // Imported only if needed, because loading the compiler takes a second.
     const { compile } = await import('./compile.mjs');
-    if (compile(NEXT, isUnchecked)) {
+    if (compile(NEXT, isUnchecked, isService ? ['src', 'projections', 'docs'] : undefined)) {
       copyAssets();
       await bundleDependencies(NEXT);
       // An installed link to the operator's command (`bin` in package.json) runs this file.
-      if (existsSync(join(NEXT, 'src/cli.js'))) chmodSync(join(NEXT, 'src/cli.js'), 0o755);
-      writeFileSync(join(NEXT, STAMP), isUnchecked ? UNCHECKED : stamp);
+      const command = join(NEXT, 'src/cli.js');
+      if (existsSync(command)) chmodSync(command, 0o755);
+      writeFileSync(join(NEXT, STAMP), own);
       switchOver();
     } else process.exitCode = 1;
   } finally {

@@ -113,6 +113,10 @@ const DECLARATIONS: ReadonlyMap<string, Declaration> = new Map(
 );
 
 const upstreamTypes: ReadonlySet<string> = new Set(UPSTREAM_TYPES);
+/** Returns the documented values of `data.status` of a type that accepts others too; undefined for other types. */
+export const documentedStatuses = (type: EventType): readonly string[] | undefined =>
+  DECLARATIONS.get(type)?.fields['status']?.schema['examples'] as readonly string[] | undefined;
+
 export const isUpstreamType = (type: string): type is UpstreamEvent['type'] => upstreamTypes.has(type);
 export const isKnownType = (type: string): type is EventType => DECLARATIONS.has(type);
 export const isUpstream = (event: DomainEvent): event is UpstreamEvent => upstreamTypes.has(event.type);

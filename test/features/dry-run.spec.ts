@@ -174,6 +174,17 @@ describe('A dry run', () => {
     expect((await dryRun([state('2026-03-03T00:00:00Z')])).body.events[0]).not.toHaveProperty('superseded');
   });
 
+  it('says what an event with an undocumented status would count as', async () => {
+    const { body } = await dryRun(threat('misspelt', { status: 'NOPE' }));
+    expect(body).toMatchObject({
+      accepted: 1,
+      warnings: [
+        { index: 0, issues: [{ message: expect.stringMatching(/^data\.status is none of .* counts in no metric$/) }] },
+      ],
+      events: [{ index: 0, wouldCount: [] }],
+    });
+  });
+
   it('accepts only true and false as dryRun', async () => {
     for (const [query, status] of [
       ['?dryRun=false', 200],

@@ -8,6 +8,8 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
  * headers from a file.
  */
 export const curlLines = (url: string, { ingest, organization }: KeyHeaders): string[] => {
+  // The responses have no line break at the end.
+  const curl = "curl -w '\\n'";
   const key = `-H ${quoted(`@${organization}`)}`;
   const json = "-H 'Content-Type: application/json'";
   const report = {
@@ -27,19 +29,19 @@ export const curlLines = (url: string, { ingest, organization }: KeyHeaders): st
   return [
     'Try it (the keys are in the files that the calls name):',
     '',
-    `curl -i '${url}/v2/organization/metrics?startDate=2025-01-01&endDate=2025-12-31' ${key}`,
+    `${curl} -i '${url}/v2/organization/metrics?startDate=2025-12-29&endDate=2025-12-31' ${key}`,
     '',
-    `curl '${url}/v2/organization/metrics?brandSlug=metamask' ${key}`,
+    `${curl} '${url}/v2/organization/metrics?brandSlug=metamask' ${key}`,
     '',
-    `curl '${url}/v2/asset/check' ${key} ${json} -d '{"content":"https://polkadot-dot.info/login"}'`,
+    `${curl} '${url}/v2/asset/check' ${key} ${json} -d '{"content":"https://polkadot-dot.info/login"}'`,
     '',
-    `curl '${url}/v2/asset/check/bulk' ${key} ${json} -d '{"contents":["polkadot-dot.info","example.com"]}'`,
+    `${curl} '${url}/v2/asset/check/bulk' ${key} ${json} -d '{"contents":["polkadot-dot.info","example.com"]}'`,
     '',
-    `curl '${url}/v2/organization/asset-groups' ${key} ${json} -d '{"name":"Wallets"}'`,
+    `${curl} '${url}/v2/organization/asset-groups' ${key} ${json} -d '{"name":"Wallets"}'`,
     '',
-    `curl '${url}/v2/organization/asset-groups' ${key}`,
+    `${curl} '${url}/v2/organization/asset-groups' ${key}`,
     '',
-    `curl '${url}/v2/events' -H ${quoted(`@${ingest}`)} -H 'Content-Type: application/cloudevents+json' \\`,
+    `${curl} '${url}/v2/events' -H ${quoted(`@${ingest}`)} -H 'Content-Type: application/cloudevents+json' \\`,
     `  -d '${JSON.stringify(report)}'`,
     '',
     `The dashboard: ${url}/dashboard?range=all`,

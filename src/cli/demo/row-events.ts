@@ -2,7 +2,7 @@ import { parseContent } from '../../assets/parse-content.js';
 import type { Asset } from '../../assets/asset.js';
 import type { JsonCloudEvent } from '../../events/cloud-event-schema.js';
 import type { UpstreamEvent } from '../../events/event.js';
-import { formatInstant, MS_PER_DAY } from '../../events/instant.js';
+import { formatInstant } from '../../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
@@ -26,6 +26,14 @@ export const BRANDS = [
 const LINES_PER_REPORT = 10;
 const LINES_PER_TAKEDOWN = 20;
 const LINES_PER_COMPLETION = 40;
+
+/** The shortest time to a takedown, and the factor between the longest and the shortest; half of them take two days. */
+const SHORTEST_TAKEDOWN_MS = 8 * 60 * 60 * 1_000;
+const TAKEDOWN_RATIO = 40;
+
+/** Returns a time to takedown that looks random and is always the same for a line: most are short, and few are long. */
+const takedownTime = (line: number): number =>
+  Math.round(SHORTEST_TAKEDOWN_MS * TAKEDOWN_RATIO ** (((line * 2_654_435_761) % 2 ** 32) / 2 ** 32));
 
 const SOURCE = 'https://github.com/polkadot-js/phishing';
 
@@ -119,7 +127,7 @@ const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[
   if (line % LINES_PER_TAKEDOWN === 0)
     events.push(cloudEvent(`${name}:takedown`, 'TakedownFiled', time, { ...takedown, status: 'TODO' }));
   if (line % LINES_PER_COMPLETION === 0) {
-    const completedAt = time + MS_PER_DAY;
+    const completedAt = time + takedownTime(line);
     const completed = { ...takedown, status: 'COMPLETED', updatedAt: formatInstant(completedAt) };
     events.push(cloudEvent(`${name}:completed`, 'TakedownStatusChanged', completedAt, completed));
   }

@@ -1,5 +1,13 @@
 import { ASSET_TYPES } from '../../events/asset-types.js';
-import { type UpstreamEvent, isKnownType, isUpstreamType, parseEvent, toJson } from '../../events/event.js';
+import {
+  documentedStatuses,
+  type UpstreamEvent,
+  isKnownType,
+  isUpstreamType,
+  parseEvent,
+  toJson,
+} from '../../events/event.js';
+import { factsOf } from '../../events/facts.js';
 import { readAccount } from '../../assets/accounts/payment.js';
 import { GuardedHosts, type GuardOfHost } from '../../verdicts.js';
 import { isNamedWithoutQuery } from '../../assets/asset-key.js';
@@ -18,6 +26,7 @@ import { truncate } from '../../runtime/terminal.js';
 import { type RejectReason, type RejectionGroup, RejectionGroups } from '../outcomes/rejection-log.js';
 import type { CloudEvent } from './cloud-event.js';
 import type { LazyEvents } from './content-mode.js';
+import { countedFact } from './events.dto.js';
 
 /**
  * The event types that an organization's own key may send. A new event type is not allowed until it is added here. Verdicts
@@ -53,8 +62,16 @@ const URL_KEY = urlKey('');
  * @param found the result of `guardOf`
  * @param isQueryDropped the result of `dropsQuery`
  */
-const warningsOf = ({ data }: UpstreamEvent, found?: GuardOfHost, isQueryDropped = false): string[] => {
+const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = false): string[] => {
+  const { type: eventType, data } = event;
   const warnings: string[] = [];
+  const statuses = documentedStatuses(eventType);
+  if ('status' in data && statuses?.includes(data.status) === false) {
+    const measures = new Set(factsOf(event).map((fact) => countedFact(fact).measure));
+    warnings.push(
+      `data.status is none of ${statuses.join(', ')}; the event counts ${measures.size > 0 ? `only as ${[...measures].join(', ')}` : 'in no metric'}`,
+    );
+  }
   if ('createdAt' in data && 'updatedAt' in data && data.updatedAt < data.createdAt)
     warnings.push('data.updatedAt is before data.createdAt');
   if ('asset' in data) {

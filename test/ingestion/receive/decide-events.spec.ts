@@ -58,6 +58,25 @@ describe('Warnings', () => {
     }
   });
 
+  it('are returned for a status that is none of the documented ones, and say what the event counts as', () => {
+    const counts: [string, string][] = [
+      ['ThreatStatusChanged', 'in no metric'],
+      ['TakedownFiled', 'only as takedownsFiled'],
+      ['TakedownStatusChanged', 'only as takedownsFiled'],
+    ];
+    for (const [type, counted] of counts) {
+      const event = EXAMPLES.find((each) => each.type === type)!;
+      const [message, ...others] = warned(event, { status: 'NOPE' });
+      expect([type, message, others]).toEqual([
+        type,
+        expect.stringMatching(`^data\\.status is none of [A-Z_, ]+; the event counts ${counted}$`),
+        [],
+      ]);
+      const [, statuses] = /none of (.*);/.exec(message!)!;
+      for (const status of statuses!.split(', ')) expect([type, warned(event, { status })]).toEqual([type, []]);
+    }
+  });
+
   it('are returned for a status of a page whose parameters do not name it, and for no other', () => {
     const [status] = withField('changeId').filter(({ data }) => 'status' in data);
     const of = (content: string, type = 'PAGE'): readonly string[] =>

@@ -42,6 +42,28 @@ describe('The build', () => {
   );
 
   it(
+    'of the service says that it takes a while, and is replaced by a build of everything, but not the other way around',
+    async () => {
+      const folder = newFolder(NAME, []);
+      for (const name of ['src', 'bench']) {
+        mkdirSync(join(folder, name));
+        writeFileSync(join(folder, name, 'main.ts'), `export const main = '${name}';\n`);
+      }
+      const isBuilt = (name: string): boolean => existsSync(join(folder, 'dist', name, 'main.js'));
+      expect((await build(folder, '--service')).stderr).toMatch(/^Building; this takes /);
+      expect([isBuilt('src'), isBuilt('bench')]).toEqual([true, false]);
+      expect((await build(folder, '--service')).stderr).toBe('');
+      for (const words of [['--no-check'], []]) {
+        await build(folder, ...words);
+        expect([isBuilt('src'), isBuilt('bench')]).toEqual([true, true]);
+        expect((await build(folder, '--service')).stderr).toBe('');
+        expect(isBuilt('bench')).toBe(true);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
     'bundles only those parts of a package that its files import',
     async () => {
       const folder = newFolder(NAME, []);

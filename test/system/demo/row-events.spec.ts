@@ -96,7 +96,7 @@ describe('A row of the shipped data', () => {
     expect(briefly(completed!)).toEqual([
       'phishing-sites.csv:40:completed',
       'TakedownStatusChanged',
-      '2024-05-02T00:00:00.005Z',
+      '2024-05-05T18:29:08.421Z',
       'COMPLETED',
     ]);
     expect(completed!.data).toMatchObject({ takedownId: 'line-40', brand: 'uniswap' });

@@ -43,7 +43,12 @@ const installPart = (): void => {
 const runDemo = async (): Promise<Program> => {
   const demo = startProgram('src/cli.js', ['demo'], {
     installed,
-    env: { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data'), PORT: '0' },
+    env: {
+      DATABASE_URL: database.url,
+      DATA_DIR: join(folder, 'data'),
+      PORT: '0',
+      SOURCES_FILE: join(folder, 'sources.json'),
+    },
   });
   demos.push(demo);
   await eventually(
@@ -115,6 +120,8 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'demo-'));
   installed = join(folder, 'installed');
   installPart();
+  const list = { id: 'unreachable', kind: 'list', format: 'plain', url: 'http://127.0.0.1:9/' };
+  writeFileSync(join(folder, 'sources.json'), JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, list] }));
   database = await createDatabase({ migrated: false });
 });
 afterAll(async () => {
@@ -154,6 +161,23 @@ describe('The demo', () => {
     }
     const [, page] = /The dashboard: (\S+)/.exec(first.out())!;
     expect((await fetch(page!)).status).toBe(200);
+  });
+
+  it('has a dispute and a group with members, and says in one sentence which lists could not be fetched', async () => {
+    expect(
+      first.err().match(/The asset check runs without the lists unreachable, which could not be fetched/g),
+    ).toHaveLength(1);
+    expect(first.err()).not.toMatch(/^\{/m);
+    const read = async (path: string): Promise<unknown> => {
+      const [{ url, init }] = callsIn(first.out()) as [{ url: string; init: RequestInit }];
+      return (await fetch(new URL(path, url), { headers: init.headers! })).json();
+    };
+    expect(await read('/v2/asset/disputes')).toMatchObject({
+      items: [{ content: 'polkadot-dot.info', status: 'OPEN' }],
+    });
+    expect(await read('/v2/organization/asset-groups')).toContainEqual(
+      expect.objectContaining({ name: 'Our own sites', assetCount: 4 }),
+    );
   });
 
   it('prints no key, and stores its keys in files that other users cannot read', () => {

@@ -10,7 +10,6 @@ import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { type CommandResult, operatorCall } from '../../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
-import { gettingStarted } from './getting-started.js';
 import { type Health, operatorsPort } from './operators-port.js';
 
 let database: TestDatabase;
@@ -269,7 +268,6 @@ describe('The operator’s command', () => {
 });
 
 operatorsPort(() => ({ url, opsUrl, projectorUrl }));
-gettingStarted(() => ({ DATABASE_URL: database.url, DATA_DIR: folder, URL: url }));
 
 describe('The operator’s command, while the service does not run', () => {
   it('works after SIGTERM, and the operators’ port reports until the end that the service is stopping', async () => {
