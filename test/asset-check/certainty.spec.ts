@@ -259,6 +259,12 @@ describe('A content that is not understood, or opens what others may have publis
     `zcash:${OTHER_BTC}?address.1=zs1abc`,
     `ethereum:${GOOD_ACCOUNT}?to=${EVIL.replace('e1', 'c1')}`,
     `ethereum:${GOOD_ACCOUNT}?data=0x1234`,
+    // Parameters that no wallet opens: they cannot block.
+    `ethereum:${GOOD_ACCOUNT}?data=${EVIL}`,
+    `ethereum:${GOOD_ACCOUNT}@1?value=1&x=${EVIL}`,
+    `https://metamask.app.link/send/${GOOD_ACCOUNT}@1?x=${EVIL}`,
+    `https://metamask.app.link/send/${GOOD_ACCOUNT}@1?x=${encoded('https://evil.example')}`,
+    `https://link.trustwallet.com/send?address=${GOOD_ACCOUNT}&x=${EVIL}`,
     'https://www.google.com/url?sa=D',
     'https://www.bing.com/ck/a?!&&p=abc',
     'https://protect-eu.mimecast.com/s/AbC?domain=good.example',
