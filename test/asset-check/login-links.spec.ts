@@ -157,6 +157,21 @@ const RETURNS = [
 ];
 
 describe('A link that a log-in opens afterwards', () => {
+  it('is read from the base64 of the parameter sso of Discourse', async () => {
+    const check = await checkerOf([
+      'BLOCKED URL evil.example',
+      'ALLOWED URL forum.example',
+      'ALLOWED URL good.example',
+    ]);
+    const link = (target: string): string => {
+      const payload = Buffer.from(`nonce=1&return_sso_url=${encoded(target)}`).toString('base64');
+      return `https://forum.example/session/sso_provider?sso=${encoded(payload)}&sig=1`;
+    };
+    expect(check(link('https://evil.example/cb')).status).toBe('BLOCKED');
+    expect(check(link('https://unknown.example/cb')).status).toBe('UNKNOWN');
+    expect(check(link('https://good.example/cb')).status).toBe('ALLOWED');
+  });
+
   const VALUES = [
     encoded('https://evil.example/cb'),
     'https://evil.example',

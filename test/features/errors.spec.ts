@@ -216,7 +216,11 @@ describe('The HTTP API', () => {
           message: 'Send the body as Content-Encoding: gzip, or without Content-Encoding',
         },
       ]);
+      expect(packed.headers.get('accept-encoding')).toBe('gzip');
     }
+    expect(
+      (await ask('POST', GROUPS, asJson('x', { 'content-type': 'text/odd' }))).headers.get('accept-encoding'),
+    ).toBe(null);
     for (const encoding of ['identity', 'Identity']) {
       const plain = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': encoding }));
       expect(plain.body.message).toBe('Group name is required');

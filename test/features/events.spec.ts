@@ -261,6 +261,8 @@ describe('The handshake of the WebHook specification', () => {
       'webhook-allowed-origin': 'upstream.example',
       'webhook-allowed-rate': '*',
     });
+    for (const type of ['application/cloudevents+json', 'application/json', 'text/plain'])
+      expect((await ask({ 'x-api-key': everyKey, ...origin, 'content-type': type })).status).toBe(200);
     expect((await ask(origin)).status).toBe(401);
     expect((await ask({ 'x-api-key': readKey, ...origin })).status).toBe(403);
     expect((await ask({ 'x-api-key': everyKey })).status).toBe(400);

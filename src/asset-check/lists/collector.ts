@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { CooperativeYield } from '../../flow/time.js';
-import { BLOCKED, SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
+import { ANY_QUERY, BLOCKED, SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
 import { readGuardedHost } from './guards.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type EntryKinds, isPageKey, prefixOf, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
@@ -52,7 +52,7 @@ export class Collector {
     if (this.isGuard) this.addAbove(parsed.key);
     this.builder.add(
       parsed.key,
-      parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags,
+      (parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags) | (parsed.anyQuery === true ? ANY_QUERY : 0),
       this.isGuard ? parsed.key : text,
     );
     return undefined;

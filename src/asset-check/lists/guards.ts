@@ -1,5 +1,13 @@
 import { CooperativeYield } from '../../flow/time.js';
-import { BLOCKED, flagsForHost, flagsForSubdomains, type HostTable, hashOfText, SuffixHashes } from './host-table.js';
+import {
+  ANY_QUERY,
+  BLOCKED,
+  flagsForHost,
+  flagsForSubdomains,
+  type HostTable,
+  hashOfText,
+  SuffixHashes,
+} from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Entry, prefixOf, readEntry, type Rejection } from './list-entry.js';
 import type { GuardOfHost } from '../../verdicts.js';
@@ -86,7 +94,8 @@ export class Guards {
   }
 
   /**
-   * Finds the entries of a list that block a guarded host as a whole. Lets other work run in between.
+   * Finds the entries of a list that block a guarded host as a whole, or a page below one without the parameters that
+   * name it. Lets other work run in between.
    * @returns undefined if no guard is configured
    */
   async overruledEntriesOf(list: HostTable, suffixes: HostingSuffixes): Promise<OverruledEntries | undefined> {
@@ -111,6 +120,21 @@ export class Guards {
         read += 1;
         if (read % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
       }
+    for (const [texts, start, end] of list.entries()) {
+      read += 1;
+      if (read % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
+      if ((texts[start - 1]! & ANY_QUERY) === 0) continue;
+      const key = Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
+      const host = key.slice(key.indexOf(':') + 1, key.indexOf('/'));
+      hashes.read(host, true);
+      const guard = this.find(host, hashes, suffixes.boundaryOf(host).suffix.length + 1);
+      const hash = hashOfText(key);
+      const flags = list.find(key, 0, hash);
+      const isOverruled = guard !== undefined && (flags & ANY_QUERY) !== 0 && flagsForSubdomains(flags) === BLOCKED;
+      if (!isOverruled || found.has(key)) continue;
+      found.add(key);
+      if (examples.length < MAX_EXAMPLES) examples.push({ entry: list.originalSpelling(key, 0, hash), guard });
+    }
     return { count: found.size, examples };
   }
 }

@@ -99,6 +99,9 @@ const STATUS = BOTH | (BOTH << SUBDOMAINS_SHIFT);
 /** Set if the source spelled the entry differently. The spelling of the source then follows the normalized text. */
 const HAS_SPELLING = 4;
 
+/** Set if a page is named without the parameters of its link, so that the entry concerns the page with any parameters. */
+export const ANY_QUERY = 32;
+
 /** The flags that apply to exactly the host of an entry. */
 export const flagsForHost = (flags: number): number => flags & BOTH;
 /** The flags that apply to the subdomains of an entry. */
@@ -161,7 +164,7 @@ export class HostTable {
    */
   find(text: string, start: number, hash: number): number {
     const offset = this.offsetOf(text, start, hash);
-    return offset === 0 ? 0 : this.texts[offset + 1]! & STATUS;
+    return offset === 0 ? 0 : this.texts[offset + 1]! & (STATUS | ANY_QUERY);
   }
 
   /** Returns the source's spelling of an entry that `find` found. */
@@ -266,7 +269,9 @@ export class HostTableBuilder {
         filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << hash;
         distinct += 1;
       } else {
-        texts[slots[slot]! + 1]! |= texts[offset + 1]! & STATUS;
+        const first = slots[slot]! + 1;
+        texts[first]! |= texts[offset + 1]! & STATUS;
+        if ((texts[offset + 1]! & ANY_QUERY) === 0) texts[first]! &= ~ANY_QUERY;
       }
       added += 1;
       if (added % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();

@@ -1,5 +1,6 @@
 import { readAccount } from '../../assets/accounts/payment.js';
 import { rangeOf, isInternalHost } from '../../assets/ip-address.js';
+import { isNamedWithoutQuery } from '../../assets/asset-key.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';
@@ -60,6 +61,8 @@ export interface Entry {
   readonly key: string;
   /** The entry covers the subdomains of its host, but not the host itself. */
   readonly subdomainsOnly: boolean;
+  /** The key leaves out parameters of the page's link. */
+  readonly anyQuery?: boolean;
 }
 
 /** Maximum length of an entry, which is enough for a scheme, white space and a Unicode name. */
@@ -162,7 +165,11 @@ const readPage = (text: string, location: Location, subdomainsOnly: boolean): En
   // What a page of a log-in opens afterwards is not what the entry names.
   if ((parsed.alternatives ?? []).length > 0 && parsed.opened !== text) return 'unsupported';
   const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
-  if (key !== undefined) return ofKey(key, subdomainsOnly);
+  if (key !== undefined) {
+    const entry = ofKey(key, subdomainsOnly);
+    const anyQuery = key.startsWith('PAGE:') && isNamedWithoutQuery({ type: 'PAGE', content: text });
+    return anyQuery && typeof entry === 'object' ? { ...entry, anyQuery } : entry;
+  }
   // On a host where many people publish, an entry that names no page would stand for the pages of all.
   if (parsed.opened === undefined && hostsUserPages(location.host)) return 'unsupported';
   return ofKey(parsed.host ?? parsed.name, subdomainsOnly);

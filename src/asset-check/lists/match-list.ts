@@ -5,6 +5,7 @@ import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from
 import { Guards } from './guards.js';
 import {
   ALLOWED,
+  ANY_QUERY,
   BLOCKED,
   MAX_ENTRY_LENGTH,
   flagsForSubdomains,
@@ -45,20 +46,22 @@ export const matchList = (
   const served = hasPages ? matchIpfsContent(parsed, content) : undefined;
   if (served !== undefined) return served;
   const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes, guards) : undefined;
-  if (page !== undefined && (format !== 'metamask' || parsed.isSharedHost)) return page;
+  // An overruled entry does not decide, so that another entry of the list can.
+  const decides = page?.guardedBy === undefined;
+  if (page !== undefined && decides && (format !== 'metamask' || parsed.isSharedHost)) return page;
   if (content === undefined && (host !== undefined || kindsOf(format).pages)) return FAILED;
   if (host === undefined || content === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
   if (lookUpSuffixes(host, content, hashes) === 0)
     return (
-      page ??
       matchRange(parsed, content, hashes, guards) ??
+      page ??
       resultOfUnlistedHost(host, content, format, parsed, hashes, guards)
     );
   if (parsed.isSharedHost) return resultOfSharedHost(host, content, hashes);
   const result =
     format === 'metamask'
-      ? matchAsMetamask(parsed, page, content, hashes, suffixes, guards)
-      : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes, guards) ?? NOT_FOUND);
+      ? matchAsMetamask(parsed, decides ? page : undefined, content, hashes, suffixes, guards)
+      : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes, guards) ?? page ?? NOT_FOUND);
   return parsed.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
@@ -98,19 +101,26 @@ const IPFS = 'IPFS:';
 /** Maximum number of hosts under which a page is looked up: its own host and parent domains, as in Safe Browsing. */
 const MAX_PAGE_HOSTS = 5;
 
-/** Looks up the key of a page, a profile or IPFS content. */
+/**
+ * Looks up the key of a page, a profile or IPFS content. A guard overrules an entry that leaves out the
+ * parameters of its link.
+ */
 const findKey = (
   key: string,
   { table }: ListContent,
   subdomainsOnly = false,
-): (Pick<SourceResult, 'match'> & { status: 'ALLOWED' | 'BLOCKED' }) | undefined => {
+  guardOfPage?: () => string | undefined,
+): SourceResult | undefined => {
   if (key.length > MAX_ENTRY_LENGTH) return undefined;
   const hash = hashOfText(key);
   const found = table.find(key, 0, hash);
   const flags = subdomainsOnly ? flagsForSubdomains(found) : flagsForHost(found);
   if (flags === 0) return undefined;
-  const match = table.originalSpelling(key, 0, hash);
-  return { status: statusOf(flags), match: match === key ? key.slice(key.indexOf(':') + 1) : match };
+  const spelling = table.originalSpelling(key, 0, hash);
+  const match = spelling === key ? key.slice(key.indexOf(':') + 1) : spelling;
+  const status = statusOf(flags);
+  const guardedBy = status === 'BLOCKED' && (found & ANY_QUERY) !== 0 ? guardOfPage?.() : undefined;
+  return guardedBy === undefined ? { status, match } : { status: 'UNKNOWN', reason: 'not-found', match, guardedBy };
 };
 
 /**
@@ -136,20 +146,23 @@ const matchPage = (
   guards: Guards,
 ): SourceResult | undefined => {
   const { host = '' } = parsed;
+  const guardOfPage = (): string | undefined => guards.find(host, hashes, suffixes.boundaryOf(host).suffix.length + 1);
+  let overruled: SourceResult | undefined;
   // If the first key is that of a host, the host belongs to one profile, and an entry for the profile blocks the host.
   const isHost = parsed.keys[0]!.startsWith(URL_KEY);
   for (const key of parsed.keys) {
-    const exact = key.startsWith(URL_KEY) ? undefined : findKey(key, content);
-    if (exact !== undefined) return isHost ? unlessGuarded(exact, host, hashes, host.length, guards) : exact;
+    const exact = key.startsWith(URL_KEY) ? undefined : findKey(key, content, false, guardOfPage);
+    if (exact?.guardedBy !== undefined) overruled ??= exact;
+    else if (exact !== undefined) return isHost ? unlessGuarded(exact, host, hashes, host.length, guards) : exact;
   }
   const above = parentPages(parsed);
   for (const { key, matchedLength } of above) {
-    const found = findKey(key, content);
+    const found = findKey(key, content, false, guardOfPage);
     if (found?.status === 'BLOCKED') return { ...found, reason: 'parent-domain', matchedLength };
   }
   // MetaMask's detector compares whole hosts. Shared hosts do not inherit from parent domains.
-  if (format === 'metamask' || parsed.isSharedHost || !parsed.isDnsName) return undefined;
-  return matchPageOfParentHost(parsed, above, content, hashes, suffixes);
+  if (format === 'metamask' || parsed.isSharedHost || !parsed.isDnsName) return overruled;
+  return matchPageOfParentHost(parsed, above, content, hashes, suffixes, guardOfPage) ?? overruled;
 };
 
 /** Looks up the path of a page, and its parent pages, under the parent domains of its host. */
@@ -159,6 +172,7 @@ const matchPageOfParentHost = (
   content: ListContent,
   { count, starts }: SuffixHashes,
   suffixes: HostingSuffixes,
+  guardOfPage: () => string | undefined,
 ): SourceResult | undefined => {
   const own = keys[0]!;
   if (!own.startsWith(PAGE) || count < 2) return undefined;
@@ -169,9 +183,9 @@ const matchPageOfParentHost = (
     if (host.length - start <= length) return undefined;
     for (const page of pages) {
       const key = PAGE + page.slice(PAGE.length + start);
-      const found = findKey(key, content, true);
+      const found = findKey(key, content, true, guardOfPage);
       // Below a page only BLOCKED is inherited. An entry for the page itself covers the page on the hosts below.
-      if (found?.status === 'BLOCKED' || (found !== undefined && page === own))
+      if (found?.status === 'BLOCKED' || (found?.status === 'ALLOWED' && page === own))
         return { ...found, reason: 'parent-domain', matchedLength: key.length - PAGE.length };
     }
   }

@@ -148,6 +148,12 @@ const RECIPIENT_PARAMETERS = /^(?:bc|tb|address(?:\.\d{1,4})?)$/;
 const PARTY_PARAMETERS = /^(?:spl-token|reference|asset_issuer|destination)$/;
 /** Parameters of text for a reader. */
 const TEXT_PARAMETERS = /^(?:label|message|msg|memo|tx_description|recipient_name)$/;
+/**
+ * Parameters that some wallet pays, authorises or opens. What stands in any other parameter, such as `data` or `x`, is
+ * opened by nothing, so it cannot block.
+ */
+const OPENED_PARAMETERS =
+  /^(?:to|r|pj|lno|pay|.*(?:address|account|recipient|receiver|payee|token|contract|jetton|asset|mint|issuer|reference|dest|wallet|lightning|lnurl|link|ur[il]|callback|return|redirect|request|req-).*)$/;
 /** Parameters whose recipient cannot be read: Lightning, silent payments, calls in bytes, and what must be understood. */
 const UNREAD_PARAMETERS = /^(?:lightning|data|lno|lnurl|sp|pay|pop|req-.*)$/;
 
@@ -156,8 +162,8 @@ const linkOfParameter = (value: string): string | undefined =>
   /^(?:url:)?(https?:\/\/.*)$/is.exec(value)?.[1] ?? linkOfLnurl(value);
 
 /**
- * Returns the recipients between which the payer of a link chooses. An account or a link in any other parameter may
- * take part in the payment.
+ * Returns the recipients between which the payer of a link chooses. An account or a link in another parameter of
+ * `OPENED_PARAMETERS` may take part in the payment.
  * @param payee the recipient before the parameters; a name, or empty if there is none
  */
 const paymentWithParameters = (payee: Address | string, query: URLSearchParams): Payment | undefined => {
@@ -171,7 +177,7 @@ const paymentWithParameters = (payee: Address | string, query: URLSearchParams):
     const party = linkOfParameter(value) ?? readAddress(value);
     const isRecipient = RECIPIENT_PARAMETERS.test(lower);
     if (isRecipient && typeof party === 'object') recipients.set(party.key, party);
-    else if (party !== undefined) contracts.push(party);
+    else if (party !== undefined && (isRecipient || OPENED_PARAMETERS.test(lower))) contracts.push(party);
     if (
       UNREAD_PARAMETERS.test(lower) ||
       (isRecipient ? typeof party !== 'object' : party !== undefined && !PARTY_PARAMETERS.test(lower))

@@ -228,6 +228,10 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   return { links, isUnderstood: isUnderstood && links.length === 1 };
 };
 
+/** Adds the parameters that the parameter `sso` of a provider of Discourse carries in base64. */
+const withEncoded = (one: Parameter): readonly Parameter[] =>
+  one.name === 'sso' ? [one, ...parametersIn(Buffer.from(decodeParameter(one.sent), 'base64').toString())] : [one];
+
 /** The longest part of a link, after its host, that is compared with `LOGIN_PAGE` and `LOGIN_MODE`. */
 const MAX_LOGIN_PAGE_LENGTH = 512;
 
@@ -241,7 +245,7 @@ export const returnLinks = ({ host, rest }: Location): readonly string[] => {
   const start = rest.slice(0, MAX_LOGIN_PAGE_LENGTH);
   if (!LOGIN_PAGE.test(host + start.slice(0, path.length)) && !LOGIN_MODE.test(start)) return NO_LINKS;
   const links = new Set<string>();
-  for (const { name, sent } of query()) {
+  for (const { name, sent } of query().flatMap(withEncoded)) {
     if (!RETURN_PARAMETER.test(name.replace(/[_.-]/g, ''))) continue;
     const value = decodeParameter(sent);
     const text = trimLikeUrlParser(/^https?%/i.test(value) ? decodeOnce(value) : value);

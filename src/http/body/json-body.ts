@@ -68,6 +68,12 @@ const readText = (
 export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): void => {
   const reader = new BodyReader(slices);
   instance.removeAllContentTypeParsers();
+  // A request without a body needs no media type.
+  instance.addHook('onRequest', (request, _, done) => {
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+    if (request.method === 'OPTIONS' && length === '0' && coding === undefined) delete request.headers['content-type'];
+    done();
+  });
   // The parser drops `__proto__` and `constructor.prototype`, so that copying the body cannot change a prototype.
   const parse = instance.getDefaultJsonParser('remove', 'remove');
 

@@ -186,6 +186,8 @@ export const sendError = (error: unknown, request: FastifyRequest, reply: Fastif
   letResponseArrive(request.raw, reply);
   for (const name of SUCCESS_HEADERS) reply.removeHeader(name);
   if (headers) void reply.headers(headers);
+  // RFC 9110, 15.5.16: the response to a body in another coding names the coding that is accepted.
+  if (status === 415 && request.headers['content-encoding'] !== undefined) void reply.header('accept-encoding', 'gzip');
   const mediaTypeMessage = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
   void reply.code(status).send({ ...errorBody(status, message ?? mediaTypeMessage, issues), rejected });
 };

@@ -55,6 +55,10 @@ export const SHARED_HEADERS: Headers = {
   'RateLimit-Remaining': count('Requests left in this minute, in the process that sent this response.', 5999),
   'RateLimit-Reset': count('Seconds until the minute ends.', 42),
   'Retry-After': { ...count('Seconds to wait before a retry.', 1), required: true },
+  'Accept-Encoding': {
+    description: 'The compression that is accepted; only for a body in another one.',
+    schema: { type: 'string' },
+  },
   'WWW-Authenticate': {
     ...text('The authentication scheme: the key is sent as `X-API-KEY`.', 'ApiKey realm="threat-protection"'),
     required: true,
@@ -79,6 +83,7 @@ const namesOf = (status: string, operation: Operation): string[] => [
   ...(isLimited(status, operation) ? ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] : []),
   ...(status === '429' || status === '503' ? ['Retry-After'] : []),
   ...(status === '401' ? ['WWW-Authenticate'] : []),
+  ...(status === '415' ? ['Accept-Encoding'] : []),
 ];
 
 /** Declares the headers of a response, in addition to the headers that its route declares. */

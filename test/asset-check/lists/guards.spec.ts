@@ -42,6 +42,10 @@ describe('A guard', () => {
     ['web.app', 'web.app', 'https://web.app/', guarded('web.app')],
     ['x.example', 'x.example', 'https://www.google.com/url?q=https://x.example/a', guarded('x.example')],
     ['name.t.me', 'name.t.me', 'name.t.me', guarded('name.t.me')],
+    // The parameters of the entry do not name its page, so it would block the page with any parameters.
+    ['x.example', 'https://x.example/go?to=1', 'https://x.example/go?to=2', guarded('https://x.example/go?to=1')],
+    ['x.example', 'a.x.example/go?to=1', 'https://a.x.example/go', guarded('a.x.example/go?to=1')],
+    ['x.example', `x.example/go?to=1&long=${'a'.repeat(300)}`, 'https://x.example/go?to=2', guarded('x.example/go')],
   ])('with %s overrules the BLOCKED entry %s for %s', async (guard, text, content, expected) => {
     const check = await checked({ text }, guard);
     expect(listResult(check(content))).toBe(expected);
@@ -58,6 +62,12 @@ describe('A guard', () => {
     ['t.me', 't.me/evil', 'https://t.me/evil', 'BLOCKED t.me/evil'],
     ['x.com', 'x.com/evil', 'https://twitter.com/evil', 'BLOCKED x.com/evil'],
     ['youtube.com', 'youtube.com/watch?v=aaaaaaaaaaa', 'https://youtu.be/aaaaaaaaaaa', /^BLOCKED youtube/],
+    ['x.example', 'x.example/t.php?to=1\nx.example/t.php', 'https://x.example/t.php?to=2', /^BLOCKED x/],
+    ['x.example', 'x.example/go?utm_source=1', 'https://x.example/go', /^BLOCKED x/],
+    ['x.example', 'x.example/showthread.php?t=1', 'https://x.example/showthread.php?t=1', /^BLOCKED x/],
+    ['x.example', 'a.x.example/go?to=1\na.x.example', 'https://a.x.example/go', /^BLOCKED a/],
+    ['web.app', 'evil.web.app/go?to=1', 'https://evil.web.app/go', /^BLOCKED evil/],
+    ['y.example', 'x.example/go?to=1', 'https://x.example/go?to=2', /^BLOCKED x/],
     ['docs.x.example', 'x.example', 'x.example', 'BLOCKED x.example'],
     ['docs.x.example', 'x.example', 'drive.x.example', 'BLOCKED x.example parent-domain'],
     ['docs.x.example', 'x.example', 'notdocs.x.example', 'BLOCKED x.example parent-domain'],
@@ -159,6 +169,12 @@ describe('The entries that guards overrule', () => {
         guard: 'popular',
       })),
     });
+    expect(
+      await overruled(
+        'x.example\nweb.app\n',
+        'x.example/go?to=1\na.x.example/go?to=2\nx.example/go\nx.example/go?utm_source=1\na.web.app/go?to=1\ny.example/go?to=1',
+      ),
+    ).toEqual({ count: 1, examples: [{ entry: 'a.x.example/go?to=2', guard: 'popular' }] });
     const many = Array.from({ length: 150 }, (_, n) => `host-${n}.example`).join('\n');
     const { count, examples } = (await overruled(many, many))!;
     expect([count, examples.length, examples[99]!.entry]).toEqual([150, 100, 'host-99.example']);
