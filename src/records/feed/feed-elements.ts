@@ -115,7 +115,7 @@ const MAX_PARKED = 1_000;
 /**
  * The event at the position of a listed record. `moved_by` is outdated if a projector of version 2.1 has changed the row.
  */
-const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
+export const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
 
 /** The condition of the index `parked_events_of_entries`. */
 const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
@@ -132,7 +132,7 @@ const HAS_VERDICT = `(
  * concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
  * columns.
  */
-const parkedWhere = (condition: string): string => `
+export const parkedWhere = (condition: string): string => `
           (
             select position, event_id from read.parked_events
             where organization = $1 and projection = 'records' and not (${OF_ENTRY}) and ${condition}
