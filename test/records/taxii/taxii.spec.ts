@@ -1,12 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 import type { ApiResponse } from '../../support/call.js';
 import { eventually } from '../../support/eventually.js';
+import { operatorCall } from '../../support/operator-call.js';
 import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
 import { sent, type Sent, sentStatus, sentThreat, stored } from '../../support/upstream.js';
+
+jest.setTimeout(120_000);
 
 const TYPE = 'application/taxii+json;version=2.1';
 const T = '2026-03-01T00:00:00.000Z';
@@ -213,6 +217,86 @@ describe('The collections of TAXII', () => {
     for (const id of rest) expect(ids).toContain(id);
   });
 
+  it('are revoked by a status, a deletion, a redaction and retention, and keep their id and `created`', async () => {
+    const old = { createdAt: '2015-01-01T00:00:00.000Z', updatedAt: '2015-01-01T00:00:00.000Z' };
+    await store(
+      ...['rejected', 'deleted', 'redacted', 'again'].map((id) => threat(`ends-${id}`)),
+      threat('ends-retained', old),
+    );
+    const ends = async (): Promise<Map<string, Indicator>> =>
+      new Map(
+        (await all()).map((object) => [recordOf(object), object] as const).filter(([id]) => id.startsWith('ends-')),
+      );
+    await eventually('the objects', async () => (await ends()).size === 5);
+    const before = await ends();
+    for (const { revoked, created, modified } of before.values())
+      expect([revoked, created]).toEqual([undefined, modified]);
+
+    await store(
+      threat('ends-rejected', { status: 'REJECTED', updatedAt: LATER }),
+      sent('ThreatDeleted', { organization: 'acme', threatId: 'ends-deleted', deletedAt: LATER }),
+      threat('ends-again', { status: 'REJECTED', updatedAt: LATER }),
+    );
+    const operator = async (...words: string[]): Promise<void> => {
+      const { databaseUrl: DATABASE_URL, eventStoreUrl: EVENTSTORE_URL } = app.config;
+      const { code, err } = await operatorCall({ DATABASE_URL, ...(EVENTSTORE_URL && { EVENTSTORE_URL }) }, ...words);
+      expect([code, err]).toEqual([0, expect.any(String)]);
+    };
+    await operator('assets', 'redact', 'ends-redacted.example', '--json');
+    await operator('retention', 'apply', '--older-than', '3000d', '--json');
+    await projecting.reached();
+    await eventually('all are revoked', async () =>
+      [...(await ends()).values()].every(({ revoked }) => revoked === true),
+    );
+    const after = await ends();
+    expect([...after.keys()].sort()).toEqual([...before.keys()].sort());
+    for (const [id, object] of after) {
+      const { id: sameId, created, modified } = before.get(id)!;
+      expect(object).toMatchObject({ id: sameId, created });
+      expect(object.modified > modified).toBe(true);
+      expect([validate(object), validate.errors]).toEqual([true, null]);
+    }
+    for (const id of ['ends-redacted', 'ends-retained'])
+      expect(after.get(id)!.pattern).toBe("[x-asset:value = 'redacted']");
+    expect(JSON.stringify([...after.values()])).not.toContain('ends-redacted.example');
+
+    await store(threat('ends-again', { updatedAt: '2026-03-03T00:00:00.000Z' }));
+    await eventually('it counts again', async () => (await find('ends-again'))?.revoked === undefined);
+    expect(await find('ends-again')).toMatchObject({
+      id: before.get('ends-again')!.id,
+      created: before.get('ends-again')!.created,
+    });
+  });
+
+  it('split a millisecond with more than 5,000 objects, which only `next` continues', async () => {
+    const count = 5_050;
+    const big = await app.issueKey({ organization: 'big' });
+    await store(...Array.from({ length: count }, (_, n) => threat(`big-${n}`, { organization: 'big' })));
+    await store(threat('big-last', { organization: 'big' }));
+    await app.pool.query(
+      `update read.listed_records set added_at = (select min(added_at) from read.listed_records where organization = 'big')
+       where organization = 'big' and id <> 'big-last'`,
+    );
+    const page = (query: string): Promise<ApiResponse> => get(`${THREATS}/objects/?limit=1000${query}`, big);
+    const bigLast = async (): Promise<string> => {
+      const { rows } = await app.pool.query<{ id: string }>(
+        `select 'indicator--' || object_id as id from read.listed_records where organization = 'big' and id = 'big-last'`,
+      );
+      return rows[0]!.id;
+    };
+    const last = async (): Promise<ApiResponse> => get(`${THREATS}/objects/?match[id]=${await bigLast()}`, big);
+    await eventually('the last object', async () => (await last()).body.objects.length === 1);
+    const first = await page('');
+    expect([first.body.objects.length, first.body.more]).toEqual([5_000, true]);
+    const second = await page(`&next=${first.body.next}`);
+    const received = [...first.body.objects, ...second.body.objects].map(recordOf);
+    expect([received.length, new Set(received).size]).toEqual([count + 1, count + 1]);
+    expect(second.body.next).toBeUndefined();
+    // By date, the rest of the millisecond cannot be named.
+    const byDate = await page(`&added_after=${first.headers.get('x-taxii-date-added-last')}`);
+    expect(byDate.body.objects.map(recordOf)).toEqual(['big-last']);
+  });
+
   it('include what a Consistency-Token names', async () => {
     const ingest = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
     const event = threat('token');
@@ -273,7 +357,20 @@ describe('A request of TAXII', () => {
     ['GET', `${THREATS}/objects/?limit=x`, 400, 'limit'],
     ['GET', `${THREATS}/objects/?limit=1&limit=2`, 400, 'limit'],
     ['GET', `${THREATS}/objects/?added_after=2026-01-01T00:00:00`, 400, 'added_after'],
+    ['GET', `${THREATS}/objects/?limit=-1`, 400, 'limit'],
+    ['GET', `${THREATS}/objects/?limit=1.5`, 400, 'limit'],
+    ['GET', `${THREATS}/objects/?limit=`, 400, 'limit'],
+    ['GET', `${THREATS}/objects/?added_after=yesterday`, 400, 'added_after'],
+    ['GET', `${THREATS}/objects/?added_after=2026-02-30T00:00:00Z`, 400, 'added_after'],
+    ['GET', `${THREATS}/objects/?added_after=`, 400, 'added_after'],
+    ['GET', `${THREATS}/manifest/?added_after=2026-01-01`, 400, 'added_after'],
     ['GET', `${THREATS}/objects/?next=x`, 400, 'next'],
+    ['GET', `${THREATS}/objects/?next=`, 400, 'next'],
+    ['GET', `${THREATS}/manifest/?next=x`, 400, 'next'],
+    ['GET', `${THREATS}/objects/?match[id]=`, 400, 'match[id]'],
+    ['GET', `${THREATS}/objects/?match[type]=a,,b`, 400, 'match[type]'],
+    ['GET', `${THREATS}/objects/?match[spec_version]=two`, 400, 'match[spec_version]'],
+    ['GET', `${THREATS}/objects/indicator--x/versions/?match[version]=x`, 400, 'match[version]'],
     ['GET', `${THREATS}/objects/?match[version]=x`, 400, 'match[version]'],
     ['GET', '/taxii2/api/collections/other/', 404, 'Collection'],
     ['GET', '/taxii2/api/other', 404, 'Route'],
@@ -296,5 +393,57 @@ describe('A request of TAXII', () => {
     expect([head.status, head.headers.get('content-type')]).toEqual([200, TYPE]);
     for (const name of ['x-as-of', 'consistency-token', 'x-taxii-date-added-last'])
       expect(head.headers.get(name)).toMatch(/./);
+  });
+
+  it('of any form gets no 5xx, and its errors are those of TAXII', async () => {
+    const random = new Random(72);
+    const id = `indicator--00000000-0000-4000-8000-000000000000`;
+    const page = (await get(`${objects}?limit=1`)).body;
+    const texts = [
+      '',
+      '0',
+      '1',
+      '1000',
+      '99999999999999999999',
+      '-1',
+      'NaN',
+      'é',
+      '\0',
+      "'",
+      '%',
+      '%zz',
+      'last',
+      'all',
+    ];
+    const values = [...texts, T, '2026-03-01T00:00:00+01:00', '9999-12-31T23:59:59.999999999Z', '0000-01-01T00:00:00Z'];
+    const known = [
+      ...values,
+      page.next,
+      page.next.slice(0, -1),
+      page.objects[0].id,
+      id,
+      'indicator',
+      'a'.repeat(5_000),
+    ];
+    const names = ['limit', 'next', 'added_after', 'match[id]', 'match[type]', 'match[version]', 'match[spec_version]'];
+    const moreNames = [...names, 'match', 'match[]', 'match[__proto__]', '__proto__', 'x'];
+    const ends = ['', '/', '/versions', `/${id}`, `/${id}/versions/`, '/%2e%2e', '/\u{1F600}', '//'];
+    const statuses = new Set<number>();
+    for (let n = 0; n < 600; n += 1) {
+      const parameters = Array.from({ length: random.int(4) }, () => {
+        const value = random.pick(known);
+        return `${random.pick(moreNames)}=${random.chance(0.8) ? encodeURIComponent(value) : value.replace('\0', '%00')}`;
+      });
+      const end = random.chance(0.6) ? '/' : random.pick(ends);
+      const resource = random.pick(['objects', 'objects', 'manifest', '', 'x']);
+      const path = `${random.pick([THREATS, VERDICTS, '/taxii2/api', '/taxii2'])}/${resource}${end}?${parameters.join('&')}`;
+      const method = random.chance(0.9) ? 'GET' : random.pick(['POST', 'PUT', 'DELETE', 'OPTIONS']);
+      const response = await app.call(path, { key: acme, method });
+      statuses.add(response.status);
+      expect([method, path, response.status < 500]).toEqual([method, path, true]);
+      if (response.status < 400 || method !== 'GET') continue;
+      expect([path, response.body.http_status]).toEqual([path, String(response.status)]);
+    }
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 404]));
   });
 });
