@@ -48,16 +48,20 @@ const oasis: Client = (get, take) => {
   };
   return async () => {
     if (!(await checked('')).body.versions.includes(TYPE)) throw new Error('No common version');
-    if (!(await checked('collections/threats/')).body.can_read) throw new Error('Not readable');
+    const { collections } = (await checked('collections/')).body;
+    const path = `collections/${collections.find(({ alias }: { alias: string }) => alias === 'threats').id}/`;
+    const { id, can_read: canRead } = (await checked(path)).body;
+    // `_validate_collection` requires that the URL contains the id, so this client cannot use the alias.
+    if (!path.includes(id) || !canRead) throw new Error('The collection does not match its URL');
     const addedAfter = since;
     let limit = PAGE;
     let next: string | undefined;
     for (let isFirst = true, more = true; more; isFirst = false) {
-      const { body } = await checked(OBJECTS, { limit: limit || undefined, added_after: addedAfter, next });
+      const { body } = await checked(`${path}objects/`, { limit: limit || undefined, added_after: addedAfter, next });
       const objects: Indicator[] = body.objects ?? [];
       take(objects);
       since = newest(objects, since);
-      if (isFirst && objects.length !== limit) limit = objects.length;
+      if (isFirst && body.more && objects.length !== limit) limit = objects.length;
       ({ more = false, next } = body);
     }
   };
@@ -254,7 +258,8 @@ const fakeServer = (lack?: Lack): Side => {
   });
   const get: Get = async (path, { limit, next, added_after: addedAfter } = {}) => {
     if (path === '') return answer({ versions: [TYPE] });
-    if (path !== OBJECTS) return answer({ can_read: true });
+    if (path === 'collections/') return answer({ collections: [{ id: 'threats', alias: 'threats' }] });
+    if (path !== OBJECTS) return answer({ id: 'threats', can_read: true });
     const [date, split, newestAtPage] = next ? String(next).split('.').map(Number) : [];
     if (lack === 'a next that stays valid' && next && newestAtPage !== at) return answer({}, 410);
     const after = date ?? Date.parse(String(addedAfter ?? '1970-01-01T00:00:00Z'));
