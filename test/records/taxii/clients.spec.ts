@@ -208,19 +208,28 @@ const faultsOf = async (client: Client, { get, change, whole }: Side): Promise<s
   const received = new Received();
   const poll = client(limited(get), received.take);
   try {
+    const missing = (expected: ReadonlyMap<string, string>): string[] =>
+      [...expected].filter(([id, at]) => received.newest.get(id) !== at).map(([id]) => `${id} is missing`);
+    const catchUp = async (): Promise<string[]> => {
+      const expected = await whole();
+      for (let polls = 0; polls < 60 && missing(expected).length > 0; polls += 1) await poll();
+      // The last page may have been followed by none, or by an empty one.
+      await poll();
+      return missing(expected);
+    };
     for (let isLast = false; !isLast;) [isLast] = await Promise.all([change(), poll()]);
-    const expected = await whole();
-    const missing = (): string[] =>
-      [...expected].filter(([id, at]) => received.newest.get(id) !== at).map(([id]) => id);
-    for (let polls = 0; polls < 60 && missing().length > 0; polls += 1) await poll();
+    const during = await catchUp();
+    // What is added after the client has seen everything arrives too.
+    await change();
+    const after = await catchUp();
     // The loop idles: after nothing has changed, nothing is repeated.
-    await poll();
     const { count } = received;
     await poll();
     await poll();
     return [
       ...received.faults,
-      ...missing().map((id) => `${id} is missing`),
+      ...during,
+      ...after,
       ...(received.count > count ? [`${received.count - count} objects are repeated`] : []),
     ];
   } catch (error) {
@@ -228,7 +237,7 @@ const faultsOf = async (client: Client, { get, change, whole }: Side): Promise<s
   }
 };
 
-/** A small TAXII server in memory: 15 objects in each of 20 milliseconds, 5 of which replace older ones. */
+/** A small TAXII server in memory: 15 objects in each of 40 milliseconds, 5 of which replace older ones. */
 const fakeServer = (lack?: Lack): Side => {
   interface Entry extends Indicator {
     readonly at: number;
@@ -247,7 +256,7 @@ const fakeServer = (lack?: Lack): Side => {
       const pattern = lack === 'one comparison' ? `[${comparison} OR ${comparison}]` : `[${comparison}]`;
       entries.push({ id, at, modified, pattern });
     }
-    return at >= Date.parse('2026-03-01T00:00:00.020Z');
+    return at >= Date.parse('2026-03-01T00:00:00.040Z');
   };
   const type = lack === 'the version in the media type' ? 'application/taxii+json' : TYPE;
   const answer = (body: object, status = 200, lastAdded: string | null = null): Answer => ({
@@ -286,7 +295,7 @@ const fakeServer = (lack?: Lack): Side => {
   return {
     get,
     change: async () => {
-      change();
+      for (let n = 0; n < 3; n += 1) change();
       await pause(0);
       return change();
     },

@@ -287,11 +287,22 @@ describe('The collections of TAXII', () => {
     const last = async (): Promise<ApiResponse> => get(`${THREATS}/objects/?match[id]=${await bigLast()}`, big);
     await eventually('the last object', async () => (await last()).body.objects.length === 1);
     const first = await page('');
-    expect([first.body.objects.length, first.body.more]).toEqual([5_000, true]);
-    const second = await page(`&next=${first.body.next}`);
-    const received = [...first.body.objects, ...second.body.objects].map(recordOf);
+    const size = first.body.objects.length;
+    // The size of the page ends it, or the number of objects.
+    expect([first.body.more, size > 1_000, size <= 5_000]).toEqual([true, true, true]);
+    expect(JSON.stringify(first.body).length).toBeLessThanOrEqual(4 * 1024 * 1024);
+    const received = first.body.objects.map(recordOf);
+    for (let { next } = first.body; next !== undefined;) {
+      const { body } = await page(`&next=${next}`);
+      received.push(...body.objects.map(recordOf));
+      ({ next } = body);
+    }
     expect([received.length, new Set(received).size]).toEqual([count + 1, count + 1]);
-    expect(second.body.next).toBeUndefined();
+    await app.pool.query(`update read.listed_records set item = null where organization = 'big' and id <> 'big-last'`);
+    const small = await page('');
+    expect([small.body.objects.length, small.body.more]).toEqual([5_000, true]);
+    const rest = await page(`&next=${small.body.next}`);
+    expect(rest.body.objects.length).toBeGreaterThanOrEqual(count - 5_000);
     // By date, the rest of the millisecond cannot be named.
     const byDate = await page(`&added_after=${first.headers.get('x-taxii-date-added-last')}`);
     expect(byDate.body.objects.map(recordOf)).toEqual(['big-last']);
