@@ -320,7 +320,7 @@ const service = async (organization: string): Promise<Side> => {
   const authorization = `Basic ${Buffer.from(`${key}:unused`).toString('base64')}`;
   const get: Get = async (path, query = {}) => {
     const parameters = new URLSearchParams(
-      Object.entries(query).flatMap(([name, value]) =>
+      Object.entries(query).flatMap(([name, value]): [string, string][] =>
         value === undefined || value === null ? [] : [[name, `${value}`]],
       ),
     );
