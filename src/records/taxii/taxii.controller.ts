@@ -1,6 +1,14 @@
 import { applyDecorators, Controller, Delete, Get, Post, Query, Res, type Type } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
+import {
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  type ApiParamOptions,
+  ApiQuery,
+  ApiResponse,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { NotAcceptable, NotFound } from '../../errors.js';
 import { formatInstant } from '../../events/instant.js';
@@ -63,11 +71,16 @@ interface Described {
   readonly summary: string;
 }
 
+const PATH_PARAMETERS: Readonly<Record<string, ApiParamOptions>> = {
+  collection: { name: 'collection', description: 'The alias or the id of a collection.', schema: { type: 'string' } },
+  object: { name: 'object', description: 'The STIX id of an object.', schema: { type: 'string' } },
+};
+
 const Taxii = ({ path, operationId, summary }: Described, ...more: MethodDecorator[]): MethodDecorator =>
   applyDecorators(
     Get(path),
     ApiOperation({ operationId, summary }),
-    ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => ApiParam({ name: name!, schema: { type: 'string' } })),
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => ApiParam(PATH_PARAMETERS[name!]!)),
     ...(path.includes(':') ? [ApiFailure(404, 'The collection or the object does not exist.')] : []),
     ApiFailure(406, 'The client does not accept TAXII 2.1.'),
     ...more,
@@ -165,15 +178,15 @@ const OBJECT = `${COLLECTION}/objects/:object`;
 class TaxiiWriteController {
   @Post(`${COLLECTION}/objects`)
   @Access(REFUSED)
-  @ApiOperation({ operationId: 'addTaxiiObjects', summary: 'Refused, because the collections are read-only' })
-  @ApiParam({ name: 'collection', schema: { type: 'string' } })
+  @ApiOperation({ operationId: 'sendTaxiiObjects', summary: 'Refused, because the collections are read-only' })
+  @ApiParam(PATH_PARAMETERS['collection']!)
   add(): void {}
 
   @Delete(OBJECT)
   @Access(REFUSED)
   @ApiOperation({ operationId: 'deleteTaxiiObject', summary: 'Refused, because the collections are read-only' })
-  @ApiParam({ name: 'collection', schema: { type: 'string' } })
-  @ApiParam({ name: 'object', schema: { type: 'string' } })
+  @ApiParam(PATH_PARAMETERS['collection']!)
+  @ApiParam(PATH_PARAMETERS['object']!)
   remove(): void {}
 }
 
