@@ -16,6 +16,8 @@ interface StoreOptions<Types extends Columns, Returned extends Declarations> {
   readonly orderBy?: string;
   /** The column of a parameter. Default: the name of the parameter in snake case. */
   readonly names?: { readonly [Name in keyof Types]?: string };
+  /** The new values of columns that depend on both rows, whichever is newer, as SQL over `t` and `excluded`. */
+  readonly merged?: { readonly [Name in keyof Types]?: string };
   /** The columns to return from each stored row. Default: none. */
   readonly returning?: Returned;
 }
@@ -28,7 +30,7 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
   name: string,
   table: string,
   columns: Types,
-  { key, orderBy = 'version, event_id', names = {}, returning }: StoreOptions<Types, Returned>,
+  { key, orderBy = 'version, event_id', names = {}, merged = {}, returning }: StoreOptions<Types, Returned>,
 ): Statement<Arrays<Types>, Returned> => {
   const nameOf = (field: string): string =>
     names[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -37,14 +39,24 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
   const selected = fields.map((field) => nameOf(field) + (columns[field] === 'text[]' ? '::text[]' : '')).join(', ');
   const types = fields.map((field) => (columns[field] === 'text[]' ? 'text[]' : `${columns[field]}[]`));
   const arrays = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
-  const changes = fields
-    .filter((field) => !key.includes(field))
-    .map((field) => `${nameOf(field)} = excluded.${nameOf(field)}`);
   const orderOf = (row: string): string =>
     `(${orderBy
       .split(', ')
       .map((column) => `${row}.${column}`)
       .join(', ')})`;
+  const isNewer = `${orderOf('excluded')} > ${orderOf('t')}`;
+  const mergers = Object.entries(merged) as [string, string][];
+  const changes = fields
+    .filter((field) => !key.includes(field))
+    .map((field) => {
+      const column = nameOf(field);
+      const newest =
+        mergers.length === 0
+          ? `excluded.${column}`
+          : `case when ${isNewer} then excluded.${column} else t.${column} end`;
+      return `${column} = ${merged[field] ?? newest}`;
+    });
+  const isChanged = mergers.map(([field, value]) => ` or t.${nameOf(field)} is distinct from ${value}`);
   return statement(
     name,
     Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Types>,
@@ -52,7 +64,7 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
     `
     insert into ${table} as t (${columnList}) select ${selected} from unnest(${arrays}) i (${columnList})
     on conflict (${key.map(nameOf).join(', ')}) do update set ${changes.join(', ')}
-    where ${orderOf('excluded')} > ${orderOf('t')}
+    where ${isNewer}${isChanged.join('')}
     ${returning === undefined ? '' : `returning ${Object.keys(returning).map(nameOf).join(', ')}`}`,
   );
 };

@@ -9,6 +9,9 @@ export interface Rejection {
   readonly issues: readonly { readonly message: string }[];
 }
 
+/** The client accepts no media type of the resource. */
+export class NotAcceptable extends Error {}
+
 /** The input is invalid; `issues` has one message per problem. */
 export class Invalid extends Error {
   constructor(

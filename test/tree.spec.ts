@@ -13,6 +13,8 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
     'the counted threats of the projection of records, and the route that counts them',
   'event-log/transfer/transfer.spec.ts': 'export and import of an organization between both logs',
   'event-log/postgres/set-based-appends.spec.ts': 'log.append and the function of version 2.1.0 side by side',
+  'records/taxii/clients.spec.ts': 'the loops of real TAXII clients, and what each needs from a server',
+  'records/taxii/taxii.spec.ts': 'the collections of TAXII over HTTP, and their objects',
   'event-log/postgres/conditional-appends.spec.ts': 'the cost of conditional appends in log.append',
   'asset-check/field-cases.spec.ts': 'lists and spellings of real clients',
   'assets/carried-links.spec.ts': 'links that carry links',

@@ -27,6 +27,7 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/dashboard/page/range.js': [1, 'the range that a person chose, in the browser'],
   'src/dashboard/page/filters.js': [1, 'the range that a person chose, in the browser'],
   'src/dashboard/page/figures/over-time.js': [1, 'the range that a person chose, in the browser'],
+  'src/dashboard/page/organization/recent.js': [1, 'the day before the visit, in the browser'],
   'src/dashboard/page/figures/newest.js': [1, 'the range that a person chose, in the browser'],
   'projections/engine/parked.ts': [1, 'when an operator dropped a parked event, for people'],
 };

@@ -31,15 +31,17 @@ export const MOVE_CHECKPOINTS = statement(
     stream: 'text[]',
     revision: 'bigint[]',
     eventId: 'uuid[]',
+    isApplying: 'boolean[]',
   },
   { projection: 'text' },
   `
     update checkpoints c
     set position = m.to_position, as_of = coalesce($4, c.as_of), unknown = c.unknown + m.unknown,
       last_stream = coalesce(m.stream, c.last_stream), last_revision = coalesce(m.revision, c.last_revision),
-      last_event_id = coalesce(m.event_id, c.last_event_id)
-    from unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::uuid[])
-      m (projection, from_position, to_position, unknown, stream, revision, event_id)
+      last_event_id = coalesce(m.event_id, c.last_event_id),
+      applied_at = case when m.is_applying then ${CLOCK} else c.applied_at end
+    from unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::uuid[],
+      $9::boolean[]) m (projection, from_position, to_position, unknown, stream, revision, event_id, is_applying)
     where c.projection = m.projection and c.position = m.from_position
     returning c.projection`,
 );
@@ -244,6 +246,8 @@ export interface CheckpointMove {
   readonly to: bigint;
   /** The last event that the batch applies; undefined if the batch has no new event. */
   readonly last: RecordedEvent | undefined;
+  /** Whether the projection applies events of the batch. */
+  readonly isApplying: boolean;
   /** Number of events that are skipped because their type is unknown. */
   readonly unknownCount: number;
 }
@@ -269,6 +273,7 @@ export const moveCheckpoints = async (
     stream: moves.map(({ last }) => last?.stream),
     revision: moves.map(({ last }) => last?.revision),
     eventId: moves.map(({ last }) => last?.id),
+    isApplying: moves.map(({ isApplying }) => isApplying),
   });
   if (moved.length !== moves.length) throw new CheckpointMoved('Another projector has moved a checkpoint');
 };

@@ -302,7 +302,14 @@ export const dispatchBatch = async (
     const newest = batch.events.at(-1);
     const last = newest && newest.position > checkpoint.position ? newest : undefined;
     const prepared = projection.prepare(events);
-    return { projection, move: { checkpoint, to, last, unknownCount }, events, prepared, unreadable, dropped };
+    return {
+      projection,
+      move: { checkpoint, to, last, isApplying: events.length > 0, unknownCount },
+      events,
+      prepared,
+      unreadable,
+      dropped,
+    };
   });
   await Promise.allSettled(parts.map(({ prepared }) => prepared));
   return parts;

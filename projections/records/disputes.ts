@@ -6,6 +6,7 @@ import { hashOf } from '../../src/events/stored-key.js';
 import { disputeItem } from '../../src/events/types/verdicts.js';
 import { isRedacted, redactData } from '../../src/events/redacted.js';
 import type { ProjectedEvent } from '../engine/projection.js';
+import type { DateAdded } from './recording-clock.js';
 import type { Redaction } from './redactions.js';
 import { itemJson, keyOf, type Row } from './row.js';
 import { READ_DISPUTES, REDACT_LISTED, STORE_DISPUTES } from './listed-records.js';
@@ -138,7 +139,11 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
  * Puts disputes together from the events that file and resolve them, and stores the result.
  * @returns the listed rows to store
  */
-export const foldDisputes = async (events: readonly Change[], connection: PoolClient): Promise<readonly Row[]> => {
+export const foldDisputes = async (
+  events: readonly Change[],
+  connection: PoolClient,
+  dateOf: DateAdded,
+): Promise<readonly Row[]> => {
   const states = new Map<string, State>();
   for (const change of events) {
     const dispute = keyOfChange(change);
@@ -184,7 +189,7 @@ export const foldDisputes = async (events: readonly Change[], connection: PoolCl
     connection,
     rows
       .filter((row) => redacted.has(keyOf(row)))
-      .map(({ movedBy, ...row }) => ({ ...row, movedBy, item: row.view!.item })),
+      .map(({ movedBy, ...row }) => ({ ...row, movedBy, item: row.view!.item, addedAt: dateOf(row) })),
   );
   return rows;
 };

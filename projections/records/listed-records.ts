@@ -3,7 +3,10 @@ import { dayInSql } from '../../src/events/instant.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { storeNewest } from '../store-newest.js';
 
-/** Stores records and returns the keys of the stored rows. */
+/**
+ * Stores records and returns the keys of the changed rows. When a record was first stored, and whether it ever counted,
+ * does not depend on the order of its states.
+ */
 export const STORE_RECORDS = storeNewest(
   'records-store',
   'listed_records',
@@ -22,12 +25,35 @@ export const STORE_RECORDS = storeNewest(
     type: 'text',
     assetHash: 'uuid',
     item: 'text',
+    addedAt: 'bigint',
+    firstRecordedAt: 'bigint',
+    objectId: 'uuid',
   },
   {
     key: ['organization', 'kind', 'id'],
     names: { recordedAt: 'stored_at', assetHash: 'asset' },
-    returning: { organization: 'text', kind: 'smallint', id: 'text' },
+    merged: {
+      firstRecordedAt: 'least(t.first_recorded_at, excluded.first_recorded_at)',
+      objectId: 'coalesce(t.object_id, excluded.object_id)',
+    },
+    returning: { organization: 'text', kind: 'smallint', id: 'text', event_id: 'uuid' },
   },
+);
+
+export const READ_RECORDING_CLOCK = statement(
+  'records-read-clock',
+  {},
+  { position: 'bigint', recordedAt: 'bigint', addedAt: 'bigint' },
+  'select position, recorded_at as "recordedAt", added_at as "addedAt" from recording_clock',
+);
+export const SET_RECORDING_CLOCK = statement(
+  'records-set-clock',
+  { position: 'bigint', recordedAt: 'bigint', addedAt: 'bigint' },
+  {},
+  `
+    insert into recording_clock (singleton, position, recorded_at, added_at) values (true, $1, $2, $3)
+    on conflict (singleton) do update
+    set position = excluded.position, recorded_at = excluded.recorded_at, added_at = excluded.added_at`,
 );
 
 /**
@@ -133,13 +159,15 @@ export const REDACT_LISTED = statement(
     position: 'bigint[]',
     movedBy: 'uuid[]',
     recordedAt: 'bigint[]',
+    addedAt: 'bigint[]',
   },
   {},
   `
-    update listed_records r set item = i.item, position = i.position, stored_at = i.stored_at, asset = null,
+    update listed_records r
+    set item = i.item, position = i.position, stored_at = i.stored_at, added_at = i.added_at, asset = null,
       moved_by = i.moved_by, moved_to = case when i.moved_by is not null then i.position end
-    from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::uuid[], $7::bigint[])
-      i (organization, kind, id, item, position, moved_by, stored_at)
+    from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::bigint[])
+      i (organization, kind, id, item, position, moved_by, stored_at, added_at)
     where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
 

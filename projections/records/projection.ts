@@ -8,7 +8,8 @@ import { forEachYielding } from '../../src/flow/time.js';
 import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/listed-items.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
 import { redactionOf, redactListed, redactRow, type Redaction } from './redactions.js';
-import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
+import { type DateAdded, datesOf } from './recording-clock.js';
+import { keyOf, type OwnedEvent, type Row, rowOf, withFirst } from './row.js';
 import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_COUNTED_THREATS, STORE_RECORDS } from './listed-records.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
@@ -94,34 +95,42 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
     }
     const row = rowOf(event as ProjectedEvent<OwnedEvent>);
     const key = keyOf(row);
+    const known = newest.get(key);
     lastWriterWins(newest, key, row);
+    if (known) newest.set(key, withFirst(newest.get(key)!, { ...known, objectId: known.objectId ?? row.objectId }));
     if (isThreatEvent(event)) threats.set(key, firstAndNewest(countedThreatOf(event), threats.get(key)));
   });
   return async ({ connection }) => {
-    await redactListed(redactions, connection);
-    for (const row of await foldVerdicts(states, connection)) newest.set(keyOf(row), row);
-    for (const row of await foldDisputes(disputes, connection)) newest.set(keyOf(row), row);
-    await storeRows([...newest.values()], connection);
+    const dateOf = await datesOf(events, connection);
+    await redactListed(redactions, connection, dateOf);
+    for (const row of await foldVerdicts(states, connection, dateOf)) newest.set(keyOf(row), row);
+    for (const row of await foldDisputes(disputes, connection, dateOf)) newest.set(keyOf(row), row);
+    await storeRows([...newest.values()], connection, dateOf);
     await STORE_COUNTED_THREATS.runEach(connection, [...threats.values()]);
   };
 };
 
-const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
+const storeRows = async (rows: readonly Row[], connection: PoolClient, dateOf: DateAdded): Promise<void> => {
   const keys = await STORE_RECORDS.runEach(
     connection,
-    rows.map(({ view, movedBy, ...row }) => ({
+    rows.map(({ view, movedBy, first, objectId, ...row }) => ({
       ...row,
       movedBy,
+      objectId,
       movedTo: movedBy === undefined ? undefined : row.position,
+      addedAt: dateOf(row),
+      // A dispute is put together from several events, so its row does not know the first of them.
+      firstRecordedAt: row.kind === LISTED_KIND.dispute ? undefined : dateOf(first ?? row),
       createdAt: view?.createdAt,
       status: view?.status,
       type: view?.asset?.type,
       item: view?.item,
     })),
   );
-  const stored = new Set(keys.map(keyOf));
+  // A row that has kept its newer state has another event.
+  const stored = new Set(keys.map((key) => `${keyOf(key)}\n${key.event_id}`));
   await storeBrandRecords(
-    rows.filter((row) => isFilteredBy(kindOf(row.kind), 'brand') && stored.has(keyOf(row))),
+    rows.filter((row) => isFilteredBy(kindOf(row.kind), 'brand') && stored.has(`${keyOf(row)}\n${row.eventId}`)),
     connection,
   );
 };
@@ -147,7 +156,15 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
 export const records = {
   name: 'records',
   versions: [KEY_VERSION, ITEM_VERSION],
-  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'counted_threats', 'counted_threat_days'],
+  tables: [
+    'listed_records',
+    'brand_records',
+    'reviewed_entries',
+    'disputes',
+    'counted_threats',
+    'counted_threat_days',
+    'recording_clock',
+  ],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

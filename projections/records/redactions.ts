@@ -4,6 +4,7 @@ import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { isRedacted, redactAsset } from '../../src/events/redacted.js';
 import type { Asset } from '../../src/assets/asset.js';
 import type { ProjectedEvent } from '../engine/projection.js';
+import type { DateAdded } from './recording-clock.js';
 import { keyOf, type Row } from './row.js';
 import { READ_LISTED, REDACT_BRAND_RECORDS, REDACT_LISTED } from './listed-records.js';
 
@@ -76,21 +77,26 @@ export const redactRow = (row: Row, redaction: Redaction): Row => {
     position,
     movedBy,
     recordedAt,
+    first: row.first ?? row,
   };
 };
 
 /** Redacts stored rows, in the order of the redactions. */
-export const redactListed = async (redactions: readonly Redaction[], connection: PoolClient): Promise<void> => {
+export const redactListed = async (
+  redactions: readonly Redaction[],
+  connection: PoolClient,
+  dateOf: DateAdded,
+): Promise<void> => {
   if (redactions.length === 0) return;
   const listed = new Map((await READ_LISTED.runEach(connection, redactions)).map((row) => [keyOf(row), row]));
-  const changed = new Map<string, Redaction & { readonly item: string }>();
+  const changed = new Map<string, Redaction & { readonly item: string; readonly addedAt: number }>();
   for (const redaction of redactions) {
     const key = keyOf(redaction);
     const known = listed.get(key);
     if (!known || !concerns(redaction, { ...known, assetHash: known.assetHash?.replaceAll('-', '') })) continue;
     const item = redactItem(known.item);
     listed.set(key, { ...known, item, assetHash: null, position: Number(redaction.position) });
-    changed.set(key, { ...redaction, item });
+    changed.set(key, { ...redaction, item, addedAt: dateOf(redaction) });
   }
   await REDACT_LISTED.runEach(connection, [...changed.values()]);
   await REDACT_BRAND_RECORDS.runEach(connection, [...changed.values()]);

@@ -1,10 +1,12 @@
 import type { Asset } from '../../src/assets/asset.js';
 import type { EventOf } from '../../src/events/event.js';
+import { uuidOf } from '../../src/events/streams.js';
+import { factsOf, MEASURE } from '../../src/events/facts.js';
 import { formatInstant } from '../../src/events/instant.js';
 import { type OWNED_TYPES, recordOf, type RecordState } from '../../src/events/record.js';
 import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
-import { type ItemOf, LISTED_KIND, type ListedKind } from '../../src/events/listed-items.js';
+import { type ItemOf, kindOf, LISTED_KIND, type ListedKind } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 
 /** Events about a record of one organization. */
@@ -40,7 +42,21 @@ export interface Row {
   readonly view: RecordView | undefined;
   /** Undefined also if the content was redacted. */
   readonly assetHash: string | undefined;
+  /** The first of the record's events that this row stands for. Undefined: the event of the row itself. */
+  readonly first?: Pick<Row, 'position' | 'recordedAt'> | undefined;
+  /** The UUID of the record's object in TAXII. Undefined: none of the states counts as a blocked threat. */
+  readonly objectId?: string | undefined;
 }
+
+/** Returns the UUIDv5 of the object of a record, which never changes; undefined unless the state counts. */
+export const objectIdOf = (
+  { organization, kind, id }: Pick<Row, 'organization' | 'kind' | 'id'>,
+  counts: boolean,
+): string | undefined => (counts ? uuidOf(`taxii\n${organization}\n${kindOf(kind)}\n${id}`) : undefined);
+
+/** Adds to a row what an earlier row of the same record knows. */
+export const withFirst = (row: Row, earlier: Row | undefined): Row =>
+  earlier ? { ...row, first: earlier.first ?? earlier, objectId: earlier.objectId ?? row.objectId } : row;
 
 /** Serialises an item. @param item the fields in the order of the output */
 export const itemJson = <Kind extends ListedKind>(item: ItemOf<Kind>): string => JSON.stringify(item);
@@ -74,10 +90,9 @@ const viewOf = (event: OwnedEvent, id: string): RecordView | undefined => {
 export const rowOf = ({ event, id: eventId, position, recordedAt, metadata }: ProjectedEvent<OwnedEvent>): Row => {
   const { organization, kind, id, version }: RecordState = recordOf(event);
   const view = viewOf(event, id);
+  const key = { organization, kind: LISTED_KIND[kind as 'report' | 'threat' | 'takedown'], id };
   return {
-    organization,
-    kind: LISTED_KIND[kind as 'report' | 'threat' | 'takedown'],
-    id,
+    ...key,
     version,
     eventId,
     position,
@@ -85,6 +100,10 @@ export const rowOf = ({ event, id: eventId, position, recordedAt, metadata }: Pr
     view,
     assetHash:
       view?.asset && !isRedacted(view.asset) ? hashOf({ event: { data: { asset: view.asset } }, metadata }) : undefined,
+    objectId: objectIdOf(
+      key,
+      factsOf(event).some(([, , , measure]) => measure === MEASURE.threat),
+    ),
   };
 };
 

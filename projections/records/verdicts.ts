@@ -7,8 +7,9 @@ import { hashOf } from '../../src/events/stored-key.js';
 import { nameArray, type RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
+import type { DateAdded } from './recording-clock.js';
 import { concerns, redactItem, redactListed, redactRow, type Redaction } from './redactions.js';
-import { itemJson, keyOf, type Row, type RecordView } from './row.js';
+import { itemJson, keyOf, objectIdOf, type Row, type RecordView, withFirst } from './row.js';
 import { READ_REVIEWED_ENTRIES, READ_VERDICTS, STORE_REVIEWED_ENTRIES } from './listed-records.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
@@ -69,6 +70,7 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
 export const foldVerdicts = async (
   states: readonly (EntryState | Redaction)[],
   connection: PoolClient,
+  dateOf: DateAdded,
 ): Promise<readonly Row[]> => {
   if (states.length === 0) return [];
   const changeIds = [...new Set(states.map((state) => ('changeId' in state ? state.changeId : state.id)))];
@@ -114,7 +116,13 @@ export const foldVerdicts = async (
       if (listed.has(key) && listed.get(key)!.item === view?.item) continue;
       listed.set(key, { item: view?.item, assetHash: hash, position });
       const base = { organization, kind, id: changeId, version, eventId, position, recordedAt };
-      changed.set(key, { ...base, view, assetHash: view && hash });
+      const row = {
+        ...base,
+        view,
+        assetHash: view && hash,
+        objectId: view && objectIdOf(base, view.status === 'BLOCKED'),
+      };
+      changed.set(key, withFirst(row, changed.get(key)));
     }
     entries.set(changeId, { changeId, version, eventId, organizations });
     changedEntries.set(changeId, entries.get(changeId)!);
@@ -124,6 +132,6 @@ export const foldVerdicts = async (
     organizations: nameArray(entry.organizations),
   }));
   await STORE_REVIEWED_ENTRIES.runEach(connection, stored);
-  await redactListed(redactions, connection);
+  await redactListed(redactions, connection, dateOf);
   return [...changed.values()];
 };

@@ -32,12 +32,12 @@ export const tables = (n: number): string => {
     insert into read.checkpoints (projection, log_id, position, as_of)
       select 'p' || i, 'log', 0, 0 from generate_series(1, 10) i;
     insert into read.checkpoints (projection, log_id, position, as_of)
-      select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses']) name;
+      select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses', 'records']) name;
     insert into read.projector_leases (lane, owner, epoch, expires_at) values ('counts', 'me', 1, 0);
     insert into read.listed_records
-      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}' ${rows};
+      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}', null, null, i, i, ${uuid} ${rows};
     insert into read.listed_records
-      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}' ${rows};
+      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}', null, null, i, i, ${uuid} ${rows};
     insert into read.brand_records select 'acme', 2, 'r' || i, 'shoes', i, 'BLOCKED', 'URL', ${uuid} ${rows};
     insert into read.brand_records select 'acme', 2, 'r' || i, 'b' || lpad(i::text, 6, '0'), i, 'BLOCKED', 'URL', ${uuid} ${rows};
     insert into read.reviewed_entries select 'c' || i, 2, ${uuid}, array['acme'] ${rows};
@@ -107,6 +107,13 @@ const feeds: Record<string, Values> = Object.fromEntries(
   Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
 );
 
+/** Pages of the collections of TAXII. */
+const objects: Record<string, Values> = {
+  'taxii-next': (_, n) => ['acme', 2, -1, 0, Math.min(n, 1_000), null, null],
+  'taxii-next-versions': (b) => ['acme', 2, -1, 0, 100, null, b(number)],
+  'taxii-next-ids': (b) => ['acme', 2, -1, 0, 100, b(id), null],
+};
+
 const erasures: Record<string, Values> = Object.fromEntries(
   ROW_STEPS.flatMap(({ count, erase }): [string, Values][] => [
     [count.name, () => ['acme', ['k1']]],
@@ -119,6 +126,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-all': (_, n) => [0, n],
   ...lists(),
   ...feeds,
+  ...objects,
   ...erasures,
   'statistics-tables': () => [],
   'statistics-columns': () => ['read.checkpoints'],
@@ -231,7 +239,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'lease-read': () => ['counts'],
   'lease-release': () => ['counts', 'me'],
   'checkpoints-enter': (b) => [b(key('p')), b(() => 1), 'log', 0],
-  'checkpoints-move': (b) => [...columns(b, key('p'), 0, 1), 1, ...columns(b, 0, 's', 1, id)],
+  'checkpoints-move': (b) => [...columns(b, key('p'), 0, 1), 1, ...columns(b, 0, 's', 1, id, true)],
   'parked-events-park': (b) => [
     'p',
     ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true, 'c1', '{acme}'),
@@ -275,13 +283,15 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'brands-store': (b) => columns(b, 'acme', key('b'), true, 4, id, 'B'),
   'feature-flags-store': (b) => columns(b, 'acme', key('f'), true, 4, id),
   'records-store': (b) =>
-    columns(b, 'acme', 2, key('r'), 4, id, number, 1, 1, 2, 'BLOCKED', 'URL', key('x'), id, '{shoes}'),
+    columns(b, 'acme', 2, key('r'), 4, id, number, 1, id, 1, 2, 'BLOCKED', 'URL', id, '{}', number, 1, id),
+  'records-read-clock': () => [],
+  'records-set-clock': () => [1, AT, AT],
   'records-delete-of-brands': (b) => columns(b, 'acme', 2, key('r')),
   'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MAX_ROWS}`, 'shoes', 1, 'BLOCKED', 'URL', id),
   'records-read-entries': (b) => [b(key('c'))],
   'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
   'records-read-listed': (b) => columns(b, 'acme', 2, key('r')),
-  'records-redact-listed': (b) => columns(b, 'acme', 2, key('r'), '{}', number, 1),
+  'records-redact-listed': (b) => columns(b, 'acme', 2, key('r'), '{}', number, id, 1, number),
   'records-redact-of-brands': (b) => columns(b, 'acme', 2, key('r')),
   'records-read-disputes': (b) => columns(b, 'acme', key('d')),
   'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),

@@ -29,7 +29,7 @@ export const factsWithout = (facts: readonly Fact[], others: readonly Fact[]): r
   return facts.filter((fact) => !known.has(String(fact)));
 };
 
-const THREAT_STATUSES = new Set(['BLOCKED', 'APPROVED', 'AUTO_APPROVED']);
+export const THREAT_STATUSES: ReadonlySet<string> = new Set(['BLOCKED', 'APPROVED', 'AUTO_APPROVED']);
 
 /** Returns the facts of a record in the state that this event reports. This function defines all metrics. */
 export const factsOf = (event: UpstreamEvent): readonly Fact[] => {

@@ -132,7 +132,7 @@ export const issueOfId = (value: string): string | undefined => {
  * Returns the UUIDv5 in the URL namespace. No library is used, because this function runs for every event and a library
  * takes three times as long.
  */
-const uuidOf = (name: string): string => {
+export const uuidOf = (name: string): string => {
   const bytes = Buffer.allocUnsafe(URL_NAMESPACE.length + Buffer.byteLength(name));
   URL_NAMESPACE.copy(bytes);
   bytes.write(name, URL_NAMESPACE.length);

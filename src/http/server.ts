@@ -13,6 +13,7 @@ import { MAX_URI_LENGTH, BODY_LIMIT } from './byte-limits.js';
 import { requestIdOf } from './request-span.js';
 import type { Config } from '../runtime/config.js';
 import { trustedProxies } from './access/client-address.js';
+import { withoutEndSlash } from './taxii.js';
 import './access/caller.js';
 
 /** The time for load balancers and connected clients to notice the shutdown before connections are closed. */
@@ -169,6 +170,7 @@ export const createServer = (config: Config): FastifyAdapter => {
     bodyLimit: BODY_LIMIT,
     // A parameter longer than Fastify's default limit is an unknown id, not an unknown route.
     routerOptions: { maxParamLength: 16_384 },
+    rewriteUrl: (request: { readonly url?: string | undefined }) => withoutEndSlash(request.url ?? '/'),
     genReqId: requestIdOf as never,
     requestTimeout: 10_000,
     keepAliveTimeout: 72_000,

@@ -7,11 +7,13 @@ import { FeedController } from './feed/feed.controller.js';
 import { ReadFeedHandler } from './feed/read-feed.js';
 import { InitialBackfill, RecordQueries } from './record-queries.js';
 import { GetRecordHandler, ListRecordsHandler } from './list-records.js';
+import { ReadObjectsHandler } from './taxii/read-objects.js';
+import { TAXII_CONTROLLERS } from './taxii/taxii.controller.js';
 import { RECORDS_CONTROLLERS } from './records.controller.js';
 
 @Module({
   imports: [ReadModelsModule, EventLogModule],
-  controllers: [...RECORDS_CONTROLLERS, FeedController],
+  controllers: [...RECORDS_CONTROLLERS, FeedController, ...TAXII_CONTROLLERS],
   providers: [
     InitialBackfill,
     RecordQueries,
@@ -20,6 +22,7 @@ import { RECORDS_CONTROLLERS } from './records.controller.js';
     ExportRecordsHandler,
     FeedWatch,
     ReadFeedHandler,
+    ReadObjectsHandler,
   ],
   exports: [InitialBackfill],
 })

@@ -1,7 +1,7 @@
 import { type ReadName, type CompiledSite, compileSite, type LinkParts } from './site.js';
 import { phone, withoutPeriods, SITES } from './sites.js';
 import { readSegment } from '../copied-text.js';
-import { queryOf } from '../location.js';
+import { pathOf, queryOf } from '../location.js';
 
 const withoutAt = (text: string): string => (text.startsWith('@') ? text.slice(1) : text);
 
@@ -130,3 +130,13 @@ export const readProfileLink = (host: string, path: string, rest = ''): LinkedPr
   }
   return undefined;
 };
+
+/** Returns a link to a profile, without the scheme; undefined if no link is read as a profile with this name. */
+export const profileLink = (type: string, name: string): string | undefined =>
+  SITES.filter((site) => site.type === type)
+    .map(({ hosts, shown = '{name}' }) => [hosts.split(' ', 1)[0]!, `/${shown.replace('{name}', () => name)}`] as const)
+    .find(([host, rest]) => {
+      const found = readProfileLink(host, pathOf(rest), rest);
+      return found?.type === type && found.name === name;
+    })
+    ?.join('');

@@ -25,6 +25,8 @@ export interface Site {
   /** The parsers of the placeholders. */
   readonly names: Readonly<Record<string, ReadName>>;
   readonly links: readonly string[];
+  /** The path of the link that is shown for a profile. Default: `{name}`. */
+  readonly shown?: string;
   /** Whether pages under a profile are posts, which are separate assets. */
   readonly hasPosts?: true;
 }

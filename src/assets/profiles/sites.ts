@@ -110,6 +110,7 @@ export const SITES: readonly Site[] = [
     subdomains: /^(?:www|m|mobile|web|l|app|ptb|canary)$/,
     ignoredFirstSegment: /^-$/,
     names: { id: caseSensitive(/^\d{15,21}$/) },
+    shown: 'users/{name}',
     links: ['users/{id}'],
   },
   {
@@ -199,12 +200,14 @@ export const SITES: readonly Site[] = [
     hosts: 'tiktok.com',
     ignoredFirstSegment: /^embed$/i,
     names: { name: caseInsensitive(/^[a-z0-9._]{2,24}$/i) },
+    shown: '@{name}',
     links: ['@{name}'],
   },
   {
     type: 'THREADS',
     hosts: 'threads.net threads.com',
     names: { name: caseInsensitive(/^[a-z0-9._]{1,30}$/i) },
+    shown: '@{name}',
     links: ['@{name}', 'intent/follow?username={name}', '-/user?username={name}'],
   },
   {
@@ -215,6 +218,7 @@ export const SITES: readonly Site[] = [
       'm me tag tags search about p u jobs policy topics archive new-story plans membership creators gift partner-program feed www help blog link api miro cdn-images-1 status glyph',
     ignoredFirstSegment: /^feed$/i,
     names: { name: MEDIUM_NAME, host: caseInsensitive(/^[a-z0-9-]{1,63}$/) },
+    shown: '@{name}',
     links: ['{name}'],
     hasPosts: true,
   },
@@ -248,6 +252,7 @@ export const SITES: readonly Site[] = [
     profileHosts: ['{host}.bsky.social = {host}.bsky.social'],
     reserved: 'www staging',
     names: { name: caseInsensitive(/^[\w.:-]{3,253}$/), host: caseInsensitive(/^[a-z0-9-]{3,63}$/) },
+    shown: 'profile/{name}',
     links: ['profile/{name}'],
   },
   {
@@ -290,6 +295,7 @@ export const SITES: readonly Site[] = [
     type: 'GOOGLE_APP_STORE',
     hosts: 'play.google.com market.android.com',
     names: { app: caseSensitive(/^[a-z]\w{0,100}(?:\.\w{1,100}){1,20}$/i) },
+    shown: 'store/apps/details?id={name}',
     links: [
       'apps/testing/{app}',
       'store/apps/testing/{app}',
@@ -303,6 +309,7 @@ export const SITES: readonly Site[] = [
     hosts: 'apps.apple.com itunes.apple.com',
     ignoredFirstSegment: /^[a-z]{2}$/i,
     names: { id: caseSensitive(/^\d{5,12}$/) },
+    shown: 'app/id{name}',
     links: ['app/*/id{id}', 'app/id{id}', 'webobjects/*/*/viewsoftware?id={id}'],
   },
   {
@@ -310,6 +317,7 @@ export const SITES: readonly Site[] = [
     hosts: 'chromewebstore.google.com chrome.google.com',
     ignoredFirstSegment: /^webstore$/i,
     names: { id: EXTENSION },
+    shown: 'detail/{name}',
     links: ['detail/*/{id}', 'detail/{id}'],
   },
 ];

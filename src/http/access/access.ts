@@ -52,6 +52,8 @@ export interface Requirement {
   readonly rawBody?: boolean;
   /** Projections that the route reads. A request with a `Consistency-Token` waits for their checkpoints. */
   readonly reads?: readonly ProjectionName[];
+  /** Why the route refuses every caller (403). The body is not read. */
+  readonly refused?: string;
   /** Limits on the structure of the JSON (400), for bodies of megabytes. Default: only the size is limited. */
   readonly json?: JsonBounds;
 }

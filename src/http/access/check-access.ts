@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { TooManyRequests, Unauthorized, Forbidden, UriTooLong } from '../../errors.js';
 import { clientOf } from './client-address.js';
 import { type ApiKeyVerifier, type Caller, ownerOf } from './caller.js';
+import { keyOf } from '../taxii.js';
 import { RateLimit } from '../../flow/budgets.js';
 import { Bag } from '../../flow/bag.js';
 import { sendError } from '../errors/error-response.js';
@@ -43,10 +44,10 @@ export class AddressRateLimit {
     return this.hasValidKey(request) ? undefined : this.take(request);
   }
 
-  private hasValidKey({ headers }: FastifyRequest): boolean {
-    const key = headers['x-api-key'];
+  private hasValidKey(request: FastifyRequest): boolean {
+    const key = keyOf(request);
     try {
-      return typeof key === 'string' && this.keys.verify(key) !== undefined;
+      return key !== undefined && this.keys.verify(key) !== undefined;
     } catch {
       // The keys have not been read yet.
       return false;
@@ -109,7 +110,7 @@ export const checkAccess = (
   slices: TimeSlices,
   revocations: Revocations,
 ): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
-  const { scope, organization = true } = access;
+  const { scope, organization = true, refused } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
     if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
     // The caller is set before a possible rejection, because the access log names the key.
@@ -122,6 +123,7 @@ export const checkAccess = (
     }
     if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
     if (allowance?.exceeded) throw new TooManyRequests(allowance.resetSeconds);
+    if (refused !== undefined) throw new Forbidden(refused);
     request.access = access;
     request.rawResponse = reply.raw;
     revocations.add(reply);
@@ -145,8 +147,8 @@ export const checkAccess = (
     let caller: Caller | undefined;
     try {
       if (request.raw.url!.length > MAX_URI_LENGTH) throw new UriTooLong();
-      const key = request.headers['x-api-key'];
-      if (typeof key === 'string') {
+      const key = keyOf(request);
+      if (key !== undefined) {
         caller = keys.verify(key);
         const later = caller === undefined ? keys.verifyAfterRead(key) : undefined;
         if (later !== undefined) return void later.then((found) => proceed(found, request, reply, done));

@@ -8,6 +8,7 @@ import {
   Forbidden,
   Invalid,
   MethodNotAllowed,
+  NotAcceptable,
   Gone,
   NotFound,
   OrganizationIsErased,
@@ -20,6 +21,7 @@ import {
   UriTooLong,
 } from '../../errors.js';
 import { requestLine, throttled } from '../request-span.js';
+import { isTaxii, TAXII_CHALLENGE, TAXII_TYPE, taxiiError } from '../taxii.js';
 import { type ErrorBody, ERROR_CODES } from './error-body.dto.js';
 
 /** How many bytes of a rejected body are read and discarded: twice the largest body of any route. */
@@ -135,6 +137,7 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   if (error instanceof Unauthorized) return { status: 401, message: error.message, headers: CHALLENGE };
   if (error instanceof Forbidden) return { status: 403, message: error.message };
   if (error instanceof NotFound) return { status: 404, message: error.message };
+  if (error instanceof NotAcceptable) return { status: 406, message: error.message };
   if (error instanceof Gone) return { status: 410, message: error.message };
   if (error instanceof Conflict)
     return { status: 409, message: error.message, ...(error.replayed && { headers: REPLAYED }) };
@@ -160,6 +163,8 @@ const SUCCESS_HEADERS = [
   'content-type',
   'content-encoding',
   'content-disposition',
+  'x-taxii-date-added-first',
+  'x-taxii-date-added-last',
   'etag',
   'consistency-token',
   'preference-applied',
@@ -189,6 +194,11 @@ export const sendError = (error: unknown, request: FastifyRequest, reply: Fastif
   // RFC 9110, 15.5.16: the response to a body in another coding names the coding that is accepted.
   if (status === 415 && request.headers['content-encoding'] !== undefined) void reply.header('accept-encoding', 'gzip');
   const mediaTypeMessage = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
+  if (isTaxii(request.url)) {
+    if (status === 401) void reply.headers(TAXII_CHALLENGE);
+    const text = taxiiError(status, errorBody(status, message).message, issues);
+    return void reply.code(status).type(TAXII_TYPE).send(text);
+  }
   void reply.code(status).send({ ...errorBody(status, message ?? mediaTypeMessage, issues), rejected });
 };
 

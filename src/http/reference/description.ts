@@ -97,6 +97,10 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['Metrics', 'Reports, blocked threats, watchlisted threats and takedowns, counted at the time of the request.'],
   ['Records', 'The records behind the metrics: lists, tables, and a feed for keeping a copy.'],
   [
+    'TAXII',
+    'The blocked threats as STIX 2.1 indicators, for SIEMs and threat-intelligence platforms that read TAXII 2.1. Paths may end with a slash. The key is also accepted as `Authorization`, Bearer or Basic.',
+  ],
+  [
     'Webhooks',
     'Endpoints that receive the feed: each change is sent to a URL, in order, signed as specified by [Standard Webhooks](https://www.standardwebhooks.com), and retried until the endpoint returns a 2xx status.',
   ],
@@ -126,6 +130,7 @@ const WHEN: Readonly<Record<number, string>> = {
   403: 'The key lacks the scope, or the organization is not allowed to do this',
   404: 'The route, group, brand, record, dispute or webhook does not exist',
   405: 'The route supports only the methods in `Allow`',
+  406: 'The client does not accept the media type of TAXII 2.1',
   408: 'The request did not arrive within 10 seconds',
   409: 'The name of the group is taken, the organization has the maximum number of webhooks or open disputes, it has an open dispute about the asset, or the secret was rotated within the last 24 hours',
   410: 'The `lastEventId` or the `Consistency-Token` is from a replaced log, or from a state that a restore has removed',

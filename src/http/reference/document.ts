@@ -147,6 +147,18 @@ const nameOf = (status: string): string =>
 const isShared = (status: string, { description }: Response): boolean =>
   SHARED_FAILURES[Number(status)] === description;
 
+/** The errors of TAXII have a form of their own. */
+const TAXII_ERROR: Response['content'] = {
+  'application/taxii+json': {
+    schema: {
+      type: 'object',
+      required: ['title', 'description', 'http_status'],
+      properties: { title: { type: 'string' }, description: { type: 'string' }, http_status: { type: 'string' } },
+    },
+    example: { title: 'Not Found', description: 'Object not found', http_status: '404' },
+  },
+};
+
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
 const errorExample = (status: string, message: string): object => ({ code: ERROR_CODES[Number(status)], message });
@@ -174,6 +186,9 @@ const completeOperation = (method: string, operation: Operation, schemas: Schema
   if (operation.parameters) operation.parameters = withoutDuplicates(operation.parameters);
   responses['400'] ??= structuredClone(BAD_REQUEST);
   if (method === 'get') for (const status of ['413', '415']) delete responses[status];
+  if (operation.tags?.includes('TAXII'))
+    for (const response of Object.values(responses) as Response[])
+      if (response.content?.['application/json']) response.content = structuredClone(TAXII_ERROR);
   for (const [status, response] of Object.entries(responses)) declareHeaders(status, response as Response, operation);
   addExamples(operation, schemas);
 };
@@ -183,7 +198,7 @@ const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   const shared: Record<string, Response> = {};
   for (const { operation } of operationsOf(document))
     for (const [status, response] of Object.entries(operation.responses) as [string, Response][]) {
-      if (!isShared(status, response)) continue;
+      if (operation.tags?.includes('TAXII') || !isShared(status, response)) continue;
       const name = nameOf(status);
       shared[name] ??= response;
       operation.responses[status] = { $ref: `#/components/responses/${name}` };

@@ -1,16 +1,20 @@
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-interface Accepted {
+export interface Accepted {
   /** Lower case, without parameters. */
   readonly type: string;
   readonly weight: number;
+  /** The parameter `version`, without quotes. */
+  readonly version: string | undefined;
 }
 
-const readAccepted = (range: string): Accepted => {
+export const readAccepted = (range: string): Accepted => {
   const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-  const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
-  return { type, weight: weight >= 0 && weight <= 1 ? weight : 0 };
+  const valueOf = (name: string): string | undefined =>
+    parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
+  const weight = Number(valueOf('q') ?? 1);
+  return { type, weight: weight >= 0 && weight <= 1 ? weight : 0, version: valueOf('version')?.replaceAll('"', '') };
 };
 
 /** Returns the weight of a media type, which is the weight of the most specific range that matches. */

@@ -118,7 +118,8 @@ export const AS_OF = {
   schema: { type: 'string', format: 'date-time' },
 } as const;
 
-const HEADERS = {
+/** The headers of a response with data of one snapshot. */
+export const SNAPSHOT_HEADERS = {
   'X-As-Of': AS_OF,
   ETag: {
     description:
@@ -149,7 +150,7 @@ export const ApiSnapshot = (
     }),
     ApiOkResponse({
       description: 'All data is from one snapshot.',
-      headers: HEADERS,
+      headers: SNAPSHOT_HEADERS,
       content: {
         ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),
         ...Object.fromEntries(
@@ -157,6 +158,6 @@ export const ApiSnapshot = (
         ),
       },
     }),
-    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: HEADERS }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: SNAPSHOT_HEADERS }),
     ...(unknown === null ? [] : [ApiFailure(404, `The organization has no such ${unknown}.`)]),
   );

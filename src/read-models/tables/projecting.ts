@@ -17,6 +17,8 @@ export interface ProjectingTables {
     last_stream: string | null;
     last_revision: number | null;
     last_event_id: string | null;
+    /** When the projection last applied an event, in ms by the database's clock. Null: never, or by version 2.1. */
+    applied_at: number | null;
     /** Version of the projection that wrote the rows. */
     version: Generated<number>;
   };

@@ -43,6 +43,12 @@ export interface ListedRecordTables {
     asset: string | null;
     /** The item of lists and the feed as JSON, as declared in `listed-items.ts`. */
     item: string | null;
+    /** When the log stored the first event of the record, as `added_at`. Null for disputes, and until a rebuild by version 2.2. */
+    first_recorded_at: number | null;
+    /** `stored_at`, but ascending with `position` even if a clock was set back (`recording-clock.ts`). Null as above. */
+    added_at: number | null;
+    /** The UUID of the record's object in TAXII. Null: no state of the record has counted as a blocked threat. */
+    object_id: string | null;
   };
   /** The listed records of each brand, without deleted records, with the columns for filters. */
   brand_records: {
@@ -58,6 +64,15 @@ export interface ListedRecordTables {
     status: string | null;
     type: string | null;
     asset: string | null;
+  };
+  /** The last millisecond in which the log stored an event of `records`. At most one row. */
+  recording_clock: {
+    singleton: boolean;
+    /** The position of its first event. */
+    position: number;
+    /** ms, by the clock of the log */
+    recorded_at: number;
+    added_at: number;
   };
   /** One last-writer-wins row per entry of the status history, including deleted entries. */
   reviewed_entries: {
@@ -98,6 +113,7 @@ export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   listed_records: OWN_ROWS,
   brand_records: OWN_ROWS,
   counted_threats: OWN_ROWS,
+  recording_clock: [],
   counted_threat_days: OWN_ROWS,
   reviewed_entries: [
     { where: '$1::text = any(organizations)', set: 'organizations = array_remove(organizations, $1::text)' },

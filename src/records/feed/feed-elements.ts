@@ -115,7 +115,7 @@ const MAX_PARKED = 1_000;
 /**
  * The event at the position of a listed record. `moved_by` is outdated if a projector of version 2.1 has changed the row.
  */
-const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
+export const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
 
 /**
  * Maximum number of checksums that `hasSameParked` combines. Each doubles the probability, once in 2^32, that the retry of
@@ -138,7 +138,7 @@ const HAS_VERDICT = `(
  * in `by_verdict`. If the organizations of such an event are unknown, the event concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
  * columns.
  */
-const parkedWhere = (condition: string): string => `
+export const parkedWhere = (condition: string): string => `
           (
             select position, event_id, null as by_verdict from read.parked_events
             where organization = $1 and projection = 'records' and not (${OF_ENTRY}) and ${condition}

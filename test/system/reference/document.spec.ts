@@ -82,13 +82,13 @@ describe('The API reference', () => {
     );
   });
 
-  it('requires a key on each route under /v2 and on no other route, and declares the errors of each route', () => {
+  it('requires a key on each route under /v2 and /taxii2, and on no other route, and declares the errors of each route', () => {
     expect(reference.servers).toEqual([{ url: '/' }]);
     expect(reference.components.securitySchemes).toMatchObject({
       key: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
     });
     for (const [name, { security, responses, requestBody }] of operations) {
-      const isKeyed = name.includes(' /v2/');
+      const isKeyed = / \/(?:v2|taxii2)(?:\/|$)/.test(name);
       expect([name, security]).toEqual([name, isKeyed ? [{ key: [] }] : []]);
       const expected = isKeyed
         ? ['400', '401', '414', '429', '500', '503', ...(requestBody ? ['413', '415'] : [])]

@@ -103,7 +103,7 @@ const call = async ({ id, method, path, headers, body, type, response }: Example
     method,
     headers,
     json: body,
-    ...(path.startsWith('/v2/') && { key }),
+    ...(/^\/(?:v2|taxii2)(?:\/|$)/.test(path) && { key }),
   });
   if (id === 'createWebhook') webhook = (answer.body as { id: string }).id;
   if (id === 'fileDispute') dispute = (answer.body as { id: string }).id;

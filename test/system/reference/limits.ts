@@ -237,6 +237,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
         `${sources.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${sources.bytes('src/records/feed/feed-elements.ts', 'MAX_RESPONSE_BYTES')}`,
       beyond: '400 for a request of more elements; a shorter page if the size is reached',
     },
+    {
+      what: 'A page of TAXII',
+      limit: (sources) =>
+        `${sources.count('src/records/taxii/read-objects.ts', 'MAX_LIMIT')} objects, and the rest of their last millisecond up to ${sources.count('src/records/taxii/statements.ts', 'MAX_OBJECTS')} objects; ${sources.bytes('src/records/taxii/statements.ts', 'MAX_BYTES')}`,
+      beyond: 'a greater `limit` counts as the limit; a millisecond with more is continued by `next`',
+    },
   ],
   'Asset check and groups': [
     {

@@ -1,0 +1,34 @@
+import type { PoolClient } from 'pg';
+import type { ProjectedEvent } from '../engine/projection.js';
+import { READ_RECORDING_CLOCK, SET_RECORDING_CLOCK } from './listed-records.js';
+
+/** Where and when the log stored an event. */
+interface Recorded {
+  readonly position: bigint;
+  /** ms */
+  readonly recordedAt: number;
+}
+
+/** Returns the `added_at` of an event, in ms. */
+export type DateAdded = (recorded: Recorded) => number;
+
+/**
+ * Returns the date added of each event of a batch: the instant at which the log stored the event, except if a clock was
+ * set back. Events that the log stored in one millisecond have one date; the dates of successive milliseconds ascend,
+ * so that a client that asks for what was added after a date misses nothing. Events before the last known millisecond,
+ * which are copies and retried events, keep their own instants.
+ * @param events in the order of the log
+ */
+export const datesOf = async (events: readonly ProjectedEvent[], connection: PoolClient): Promise<DateAdded> => {
+  const known = (await READ_RECORDING_CLOCK.run(connection, {}))[0];
+  let last = known ? { ...known, position: BigInt(known.position) } : undefined;
+  const corrected = new Map<bigint, number>();
+  for (const { position, recordedAt } of events) {
+    if (last && position < last.position) continue;
+    if (recordedAt !== last?.recordedAt)
+      last = { position, recordedAt, addedAt: Math.max(recordedAt, (last?.addedAt ?? -Infinity) + 1) };
+    if (last.addedAt !== recordedAt) corrected.set(position, last.addedAt);
+  }
+  if (last) await SET_RECORDING_CLOCK.run(connection, last);
+  return ({ position, recordedAt }) => corrected.get(position) ?? recordedAt;
+};

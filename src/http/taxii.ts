@@ -1,0 +1,54 @@
+import { STATUS_CODES } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { readAccepted } from './responses/accept.js';
+
+/** The path below which the service speaks TAXII 2.1. */
+export const TAXII_PATH = 'taxii2';
+const IS_TAXII = new RegExp(`^/${TAXII_PATH}(?=[/?]|$)`);
+/** The media type of every response below that path, errors included. */
+export const TAXII_TYPE = 'application/taxii+json;version=2.1';
+export const TAXII_CHALLENGE = { 'www-authenticate': 'Basic realm="threat-protection", charset="UTF-8"' };
+
+export const isTaxii = (url: string): boolean => IS_TAXII.test(url);
+
+/** Removes the slash at the end of a TAXII path, so that both forms are one route. */
+export const withoutEndSlash = (url: string): string => {
+  if (!isTaxii(url)) return url;
+  const query = url.indexOf('?');
+  const path = query === -1 ? url : url.slice(0, query);
+  return path.endsWith('/') ? path.slice(0, -1) + url.slice(path.length) : url;
+};
+
+const CREDENTIALS = /^(bearer|basic) +([^ ]+) *$/i;
+const KEY_PREFIX = 'tp_';
+
+/**
+ * Returns the API key of a request: `X-API-KEY`, or on the routes of TAXII also `Authorization`. Of a user name and a
+ * password, the one that has the form of a key is the key, because clients name their fields differently.
+ */
+export const keyOf = ({ headers, url }: FastifyRequest): string | undefined => {
+  const key = headers['x-api-key'];
+  if (typeof key === 'string') return key;
+  const [, scheme, credentials] = (isTaxii(url) && CREDENTIALS.exec(headers.authorization ?? '')) || [];
+  if (scheme === undefined || scheme.toLowerCase() === 'bearer') return credentials;
+  const [, user, password] = /^([^:]*):?(.*)$/s.exec(Buffer.from(credentials!, 'base64').toString())!;
+  return user!.startsWith(KEY_PREFIX) ? user : password;
+};
+
+/** The error message of TAXII. */
+export const taxiiError = (status: number, description: string, issues: readonly string[] = []): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      title: STATUS_CODES[status] ?? 'Error',
+      description: [description, ...issues.filter((issue) => issue !== description)].join('; '),
+      http_status: String(status),
+    }),
+  );
+
+/** Whether a client accepts TAXII 2.1. The most specific range decides. @param accept the header `Accept` */
+export const acceptsTaxii = (accept = ''): boolean => {
+  if (accept.trim() === '') return true;
+  const ranges = accept.split(',').map(readAccepted);
+  const own = ranges.filter(({ type, version = '2.1' }) => type === 'application/taxii+json' && version === '2.1');
+  return (own.length > 0 ? own : ranges.filter(({ type }) => type === '*/*')).some(({ weight }) => weight > 0);
+};

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Gone, Invalid, NotFound, Unavailable } from '../../errors.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { LATEST, parseInstant } from '../../events/instant.js';
+import { pause } from '../../flow/time.js';
+import { notReached } from '../../http/consistency.js';
+import { PageCursors } from '../../http/responses/page-cursor.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
+import { TooOld } from '../../read-models/replicas.js';
+import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
+import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
+import { NEXT_OBJECTS, type PageRow, parseObject } from './statements.js';
+
+type Collection = (typeof COLLECTIONS)[number];
+
+/** Which objects of a collection a client asks for. Instants are in ms. */
+interface Wanted {
+  readonly addedAfter: number | null;
+  /** UUIDs. Null: all objects; empty: none. */
+  readonly ids: readonly string[] | null;
+  readonly versions: readonly number[] | null;
+}
+
+export interface ObjectsRequest extends Wanted {
+  readonly limit: number | undefined;
+  readonly next: string | undefined;
+}
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const SPEC_VERSION = '2.1';
+
+const invalid = (name: string, rule: string): Invalid => new Invalid(`${name} ${rule}`);
+
+const textOf = (query: Readonly<Record<string, unknown>>, name: string): string | undefined => {
+  const value = query[name];
+  if (value === undefined) return undefined;
+  if (typeof value !== 'string') throw invalid(name, 'must be given once');
+  if (value === '' || value.includes('\0')) throw invalid(name, 'must not be empty');
+  return value;
+};
+
+const listOf = (query: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined => {
+  const values = textOf(query, name)?.split(',');
+  if (values?.includes('')) throw invalid(name, 'must be one or more values, separated by commas');
+  return values;
+};
+
+/** Parses a time of TAXII; an unescaped plus sign arrives as a space. */
+const instantOf = (name: string, text: string): number => {
+  const at = parseInstant(text.replace(/ (?=\d\d:\d\d$)/, '+'));
+  if (at === undefined) throw invalid(name, 'must be an RFC 3339 time with Z or an offset');
+  return at;
+};
+
+const VERSION_NAMES = new Set(['first', 'last', 'all']);
+
+/**
+ * Reads the parameters of a request for objects, their manifest or their versions.
+ * @param objectId the object in the path
+ * @throws Invalid, naming the parameter
+ */
+export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?: string): ObjectsRequest => {
+  const limit = textOf(query, 'limit');
+  if (limit !== undefined && !/^0*[1-9]\d*$/.test(limit)) throw invalid('limit', 'must be a whole number from 1');
+  const asked = { limit: limit === undefined ? undefined : Math.min(Number(limit), MAX_LIMIT) };
+  const next = textOf(query, 'next');
+  // `next` contains the whole query, so what is beside it is ignored.
+  if (next !== undefined) return { ...asked, next, addedAfter: null, ids: null, versions: null };
+  const addedAfterText = textOf(query, 'added_after');
+  const addedAfter = addedAfterText === undefined ? null : instantOf('added_after', addedAfterText);
+  const types = listOf(query, 'match[type]');
+  const specVersions = listOf(query, 'match[spec_version]');
+  if (specVersions?.some((each) => !/^\d+\.\d+$/.test(each)))
+    throw invalid('match[spec_version]', 'must be one or more versions of STIX, separated by commas');
+  const versions = listOf(query, 'match[version]');
+  const instants = versions
+    ?.filter((each) => !VERSION_NAMES.has(each))
+    .map((each) => instantOf('match[version]', each));
+  const matched = listOf(query, 'match[id]');
+  const isNone =
+    types?.includes(OBJECT_TYPE) === false ||
+    specVersions?.includes(SPEC_VERSION) === false ||
+    (objectId !== undefined && matched?.includes(objectId) === false);
+  const ids = objectId === undefined ? matched : [objectId];
+  const uuids = ids?.flatMap((id) => {
+    const uuid = id.startsWith(`${OBJECT_TYPE}--`) ? id.slice(OBJECT_TYPE.length + 2) : '';
+    // Without hyphens, because `next` has to fit into a URL.
+    return UUID.test(uuid) ? [uuid.replaceAll('-', '')] : [];
+  });
+  return {
+    ...asked,
+    next,
+    // Nothing is added after the latest instant.
+    addedAfter: isNone ? LATEST : addedAfter,
+    ids: uuids === undefined ? null : [...new Set(uuids)],
+    // Only the newest version of an object exists, and it is also the first.
+    versions: instants === undefined || instants.length < versions!.length ? null : instants,
+  };
+};
+
+export interface ObjectsPage {
+  readonly rows: readonly ObjectRow[];
+  /** Undefined: there are no more objects. */
+  readonly next: string | undefined;
+  /** Whether any of the requested objects exists, whatever the other parameters say. */
+  readonly isFound: boolean;
+}
+
+/** Reads the next objects of a collection, in the order of their dates. */
+export class ReadObjects extends Query<AsOf<ObjectsPage>> {
+  constructor(
+    readonly organization: string,
+    readonly collection: Collection,
+    readonly request: ObjectsRequest,
+    readonly minPosition?: number,
+  ) {
+    super();
+  }
+}
+
+const MALFORMED = 'next must be the next of a response of this collection';
+const FOREIGN = 'next is from another log, or from before a restore; start again without next';
+
+/** Where a page begins: after an object, or after a date. The last text is the id of the event of that object. */
+type Start = readonly [date: number, position: number, parked: number, limit: number, wanted: string, event: string];
+const START_SHAPE: Start = [0, 0, 0, 0, '', ''];
+const MARK_LENGTH = 8;
+
+const WAIT_MS = 2_000;
+const POLL_MS = 50;
+
+@QueryHandler(ReadObjects)
+export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
+  constructor(
+    private readonly queries: RecordQueries,
+    private readonly log: EventLog,
+  ) {}
+
+  /**
+   * @throws Invalid if `next` is malformed or of another collection, Gone if it is from another log
+   * @throws Unavailable also while the collections are being filled, or if `minPosition` is not reached in time
+   * @throws as `RecordQueries.run`
+   */
+  async execute({ organization, collection, request, minPosition }: ReadObjects): Promise<AsOf<ObjectsPage>> {
+    const logId = await this.log.id();
+    const mark = createHash('sha256').update(logId).digest('base64url').slice(0, MARK_LENGTH);
+    const cursors = new PageCursors(logId, 'taxii', MALFORMED);
+    const scope = [organization, collection.id];
+    const readNext = (next: string): Start => {
+      const [, logMark, cursor] = new RegExp(`^([\\w-]{${MARK_LENGTH}})\\.([\\w-]+)$`).exec(next) ?? [];
+      if (cursor === undefined) throw new Invalid(MALFORMED);
+      if (logMark !== mark) throw new Gone(FOREIGN);
+      return cursors.read(scope, cursor, START_SHAPE);
+    };
+    const start = request.next === undefined ? undefined : readNext(request.next);
+    const wanted = start === undefined ? request : (JSON.parse(start[4]) as Wanted);
+    const limit = request.limit ?? start?.[3] ?? DEFAULT_LIMIT;
+    const [afterDate, afterPosition] = start ?? [wanted.addedAfter ?? -1, Number.MAX_SAFE_INTEGER];
+    const { ids, versions } = wanted;
+    const statement = NEXT_OBJECTS[ids !== null ? 'ids' : versions !== null ? 'versions' : 'all'];
+    const parameters = { organization, kind: collection.kind, afterDate, afterPosition, limit, ids, versions };
+    const read: AnswerFrom<PageRow> = async (send, _connection, isReplica) => {
+      const [[row], isInLog] = await Promise.all([
+        send<PageRow>(statement.query({ ...parameters, ids: ids && [...ids], versions: versions && [...versions] })),
+        start === undefined || this.log.has({ position: BigInt(start[1]), event: start[5] }),
+      ]);
+      const { upTo, isWhole, parkedBefore } = row!.moment;
+      requireReached(isReplica, upTo, start?.[1] ?? null);
+      if (!isWhole) throw new Unavailable('The collections are being filled after an upgrade; try again', 5);
+      if (!isInLog) throw new Gone(FOREIGN);
+      if (start !== undefined && parkedBefore !== start[2]) {
+        if (isReplica) throw new TooOld('The parked events of the replica differ from those of next');
+        throw new Gone(FOREIGN);
+      }
+      return row!;
+    };
+    const key = JSON.stringify(['taxii', parameters, start?.[2], start?.[5], minPosition]);
+    for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
+      const { moment, objects } = await this.queries.run(organization, key, read, minPosition);
+      const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, parkedToLast } = moment;
+      if (heldFrom !== null && minPosition !== undefined && heldFrom <= minPosition) {
+        if (performance.now() > until) throw notReached();
+        continue;
+      }
+      const rows = objects?.split('\n').map(parseObject) ?? [];
+      const last = rows.at(-1);
+      if (last === undefined || !hasMore) {
+        const complete = momentOf({ asOf, position: upTo });
+        if (heldAt === null) return { result: { rows, next: undefined, isFound }, ...complete };
+        const held = { asOf: Math.min(complete.asOf, heldAt), position: Math.min(complete.position, heldFrom! - 1) };
+        return { result: { rows, next: undefined, isFound }, ...held };
+      }
+      const rest = JSON.stringify({ addedAfter: null, ids, versions } satisfies Wanted);
+      const end: Start = [last.addedAt, last.position, parkedToLast, limit, rest, last.eventId.slice(0, 8)];
+      const next = `${mark}.${cursors.write(scope, end)}`;
+      return { result: { rows, next, isFound }, asOf: Math.min(asOf ?? 0, last.storedAt), position: last.position };
+    }
+  }
+}
+
+/** @throws NotFound if the path names no collection */
+export const collectionOf = (name: string): Collection => {
+  const found = COLLECTIONS.find(({ id, alias }) => id === name || alias === name);
+  if (found === undefined) throw new NotFound('Collection not found');
+  return found;
+};

@@ -1,0 +1,140 @@
+import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { EVENT_AT_POSITION, parkedWhere } from '../feed/feed-elements.js';
+import type { ObjectRow } from './objects.js';
+
+/** The most objects of a page, and the most bytes of their texts. A millisecond with more is split between pages. */
+const MAX_OBJECTS = 5_000;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** The most bytes of an object: its attributes, and twice the texts of its record. */
+const OBJECT_BYTES = "(700 + 2 * (octet_length(id) + octet_length(coalesce(item, ''))))";
+/** How long the last millisecond of the log is held back, in which an append may still be committing. */
+const HELD_MS = 200;
+/** The first version of the projection `records` that writes the columns of TAXII. */
+const FIRST_VERSION_WITH_OBJECTS = 4_002;
+
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+interface Moment {
+  readonly asOf: number | null;
+  readonly upTo: number | null;
+  /** Whether the columns of TAXII have been written for every record. */
+  readonly isWhole: boolean;
+  /** The millisecond that is held back, and the position of its first event; null if there is none. */
+  readonly heldAt: number | null;
+  readonly heldFrom: number | null;
+  /** Whether there are objects after the page. */
+  readonly hasMore: boolean;
+  /** Whether any of the requested objects exists. */
+  readonly isFound: boolean;
+  /** The checksum of the parked events of the organization up to the requested position, as in the feed. */
+  readonly parkedBefore: number;
+  /** The same up to the last object. */
+  readonly parkedToLast: number;
+}
+
+const OF_COLLECTION = 'r.organization = $1 and r.kind = $2::smallint and r.object_id is not null';
+const parkedUpTo = (position: string): string => `coalesce((
+        select bit_xor(uuid_hash(event_id)) from (${parkedWhere(`position <= ${position}`)}
+        ) parked
+      ), 0)`;
+
+/**
+ * Creates a statement that reads the next objects of a collection: up to `limit`, and the rest of the last millisecond.
+ * If that is too large, the page ends at the end of the millisecond before, if there is one.
+ * @param condition which objects
+ */
+const nextOf = (name: string, condition: string) => {
+  const wanted = `${OF_COLLECTION} and ${condition} and r.added_at < (select coalesce(held_at, ${NEVER}) from h)`;
+  const after = '(r.added_at, r.position) > ($3::bigint, $4::bigint)';
+  return statement(
+    `taxii-${name}`,
+    {
+      organization: 'text',
+      kind: 'smallint',
+      afterDate: 'bigint',
+      afterPosition: 'bigint',
+      limit: 'integer',
+      ids: nullable('uuid[]'),
+      versions: nullable('bigint[]'),
+    },
+    /** One object per line, because JSON escapes line breaks; null if there are none. */
+    { moment: json<Moment>(), objects: nullable('text') },
+    `
+    with h as materialized (
+      select c.*, k.added_at as held_at, k.position as held_from
+      from read.checkpoints c left join read.recording_clock k on c.as_of <= c.applied_at + ${HELD_MS}
+      where c.projection = 'records'
+    ),
+    ends as materialized (
+      select min(added_at) as at from (
+        select r.added_at from read.listed_records r where ${wanted} and ${after}
+        order by r.added_at, r.position offset $5::int - 1 limit 1
+      ) last
+    ),
+    sized as materialized (
+      select *, row_number() over in_order as number, sum(${OBJECT_BYTES}) over in_order as bytes from (
+        select r.* from read.listed_records r, ends
+        where ${wanted} and ${after} and r.added_at <= coalesce(ends.at, ${NEVER})
+        order by r.added_at, r.position limit ${MAX_OBJECTS + 1}
+      ) next
+      window in_order as (order by added_at, position rows unbounded preceding)
+    ),
+    cut as materialized (
+      select min(added_at) as at, min(number) as number, (select min(added_at) from sized) as first from sized
+      where number > ${MAX_OBJECTS} or number > 1 and bytes > ${MAX_BYTES}
+    ),
+    page as materialized (
+      select sized.* from sized, cut
+      where cut.at is null or sized.added_at < cut.at or cut.at = cut.first and sized.number < cut.number
+    )
+    select json_build_object(
+      'asOf', (select as_of from h),
+      'upTo', (select position from h),
+      'isWhole', (select version >= ${FIRST_VERSION_WITH_OBJECTS} from h),
+      'heldAt', (select held_at from h),
+      'heldFrom', (select held_from from h),
+      'hasMore', exists (
+        select from read.listed_records r where ${wanted} and (r.added_at, r.position) >
+          (select p.added_at, p.position from page p order by p.added_at desc, p.position desc limit 1)
+      ),
+      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and ${condition}),
+      'parkedBefore', ${parkedUpTo('$4')},
+      'parkedToLast', ${parkedUpTo('(select max(position) from page)')}
+    ) as moment, (
+      select string_agg(
+        concat_ws(' ', position, added_at, first_recorded_at, stored_at, ${EVENT_AT_POSITION}, object_id, id,
+          coalesce(created_at, first_recorded_at), coalesce(status, '-'), coalesce(item, '')),
+        E'\\n' order by added_at, position
+      ) from page
+    ) as objects`,
+  );
+};
+
+/** One condition for each index, because the planner must not scan a collection for a few objects. */
+export const NEXT_OBJECTS = {
+  all: nextOf('next', '$6::uuid[] is null and $7::bigint[] is null'),
+  versions: nextOf('next-versions', '$6::uuid[] is null and r.added_at = any($7::bigint[])'),
+  ids: nextOf('next-ids', 'r.object_id = any($6::uuid[]) and ($7::bigint[] is null or r.added_at = any($7::bigint[]))'),
+};
+
+export type PageRow = RowOf<(typeof NEXT_OBJECTS)['all']>;
+
+/** Parses the line of an object; only the item, at the end, may contain spaces. */
+export const parseObject = (text: string): ObjectRow => {
+  const fields = text.split(' ', 9);
+  const [position, addedAt, firstRecordedAt, storedAt, eventId, objectId, id, createdAt, status] = fields as string[] &
+    Record<number, string>;
+  const item = text.slice(fields.join(' ').length + 1);
+  return {
+    position: Number(position),
+    addedAt: Number(addedAt),
+    firstRecordedAt: Number(firstRecordedAt),
+    storedAt: Number(storedAt),
+    eventId: eventId!,
+    objectId: objectId!,
+    id: id!,
+    createdAt: Number(createdAt),
+    status: status!,
+    item,
+  };
+};

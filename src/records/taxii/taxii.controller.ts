@@ -1,0 +1,229 @@
+import { applyDecorators, Controller, Delete, Get, Post, Query, Res, type Type } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import {
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  type ApiParamOptions,
+  ApiQuery,
+  ApiResponse,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { NotAcceptable, NotFound } from '../../errors.js';
+import { formatInstant } from '../../events/instant.js';
+import { BEGINNING } from '../../event-log/event-log.js';
+import { Access } from '../../http/access/access.js';
+import { Organization } from '../../http/access/caller.js';
+import { MinPosition, ConsistencyTokens } from '../../http/consistency.js';
+import { ApiFailure } from '../../http/errors/error-body.dto.js';
+import { entityTag, SNAPSHOT_HEADERS, sendSnapshot } from '../../http/responses/send-snapshot.js';
+import { acceptsTaxii, TAXII_PATH, TAXII_TYPE } from '../../http/taxii.js';
+import { COLLECTIONS, manifestJson, type ObjectRow, objectJson, STIX_TYPE, versionJson } from './objects.js';
+import { collectionOf, ReadObjects, readRequest } from './read-objects.js';
+
+const ROOT = 'api';
+const REFUSED = { scope: 'read', refused: 'The collections are read-only' } as const;
+
+const describeCollection = ({ id, alias, title, description }: (typeof COLLECTIONS)[number]): object => ({
+  id,
+  title,
+  description,
+  alias,
+  can_read: true,
+  can_write: false,
+  media_types: [STIX_TYPE],
+});
+
+const HEADERS = {
+  ...SNAPSHOT_HEADERS,
+  ...Object.fromEntries(
+    ['First', 'Last'].map((end) => [
+      `X-TAXII-Date-Added-${end}`,
+      {
+        description: `When the ${end.toLowerCase()} object of the response was added. Absent if the response has no objects.`,
+        schema: { type: 'string' as const, format: 'date-time' },
+      },
+    ]),
+  ),
+};
+const body = {
+  'application/taxii+json': { schema: { type: 'object' as const, description: 'As TAXII 2.1 defines it.' } },
+};
+
+const PARAMETERS: Readonly<Record<string, string>> = {
+  added_after: 'Only objects that were added after this time (RFC 3339, with `Z` or an offset).',
+  limit:
+    'Objects per page, 1 to 1,000; more counts as 1,000. Default: 100. The last millisecond of a page is never split.',
+  next: 'The `next` of the previous page. It contains the other parameters, and never expires.',
+  'match[id]': 'Only these objects, separated by commas.',
+  'match[type]': 'Only objects of these types; every object is an `indicator`.',
+  'match[version]':
+    'Only these versions: `last`, `first`, `all` or times. Only the newest version of an object exists.',
+  'match[spec_version]': 'Only objects of these versions of STIX; every object is of `2.1`.',
+};
+
+/** A resource, as the API reference describes it. */
+interface Described {
+  /** The path below `TAXII_PATH`. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+}
+
+const PATH_PARAMETERS: Readonly<Record<string, ApiParamOptions>> = {
+  collection: { name: 'collection', description: 'The alias or the id of a collection.', schema: { type: 'string' } },
+  object: { name: 'object', description: 'The STIX id of an object.', schema: { type: 'string' } },
+};
+
+const Taxii = ({ path, operationId, summary }: Described, ...more: MethodDecorator[]): MethodDecorator =>
+  applyDecorators(
+    Get(path),
+    ApiOperation({ operationId, summary }),
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => ApiParam(PATH_PARAMETERS[name!]!)),
+    ...(path.includes(':') ? [ApiFailure(404, 'The collection or the object does not exist.')] : []),
+    ApiFailure(406, 'The client does not accept TAXII 2.1.'),
+    ...more,
+  );
+
+/** Reads the names in the path, and requires that the client accepts the media type. @throws NotAcceptable */
+const namesOf = ({ request }: FastifyReply): { readonly collection: string; readonly object?: string } => {
+  if (!acceptsTaxii(request.headers.accept)) throw new NotAcceptable(`Accept must allow ${TAXII_TYPE}`);
+  return request.params as { collection: string; object?: string };
+};
+
+/** To a text, Fastify would add a charset, and clients compare the media type as a whole. */
+const bytesOf = (text: string | undefined): Buffer | undefined => (text === undefined ? undefined : Buffer.from(text));
+
+/** Creates the route of a resource that does not depend on the log. */
+const resource = (described: Described, read: (collection: string) => object): Type => {
+  @ApiTags('TAXII')
+  @Controller(TAXII_PATH)
+  class TaxiiResourceController {
+    constructor(private readonly tokens: ConsistencyTokens) {}
+
+    @Access({ scope: 'read' })
+    @Taxii(described, ApiOkResponse({ description: 'The resource, as TAXII 2.1 defines it.', content: body }))
+    async read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | undefined> {
+      const text = JSON.stringify(read(namesOf(reply).collection));
+      await this.tokens.add(reply, BEGINNING);
+      void reply.type(TAXII_TYPE);
+      return bytesOf(text);
+    }
+  }
+  return TaxiiResourceController;
+};
+
+/**
+ * Creates the route of objects.
+ * @param list the name of the list in a page
+ * @param write writes the entry of an object as JSON
+ */
+const objects = (
+  described: Described,
+  list: 'objects' | 'versions',
+  write: (row: ObjectRow, collection: (typeof COLLECTIONS)[number]) => string,
+): Type => {
+  @ApiTags('TAXII')
+  @Controller(TAXII_PATH)
+  class TaxiiObjectsController {
+    constructor(
+      private readonly queries: QueryBus,
+      private readonly tokens: ConsistencyTokens,
+    ) {}
+
+    @Access({ scope: 'read', reads: ['records'] })
+    @Taxii(
+      described,
+      ...Object.entries(PARAMETERS).map(([name, description]) =>
+        ApiQuery({ name, description, required: false, schema: { type: 'string' } }),
+      ),
+      ApiOkResponse({ description: 'A page.', headers: HEADERS, content: body }),
+      ApiResponse({ status: 304, description: 'The page is unchanged.', headers: HEADERS }),
+    )
+    async read(
+      @Organization() organization: string,
+      @Query() query: Readonly<Record<string, unknown>>,
+      @Res({ passthrough: true }) reply: FastifyReply,
+      @MinPosition() minPosition?: number,
+    ): Promise<Buffer | undefined> {
+      const { collection: name, object } = namesOf(reply);
+      const collection = collectionOf(name);
+      const { result, ...moment } = await this.queries.execute(
+        new ReadObjects(organization, collection, readRequest(query, object), minPosition),
+      );
+      const { rows, next, isFound } = result;
+      if (object !== undefined && !isFound) throw new NotFound('Object not found');
+      const texts = `"${list}":[${rows.map((row) => write(row, collection)).join(',')}]`;
+      const more = `"more":${next !== undefined}`;
+      // `next` differs in each response, so it is not part of the page's content.
+      const tag = entityTag(`${more}${texts}`);
+      const text = `{${more},${next === undefined ? '' : `"next":${JSON.stringify(next)},`}${texts}}`;
+      if (rows.length > 0)
+        void reply.headers({
+          'x-taxii-date-added-first': formatInstant(rows[0]!.addedAt),
+          'x-taxii-date-added-last': formatInstant(rows.at(-1)!.addedAt),
+        });
+      return bytesOf(await sendSnapshot({ type: TAXII_TYPE, text, tag, ...moment }, this.tokens, reply));
+    }
+  }
+  return TaxiiObjectsController;
+};
+
+const COLLECTION = `${ROOT}/collections/:collection`;
+const OBJECT = `${COLLECTION}/objects/:object`;
+
+@ApiTags('TAXII')
+@Controller(TAXII_PATH)
+class TaxiiWriteController {
+  @Post(`${COLLECTION}/objects`)
+  @Access(REFUSED)
+  @ApiOperation({ operationId: 'sendTaxiiObjects', summary: 'Refused, because the collections are read-only' })
+  @ApiParam(PATH_PARAMETERS['collection']!)
+  add(): void {}
+
+  @Delete(OBJECT)
+  @Access(REFUSED)
+  @ApiOperation({ operationId: 'deleteTaxiiObject', summary: 'Refused, because the collections are read-only' })
+  @ApiParam(PATH_PARAMETERS['collection']!)
+  @ApiParam(PATH_PARAMETERS['object']!)
+  remove(): void {}
+}
+
+export const TAXII_CONTROLLERS = [
+  resource({ path: '', operationId: 'getTaxiiDiscovery', summary: 'Discover the TAXII server' }, () => ({
+    title: 'Threat protection',
+    description: 'The blocked threats of one organization as STIX 2.1 indicators. Read-only.',
+    default: `/${TAXII_PATH}/${ROOT}/`,
+    api_roots: [`/${TAXII_PATH}/${ROOT}/`],
+  })),
+  resource({ path: ROOT, operationId: 'getTaxiiRoot', summary: 'Get the API root' }, () => ({
+    title: 'Threat protection',
+    versions: [TAXII_TYPE],
+    max_content_length: 65_536,
+  })),
+  resource(
+    { path: `${ROOT}/collections`, operationId: 'listTaxiiCollections', summary: 'List the collections' },
+    () => ({ collections: COLLECTIONS.map(describeCollection) }),
+  ),
+  resource({ path: COLLECTION, operationId: 'getTaxiiCollection', summary: 'Get a collection' }, (name) =>
+    describeCollection(collectionOf(name)),
+  ),
+  objects(
+    { path: `${COLLECTION}/objects`, operationId: 'getTaxiiObjects', summary: 'Read the objects of a collection' },
+    'objects',
+    objectJson,
+  ),
+  objects(
+    { path: `${COLLECTION}/manifest`, operationId: 'getTaxiiManifest', summary: 'Read the manifest of a collection' },
+    'objects',
+    manifestJson,
+  ),
+  objects({ path: OBJECT, operationId: 'getTaxiiObject', summary: 'Read one object' }, 'objects', objectJson),
+  objects(
+    { path: `${OBJECT}/versions`, operationId: 'getTaxiiVersions', summary: 'Read the versions of an object' },
+    'versions',
+    versionJson,
+  ),
+  TaxiiWriteController,
+];
