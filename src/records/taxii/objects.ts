@@ -7,6 +7,7 @@ import { THREAT_STATUSES } from '../../events/facts.js';
 import { formatInstant } from '../../events/instant.js';
 import { LISTED_KIND } from '../../events/listed-items.js';
 import { isRedacted } from '../../events/redacted.js';
+import { readUrl } from '../../runtime/config.js';
 
 /** A collection of TAXII. */
 interface Collection {
@@ -82,7 +83,7 @@ const host = (asset: Asset): Observed | undefined => {
   return ASCII_HOST.test(name) ? ['domain-name:value', name] : undefined;
 };
 const link = (text: string | undefined): Observed | undefined =>
-  text !== undefined && URL.canParse(`https://${text}`) ? ['url:value', `https://${text}`] : undefined;
+  text !== undefined && readUrl(`https://${text}`) !== undefined ? ['url:value', `https://${text}`] : undefined;
 
 /** How the assets of each type are named in a pattern. Any other type, and what cannot be named so, is an `x-asset`. */
 const OBSERVED: Readonly<Record<string, (asset: Asset) => Observed | undefined>> = {

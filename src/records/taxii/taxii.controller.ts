@@ -11,7 +11,7 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { NotAcceptable, NotFound } from '../../errors.js';
-import { formatInstant } from '../../events/instant.js';
+import { formatInstant, parseInstant } from '../../events/instant.js';
 import { BEGINNING } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
@@ -47,8 +47,22 @@ const HEADERS = {
     ]),
   ),
 };
-const body = {
-  'application/taxii+json': { schema: { type: 'object' as const, description: 'As TAXII 2.1 defines it.' } },
+const bodyOf = (example: object) => ({
+  'application/taxii+json': { schema: { type: 'object' as const, description: 'As TAXII 2.1 defines it.' }, example },
+});
+
+const AT = parseInstant('2026-03-01T12:01:00.250Z')!;
+const EXAMPLE: ObjectRow = {
+  position: 1,
+  storedAt: AT,
+  eventId: '5c1f7f7e-2d0e-5f2b-8a53-8f3e8a0e7d10',
+  addedAt: AT,
+  firstRecordedAt: AT,
+  objectId: '1b3a4b25-8f43-5d5c-9d3e-0d5b6f0f6a11',
+  id: 'threat-7021',
+  createdAt: parseInstant('2026-03-01T12:00:00.000Z')!,
+  status: 'BLOCKED',
+  item: JSON.stringify({ asset: { type: 'URL', content: 'polkadot-dot.info' } }),
 };
 
 const PARAMETERS: Readonly<Record<string, string>> = {
@@ -72,8 +86,16 @@ interface Described {
 }
 
 const PATH_PARAMETERS: Readonly<Record<string, ApiParamOptions>> = {
-  collection: { name: 'collection', description: 'The alias or the id of a collection.', schema: { type: 'string' } },
-  object: { name: 'object', description: 'The STIX id of an object.', schema: { type: 'string' } },
+  collection: {
+    name: 'collection',
+    description: 'The alias or the id of a collection.',
+    schema: { type: 'string', examples: ['threats'] },
+  },
+  object: {
+    name: 'object',
+    description: 'The STIX id of an object.',
+    schema: { type: 'string', examples: [`indicator--${EXAMPLE.objectId}`] },
+  },
 };
 
 const Taxii = ({ path, operationId, summary }: Described, ...more: MethodDecorator[]): MethodDecorator =>
@@ -103,7 +125,10 @@ const resource = (described: Described, read: (collection: string) => object): T
     constructor(private readonly tokens: ConsistencyTokens) {}
 
     @Access({ scope: 'read' })
-    @Taxii(described, ApiOkResponse({ description: 'The resource, as TAXII 2.1 defines it.', content: body }))
+    @Taxii(
+      described,
+      ApiOkResponse({ description: 'The resource, as TAXII 2.1 defines it.', content: bodyOf(read('threats')) }),
+    )
     async read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | undefined> {
       const text = JSON.stringify(read(namesOf(reply).collection));
       await this.tokens.add(reply, BEGINNING);
@@ -124,6 +149,7 @@ const objects = (
   list: 'objects' | 'versions',
   write: (row: ObjectRow, collection: (typeof COLLECTIONS)[number]) => string,
 ): Type => {
+  const example = JSON.parse(`{"more":false,"${list}":[${write(EXAMPLE, COLLECTIONS[0]!)}]}`) as object;
   @ApiTags('TAXII')
   @Controller(TAXII_PATH)
   class TaxiiObjectsController {
@@ -138,7 +164,7 @@ const objects = (
       ...Object.entries(PARAMETERS).map(([name, description]) =>
         ApiQuery({ name, description, required: false, schema: { type: 'string' } }),
       ),
-      ApiOkResponse({ description: 'A page.', headers: HEADERS, content: body }),
+      ApiOkResponse({ description: 'A page.', headers: HEADERS, content: bodyOf(example) }),
       ApiResponse({ status: 304, description: 'The page is unchanged.', headers: HEADERS }),
     )
     async read(

@@ -50,6 +50,7 @@ const TABLE: readonly Guide[] = [
     name: 'disputes.md',
     shows: ['"accepted":1', '"status":"BLOCKED"', '"status":"OPEN"', '"secret":', 'security@acme.example'],
   },
+  { name: 'taxii.md', shows: ['"api_roots"', '"alias":"threats"', '"objects":[', '"more":'] },
   {
     name: 'metrics.md',
     shows: ['"newThreats":', '"points":', '"difference":', '"timeToTakedown":', '"falsePositives":'],

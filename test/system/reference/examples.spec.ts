@@ -41,8 +41,12 @@ const shapeOfBody = (type: string | undefined, body: unknown): unknown =>
   type === 'text/csv' ? String(body).split('\r\n')[0] : shapeOf(body);
 
 let scene: Scene;
+/** The collections of TAXII are read-only. */
+const REFUSED = ['sendTaxiiObjects', 'deleteTaxiiObject'];
+
 let webhook = '';
 let dispute = '';
+let indicator = '';
 let organizationKey: string;
 let upstreamKey: string;
 beforeAll(async () => {
@@ -95,11 +99,21 @@ const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
     ]),
 };
 
+const firstIndicator = async (): Promise<string> => {
+  const { body } = await scene.app.call('/taxii2/api/collections/threats/objects', { key: organizationKey });
+  return (body as { objects: { id: string }[] }).objects[0]!.id;
+};
+
 const call = async ({ id, method, path, headers, body, type, response }: ExampleRequest): Promise<void> => {
   await PREPARED[id]?.();
   await scene.caughtUp();
   const key = path.startsWith('/v2/events') ? upstreamKey : organizationKey;
-  const answer = await scene.app.call(path.replace(/wh_\w+/, webhook).replace(/dp_\w+/, dispute), {
+  if (id === 'getTaxiiObject') indicator = await firstIndicator();
+  const named = path
+    .replace(/wh_\w+/, webhook)
+    .replace(/dp_\w+/, dispute)
+    .replace(/indicator--[\w-]+/, indicator);
+  const answer = await scene.app.call(named, {
     method,
     headers,
     json: body,
@@ -115,6 +129,6 @@ const call = async ({ id, method, path, headers, body, type, response }: Example
 
 describe('The examples of the reference', () => {
   it('are accepted by the service, whose responses have the properties of the examples', async () => {
-    for (const id of [...FIRST, ...others, ...LAST]) await call(requests.get(id)!);
+    for (const id of [...FIRST, ...others, ...LAST]) if (!REFUSED.includes(id)) await call(requests.get(id)!);
   });
 });
