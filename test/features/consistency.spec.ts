@@ -290,9 +290,24 @@ describe('The Consistency-Token of a write', () => {
   });
 });
 
+/** The routes of TAXII that read the read models. Their errors have the form that TAXII defines. */
+const TAXII_READS = ['getTaxiiManifest', 'getTaxiiObject', 'getTaxiiObjects', 'getTaxiiVersions'];
+/** The routes of TAXII that neither read the read models nor write: descriptions, and refusals. */
+const TAXII_OTHERS = [
+  'deleteTaxiiObject',
+  'getTaxiiCollection',
+  'getTaxiiDiscovery',
+  'getTaxiiRoot',
+  'listTaxiiCollections',
+  'sendTaxiiObjects',
+];
+const TAXII_PATHS = ['manifest', 'objects', 'objects/indicator--none', 'objects/indicator--none/versions'].map(
+  (path) => `/taxii2/api/collections/threats/${path}`,
+);
+
 describe('Each route with a token', () => {
   it('is covered by this spec', () => {
-    expect([...READS, ...WRITES, SENDS].sort()).toEqual(keyedOperations().sort());
+    expect([...READS, ...WRITES, SENDS, ...TAXII_READS, ...TAXII_OTHERS].sort()).toEqual(keyedOperations().sort());
   });
 
   describe('of an organization whose records are all counted', () => {
@@ -350,6 +365,15 @@ describe('Each route with a token', () => {
       const position = await positionIn(withoutToken);
       expect(position).toBeGreaterThanOrEqual(0n);
       expect(position).toBeLessThan(await tokens.read(token));
+    });
+
+    it.each(TAXII_PATHS)('returns 503 or 410, as TAXII says it, for a token that is not reached: %s', async (path) => {
+      const late = await owner.callWithToken(token, { path }, 'wait=0');
+      expect([late.status, late.body]).toEqual([503, expect.objectContaining({ http_status: '503' })]);
+      expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      const beyond = await tokenAt((await app.log.head()) + 1_000_000n);
+      const lost = await owner.callWithToken(beyond, { path });
+      expect([lost.status, lost.body]).toEqual([410, expect.objectContaining({ http_status: '410' })]);
     });
 
     it('is answered while both connections that poll the read models are busy', async () => {
