@@ -13,7 +13,16 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse, CallOptions } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
-import { keyedOperations, READS, type Request, REQUESTS, SENDS, WRITES } from '../support/requests.js';
+import {
+  keyedOperations,
+  READS,
+  type Request,
+  REQUESTS,
+  SENDS,
+  TAXII_REQUESTS,
+  TAXII_WITHOUT,
+  WRITES,
+} from '../support/requests.js';
 import { cloudEvent, EXAMPLES, type Sent, sent, SOURCE, stored } from '../support/upstream.js';
 
 const TOKEN_FORMAT = /^[A-Za-z0-9._-]{1,128}$/;
@@ -290,24 +299,11 @@ describe('The Consistency-Token of a write', () => {
   });
 });
 
-/** The routes of TAXII that read the read models. Their errors have the form that TAXII defines. */
-const TAXII_READS = ['getTaxiiManifest', 'getTaxiiObject', 'getTaxiiObjects', 'getTaxiiVersions'];
-/** The routes of TAXII that neither read the read models nor write: descriptions, and refusals. */
-const TAXII_OTHERS = [
-  'deleteTaxiiObject',
-  'getTaxiiCollection',
-  'getTaxiiDiscovery',
-  'getTaxiiRoot',
-  'listTaxiiCollections',
-  'sendTaxiiObjects',
-];
-const TAXII_PATHS = ['manifest', 'objects', 'objects/indicator--none', 'objects/indicator--none/versions'].map(
-  (path) => `/taxii2/api/collections/threats/${path}`,
-);
-
 describe('Each route with a token', () => {
   it('is covered by this spec', () => {
-    expect([...READS, ...WRITES, SENDS, ...TAXII_READS, ...TAXII_OTHERS].sort()).toEqual(keyedOperations().sort());
+    expect([...READS, ...WRITES, SENDS, ...Object.keys(TAXII_REQUESTS), ...TAXII_WITHOUT].sort()).toEqual(
+      keyedOperations().sort(),
+    );
   });
 
   describe('of an organization whose records are all counted', () => {
@@ -367,7 +363,8 @@ describe('Each route with a token', () => {
       expect(position).toBeLessThan(await tokens.read(token));
     });
 
-    it.each(TAXII_PATHS)('returns 503 or 410, as TAXII says it, for a token that is not reached: %s', async (path) => {
+    it.each(Object.entries(TAXII_REQUESTS))('returns 503 or 410, in the form of TAXII, for %s', async (_, request) => {
+      const { path } = request(1);
       const late = await owner.callWithToken(token, { path }, 'wait=0');
       expect([late.status, late.body]).toEqual([503, expect.objectContaining({ http_status: '503' })]);
       expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);

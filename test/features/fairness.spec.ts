@@ -10,10 +10,19 @@ import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
-import { ANSWERED_WITHOUT, keyedOperations, ONE_AT_A_TIME, REQUESTS } from '../support/requests.js';
+import {
+  ANSWERED_WITHOUT,
+  keyedOperations,
+  ONE_AT_A_TIME,
+  REQUESTS,
+  TAXII_REQUESTS,
+  TAXII_WITHOUT,
+} from '../support/requests.js';
 import { whileLocked } from '../support/while-locked.js';
 
 const WAITING = 40;
+
+const ALL = { ...REQUESTS, ...TAXII_REQUESTS };
 
 const folder = mkdtempSync(join(tmpdir(), 'turns-'));
 const keyFile = join(folder, 'keys');
@@ -71,14 +80,14 @@ const newOrganization = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes: ['read', 'write', 'ingest'] });
   return async (operation: string, n: number): Promise<number> => {
-    const { path, ...options } = REQUESTS[operation]!(n, organization);
+    const { path, ...options } = ALL[operation]!(n, organization);
     return (await app.call(path, { ...options, key })).status;
   };
 };
 
 describe('The concurrency limit of an organization', () => {
   it('is tested for every route that needs a key', () => {
-    expect(Object.keys(REQUESTS).sort()).toEqual(keyedOperations().sort());
+    expect([...Object.keys(ALL), ...TAXII_WITHOUT].sort()).toEqual(keyedOperations().sort());
   });
 
   it('lets requests that wait for the same metrics share one text, and sends their responses in turn', async () => {
@@ -112,7 +121,7 @@ describe('The concurrency limit of an organization', () => {
     });
   });
 
-  it.each(Object.keys(REQUESTS).filter((operation) => !ANSWERED_WITHOUT.includes(operation)))(
+  it.each(Object.keys(ALL).filter((operation) => !ANSWERED_WITHOUT.includes(operation)))(
     'leaves connections to other organizations while one organization repeats %s',
     async (operation) => {
       const [noisy, quiet] = [await newOrganization(), await newOrganization()];

@@ -99,6 +99,25 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   }),
 };
+const taxii =
+  (path: string) =>
+  (n: number): Request => ({ path: `/taxii2/api/collections/threats/${path}?limit=${n}` });
+/** The routes of TAXII that read the read models. Their errors have the form that TAXII defines. */
+export const TAXII_REQUESTS: Readonly<Record<string, (n: number) => Request>> = {
+  getTaxiiManifest: taxii('manifest'),
+  getTaxiiObject: taxii('objects/indicator--none'),
+  getTaxiiObjects: taxii('objects'),
+  getTaxiiVersions: taxii('objects/indicator--none/versions'),
+};
+/** The routes of TAXII that neither read the read models nor write: descriptions, and refusals. */
+export const TAXII_WITHOUT = [
+  'deleteTaxiiObject',
+  'getTaxiiCollection',
+  'getTaxiiDiscovery',
+  'getTaxiiRoot',
+  'listTaxiiCollections',
+  'sendTaxiiObjects',
+];
 /** Operations that respond without the read models. */
 export const ANSWERED_WITHOUT = ['checkAsset', 'checkAssets', 'sendEvents'];
 /** Operations that append to the log, and therefore do not wait for the read models. */
