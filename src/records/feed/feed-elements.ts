@@ -157,12 +157,8 @@ export const parkedWhere = (condition: string): string => `
             order by organization, position
           )`;
 
-/** The state of the read models, and of the organization's parked events, at the moment of a page. */
-interface PageMoment {
-  /** The page includes everything that was acknowledged before this instant (ms). */
-  readonly asOf: number | null;
-  /** The position in the log that the read models have reached. */
-  readonly upTo: number | null;
+/** What is known of the parked events up to a position that a reader was given. */
+export interface ParkedMarks {
   /** The checksum of the organization's parked events up to the requested position. */
   readonly parkedBefore: number;
   /**
@@ -170,6 +166,14 @@ interface PageMoment {
    * since it has a verdict from the entry; at most `MAX_BY_VERDICT`, those with the latest events.
    */
   readonly parkedByVerdict: readonly number[] | null;
+}
+
+/** The state of the read models, and of the organization's parked events, at the moment of a page. */
+interface PageMoment extends ParkedMarks {
+  /** The page includes everything that was acknowledged before this instant (ms). */
+  readonly asOf: number | null;
+  /** The position in the log that the read models have reached. */
+  readonly upTo: number | null;
   /**
    * The checksum of the organization's parked events after the requested position, up to the position of the first
    * element.
@@ -214,6 +218,21 @@ export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
   return { ...moment, elements: elements?.split('\n').map(parseElement) ?? [], isCut };
 };
 
+/** Selects the parked events up to a position, as `passed`, from which `PARKED_MARKS` are made. */
+export const passedUpTo = (position: string): string => `
+      select uuid_hash(event_id) as hash, position, by_verdict from (${parkedWhere(`position <= ${position}`)}
+      ) parked
+    `;
+
+/** The fields of `ParkedMarks`, in SQL. */
+export const PARKED_MARKS = `'parkedBefore', (select coalesce(bit_xor(hash), 0) from passed),
+      'parkedByVerdict', (
+        select json_agg(mark) from (
+          select bit_xor(hash) as mark from passed where by_verdict is not null
+          group by by_verdict order by max(position) desc limit ${MAX_BY_VERDICT}
+        ) entries
+      )`;
+
 /**
  * Creates the statement that reads the next elements of an organization's feed. The statement merges one index range
  * for each kind, in one snapshot.
@@ -230,20 +249,11 @@ const nextOf = (kinds: readonly number[]) => {
     { organization: 'text', after: 'bigint', limit: 'integer' },
     COLUMNS,
     `
-    with passed as materialized (
-      select uuid_hash(event_id) as hash, position, by_verdict from (${parkedWhere('position <= $2')}
-      ) parked
-    )
+    with passed as materialized (${passedUpTo('$2')})
     select json_build_object(
       'asOf', (select as_of from read.checkpoints where projection = 'records'),
       'upTo', (select position from read.checkpoints where projection = 'records'),
-      'parkedBefore', (select coalesce(bit_xor(hash), 0) from passed),
-      'parkedByVerdict', (
-        select json_agg(mark) from (
-          select bit_xor(hash) as mark from passed where by_verdict is not null
-          group by by_verdict order by max(position) desc limit ${MAX_BY_VERDICT}
-        ) entries
-      ),
+      ${PARKED_MARKS},
       'parkedFirst', (select min(position) from passed),
       'parkedToFirst', coalesce((
         select bit_xor(uuid_hash(event_id))
@@ -312,7 +322,7 @@ export const READY_REQUESTS = statement(
  * @param page read after the position
  * @param mark the checksum of the position
  */
-export const hasSameParked = ({ parkedBefore, parkedByVerdict }: PageMoment, mark: number): boolean => {
+export const hasSameParked = ({ parkedBefore, parkedByVerdict }: ParkedMarks, mark: number): boolean => {
   // Whether the difference is the XOR of some of the checksums is decided by elimination of their leading bits.
   const leading: number[] = [];
   const reduced = (value: number): number =>

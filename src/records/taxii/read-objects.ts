@@ -8,6 +8,7 @@ import { notReached } from '../../http/consistency.js';
 import { PageCursors } from '../../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { TooOld } from '../../read-models/replicas.js';
+import { hasSameParked } from '../feed/feed-elements.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
 import { NEXT_OBJECTS, type PageRow, parseObject } from './statements.js';
@@ -167,11 +168,11 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
         send<PageRow>(statement.query({ ...parameters, ids: ids && [...ids], versions: versions && [...versions] })),
         start === undefined || this.log.has({ position: BigInt(start[1]), event: start[5] }),
       ]);
-      const { upTo, isWhole, parkedBefore } = row!.moment;
+      const { upTo, isWhole } = row!.moment;
       requireReached(isReplica, upTo, start?.[1] ?? null);
       if (!isWhole) throw new Unavailable('The collections are being filled after an upgrade; try again', 5);
       if (!isInLog) throw new Gone(FOREIGN);
-      if (start !== undefined && parkedBefore !== start[2]) {
+      if (start !== undefined && !hasSameParked(row!.moment, start[2])) {
         if (isReplica) throw new TooOld('The parked events of the replica differ from those of next');
         throw new Gone(FOREIGN);
       }

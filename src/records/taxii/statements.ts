@@ -1,5 +1,5 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
-import { EVENT_AT_POSITION, parkedWhere } from '../feed/feed-elements.js';
+import { EVENT_AT_POSITION, PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/feed-elements.js';
 import type { ObjectRow } from './objects.js';
 
 /** The most objects of a page, and the most bytes of their texts. A millisecond with more is split between pages. */
@@ -14,7 +14,7 @@ const FIRST_VERSION_WITH_OBJECTS = 4_002;
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-interface Moment {
+interface Moment extends ParkedMarks {
   readonly asOf: number | null;
   readonly upTo: number | null;
   /** Whether the columns of TAXII have been written for every record. */
@@ -26,17 +26,11 @@ interface Moment {
   readonly hasMore: boolean;
   /** Whether any of the requested objects exists. */
   readonly isFound: boolean;
-  /** The checksum of the parked events of the organization up to the requested position, as in the feed. */
-  readonly parkedBefore: number;
-  /** The same up to the last object. */
+  /** The checksum of the parked events of the organization up to the last object, as in the feed. */
   readonly parkedToLast: number;
 }
 
 const OF_COLLECTION = 'r.organization = $1 and r.kind = $2::smallint and r.object_id is not null';
-const parkedUpTo = (position: string): string => `coalesce((
-        select bit_xor(uuid_hash(event_id)) from (${parkedWhere(`position <= ${position}`)}
-        ) parked
-      ), 0)`;
 
 /**
  * Creates a statement that reads the next objects of a collection: up to `limit`, and the rest of the last millisecond.
@@ -83,6 +77,7 @@ const nextOf = (name: string, condition: string) => {
       select min(added_at) as at, min(number) as number, (select min(added_at) from sized) as first from sized
       where number > ${MAX_OBJECTS} or number > 1 and bytes > ${MAX_BYTES}
     ),
+    passed as materialized (${passedUpTo('$4')}),
     page as materialized (
       select sized.* from sized, cut
       where cut.at is null or sized.added_at < cut.at or cut.at = cut.first and sized.number < cut.number
@@ -98,8 +93,11 @@ const nextOf = (name: string, condition: string) => {
           (select p.added_at, p.position from page p order by p.added_at desc, p.position desc limit 1)
       ),
       'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and ${condition}),
-      'parkedBefore', ${parkedUpTo('$4')},
-      'parkedToLast', ${parkedUpTo('(select max(position) from page)')}
+      ${PARKED_MARKS},
+      'parkedToLast', coalesce((
+        select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position <= (select max(position) from page)')}
+        ) parked
+      ), 0)
     ) as moment, (
       select string_agg(
         concat_ws(' ', position, added_at, first_recorded_at, stored_at, ${EVENT_AT_POSITION}, object_id, id,

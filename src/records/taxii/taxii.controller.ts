@@ -83,6 +83,7 @@ interface Described {
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;
+  readonly description: string;
 }
 
 const PATH_PARAMETERS: Readonly<Record<string, ApiParamOptions>> = {
@@ -98,10 +99,10 @@ const PATH_PARAMETERS: Readonly<Record<string, ApiParamOptions>> = {
   },
 };
 
-const Taxii = ({ path, operationId, summary }: Described, ...more: MethodDecorator[]): MethodDecorator =>
+const Taxii = ({ path, operationId, summary, description }: Described, ...more: MethodDecorator[]): MethodDecorator =>
   applyDecorators(
     Get(path),
-    ApiOperation({ operationId, summary }),
+    ApiOperation({ operationId, summary, description }),
     ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => ApiParam(PATH_PARAMETERS[name!]!)),
     ...(path.includes(':') ? [ApiFailure(404, 'The collection or the object does not exist.')] : []),
     ApiFailure(406, 'The client does not accept TAXII 2.1.'),
@@ -196,6 +197,11 @@ const objects = (
   return TaxiiObjectsController;
 };
 
+const REFUSAL = {
+  summary: 'Refused, because the collections are read-only',
+  description: 'The response is 403, whatever the request contains.',
+};
+
 const COLLECTION = `${ROOT}/collections/:collection`;
 const OBJECT = `${COLLECTION}/objects/:object`;
 
@@ -204,50 +210,102 @@ const OBJECT = `${COLLECTION}/objects/:object`;
 class TaxiiWriteController {
   @Post(`${COLLECTION}/objects`)
   @Access(REFUSED)
-  @ApiOperation({ operationId: 'sendTaxiiObjects', summary: 'Refused, because the collections are read-only' })
+  @ApiOperation({ operationId: 'sendTaxiiObjects', ...REFUSAL })
   @ApiParam(PATH_PARAMETERS['collection']!)
   add(): void {}
 
   @Delete(OBJECT)
   @Access(REFUSED)
-  @ApiOperation({ operationId: 'deleteTaxiiObject', summary: 'Refused, because the collections are read-only' })
+  @ApiOperation({ operationId: 'deleteTaxiiObject', ...REFUSAL })
   @ApiParam(PATH_PARAMETERS['collection']!)
   @ApiParam(PATH_PARAMETERS['object']!)
   remove(): void {}
 }
 
 export const TAXII_CONTROLLERS = [
-  resource({ path: '', operationId: 'getTaxiiDiscovery', summary: 'Discover the TAXII server' }, () => ({
-    title: 'Threat protection',
-    description: 'The blocked threats of one organization as STIX 2.1 indicators. Read-only.',
-    default: `/${TAXII_PATH}/${ROOT}/`,
-    api_roots: [`/${TAXII_PATH}/${ROOT}/`],
-  })),
-  resource({ path: ROOT, operationId: 'getTaxiiRoot', summary: 'Get the API root' }, () => ({
-    title: 'Threat protection',
-    versions: [TAXII_TYPE],
-    max_content_length: 65_536,
-  })),
   resource(
-    { path: `${ROOT}/collections`, operationId: 'listTaxiiCollections', summary: 'List the collections' },
+    {
+      path: '',
+      operationId: 'getTaxiiDiscovery',
+      summary: 'Discover the TAXII server',
+      description: 'Names the API root, with paths relative to the host.',
+    },
+    () => ({
+      title: 'Threat protection',
+      description: 'The blocked threats of one organization as STIX 2.1 indicators. Read-only.',
+      default: `/${TAXII_PATH}/${ROOT}/`,
+      api_roots: [`/${TAXII_PATH}/${ROOT}/`],
+    }),
+  ),
+  resource(
+    {
+      path: ROOT,
+      operationId: 'getTaxiiRoot',
+      summary: 'Get the API root',
+      description: 'Names the version of TAXII. Nothing can be written.',
+    },
+    () => ({
+      title: 'Threat protection',
+      versions: [TAXII_TYPE],
+      max_content_length: 65_536,
+    }),
+  ),
+  resource(
+    {
+      path: `${ROOT}/collections`,
+      operationId: 'listTaxiiCollections',
+      summary: 'List the collections',
+      description: 'The threats of the organization, and the verdicts that name one of its brands.',
+    },
     () => ({ collections: COLLECTIONS.map(describeCollection) }),
   ),
-  resource({ path: COLLECTION, operationId: 'getTaxiiCollection', summary: 'Get a collection' }, (name) =>
-    describeCollection(collectionOf(name)),
+  resource(
+    {
+      path: COLLECTION,
+      operationId: 'getTaxiiCollection',
+      summary: 'Get a collection',
+      description: 'Describes one collection, by its alias or its id.',
+    },
+    (name) => describeCollection(collectionOf(name)),
   ),
   objects(
-    { path: `${COLLECTION}/objects`, operationId: 'getTaxiiObjects', summary: 'Read the objects of a collection' },
+    {
+      path: `${COLLECTION}/objects`,
+      operationId: 'getTaxiiObjects',
+      summary: 'Read the objects of a collection',
+      description:
+        'STIX 2.1 indicators in the order of their dates, oldest first. A record that no longer counts is `revoked`.',
+    },
     'objects',
     objectJson,
   ),
   objects(
-    { path: `${COLLECTION}/manifest`, operationId: 'getTaxiiManifest', summary: 'Read the manifest of a collection' },
+    {
+      path: `${COLLECTION}/manifest`,
+      operationId: 'getTaxiiManifest',
+      summary: 'Read the manifest of a collection',
+      description: 'The ids, dates and versions of the objects, in the order of the objects.',
+    },
     'objects',
     manifestJson,
   ),
-  objects({ path: OBJECT, operationId: 'getTaxiiObject', summary: 'Read one object' }, 'objects', objectJson),
   objects(
-    { path: `${OBJECT}/versions`, operationId: 'getTaxiiVersions', summary: 'Read the versions of an object' },
+    {
+      path: OBJECT,
+      operationId: 'getTaxiiObject',
+      summary: 'Read one object',
+      description: 'The newest version of the object, which is the only one.',
+    },
+    'objects',
+    objectJson,
+  ),
+  objects(
+    {
+      path: `${OBJECT}/versions`,
+      operationId: 'getTaxiiVersions',
+      summary: 'Read the versions of an object',
+      description: 'The date of the newest version, which is the only one.',
+    },
     'versions',
     versionJson,
   ),

@@ -21,7 +21,7 @@ const run = async (key: string, sample: string): Promise<string> => {
 (hasPython ? describe : describeWith(false, 'python3'))('The Python sample of docs/guides/clients.md', () => {
   it('exits with 0 with a key issued as the page describes', async () => {
     expect(SAMPLE).toContain(BASE);
-    expect(PAGE).toContain('`keys issue --organization acme --scope read --scope write`');
+    expect(PAGE).toContain('keys issue --name client --organization acme --scope read --scope write');
     const key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
     const lines = (await run(key, SAMPLE)).trim().split('\n');
     expect(lines).toHaveLength(2);

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -64,12 +64,13 @@ describe('The samples that read their own writes', () => {
     (isThere ? it : it.skip)(`count the event that the ${language} sample has just sent, each time`, async () => {
       expect(text).toContain(BASE);
       writeFileSync(join(folder, file), text.replaceAll(BASE, app.url));
-      writeFileSync(join(folder, 'key.header'), `X-API-KEY: ${key}\n`);
+      // The guide prepares both before its first example.
+      writeFileSync(join(folder, 'acme.header'), `X-API-KEY: ${key}\n`);
+      mkdirSync(join(folder, '.data/guide'), { recursive: true });
       for (let n = 0; n < 3; n += 1) {
         reports += 1;
         const now = new Date().toISOString();
         const event = cloudEvent(sentReport(`r-${reports}`, { organization: 'acme', createdAt: now, updatedAt: now }));
-        writeFileSync(join(folder, 'event.json'), JSON.stringify(event));
         const { stdout } = await promisify(execFile)(program, [file, JSON.stringify(event)], {
           cwd: folder,
           env: { ...process.env, THREAT_PROTECTION_API_KEY: key },
