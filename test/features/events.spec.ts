@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { CloudEvent, emitterFor, httpTransport, Mode } from 'cloudevents';
 import { startApp } from '../support/app.js';
 import { sharedApp } from '../support/open-for-tests.js';
@@ -57,6 +58,33 @@ const storedThreats = async (id: string): Promise<unknown[]> =>
   (await app.log.readStream(`threat-acme:${id}`, 0n, 10)).map(({ data }) => data);
 
 describe('POST /v2/events', () => {
+  it('counts a status of a page whose query is dropped, warns of it, and names it in the log without its content', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn');
+    const status = {
+      ...threat('page-status'),
+      type: 'AssetStatusChanged',
+      data: {
+        changeId: 'change-of-a-page',
+        asset: { type: 'PAGE', content: 'https://shop.unlisted.example/basket?session=1' },
+        status: 'BLOCKED',
+        brandReviews: [],
+        createdAt: AT,
+      },
+    };
+    expect((await sendBatch([status])).body).toMatchObject({
+      accepted: 1,
+      warnings: [
+        { index: 0, issues: [{ message: expect.stringContaining('applies to the page with any parameters') }] },
+      ],
+    });
+    const lines = warn.mock.calls.map(([line]) => String(line)).filter((line) => line.includes('any parameters'));
+    warn.mockRestore();
+    expect(lines).toEqual([
+      '1 statuses apply to a page with any parameters, because these do not name it; the latest changeId is change-of-a-page',
+    ]);
+    expect(String((await app.call('/metrics')).body)).toContain('threat_protection_ingest_pages_without_query_total 1');
+  });
+
   it('has stored an event in the log when it responds', async () => {
     const event = threat('one');
     expect(await send(JSON.stringify(event), { type: STRUCTURED })).toEqual({

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
@@ -9,6 +9,7 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
 import { maxFactsOf } from '../../events/facts.js';
+import { throttle } from '../../flow/background.js';
 import { TimeSlices } from '../../flow/turns.js';
 import type { Origin } from '../../http/access/caller.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
@@ -25,6 +26,12 @@ export class IngestMetrics {
   private readonly events: Counter<'type' | 'outcome' | 'reason'>;
   private readonly guarded: Counter;
   private readonly queryDropped: Counter;
+  private readonly logger = new Logger('ingestion');
+  private readonly logQueryDropped = throttle((latest: unknown, count) =>
+    this.logger.warn(
+      `${count} statuses apply to a page with any parameters, because these do not name it; the latest changeId is ${String(latest)}`,
+    ),
+  );
   private readonly bytes: Counter;
   private readonly batches: Histogram;
 
@@ -69,8 +76,11 @@ export class IngestMetrics {
     this.guarded.inc(events);
   }
 
-  addQueryDropped(events: number): void {
-    this.queryDropped.inc(events);
+  /** @param events statuses of pages whose parameters do not name them; the log names the last one, without its content */
+  addQueryDropped(events: readonly Entry[]): void {
+    this.queryDropped.inc(events.length);
+    const latest = events.at(-1)?.event.data;
+    if (latest !== undefined) this.logQueryDropped((latest as { changeId: string }).changeId, events.length);
   }
 
   /** @param type an upstream type */
@@ -164,7 +174,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
       // A request that is rejected may have been stored in part.
       const stored = entries.filter((_, n) => appended[n]?.duplicate === false);
       this.metrics.addGuarded(stored.filter(({ isGuarded }) => isGuarded).length);
-      this.metrics.addQueryDropped(stored.filter(({ isQueryDropped }) => isQueryDropped).length);
+      this.metrics.addQueryDropped(stored.filter(({ isQueryDropped }) => isQueryDropped));
       // Only newly stored events are charged. An event that was not stored is charged when it is sent again.
       const events = charged - storedOf(appended);
       if (organization !== undefined) this.quota.refund(organization, { events, bytes: unusedBytes });
