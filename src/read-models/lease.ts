@@ -57,13 +57,16 @@ export const READ_IS_LEASED = statement(
   `select exists (select from read.projector_leases where lane = $1 and expires_at > ${CLOCK}) as "isLeased"`,
 );
 
-/** Expires the lease of a lane, and clears its owner, so that the former owner does not renew it. */
+/**
+ * Expires the lease of a lane, and clears its owner, so that the former owner does not renew it. The end is in the past,
+ * because a lease that ends in the present millisecond cannot be acquired yet.
+ */
 export const RELEASE_LEASE = statement(
   'lease-release',
   { lane: 'text', owner: 'text' },
   {},
   `
-    update read.projector_leases set expires_at = ${CLOCK}, owner = '' where lane = $1 and owner = $2`,
+    update read.projector_leases set expires_at = ${CLOCK} - 1, owner = '' where lane = $1 and owner = $2`,
 );
 
 /** How long a lease is valid without renewal, and how often it is renewed. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Checkpoints } from '../../src/read-models/checkpoints.js';
-import { HeldLanes, Lease, ACQUIRE_LEASE } from '../../src/read-models/lease.js';
+import { HeldLanes, Lease, ACQUIRE_LEASE, RELEASE_LEASE } from '../../src/read-models/lease.js';
 import type { WatchPool } from '../../src/read-models/pools.js';
 import { READ_CLOCK } from '../../src/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
@@ -249,4 +249,19 @@ it('Checkpoints reports a lane as projecting until its lease expires or is relea
   expect(await isProjecting()).toBe(true);
   await lease.release();
   expect(await isProjecting()).toBe(false);
+});
+
+it('A released lease can be acquired in the millisecond of its release', async () => {
+  const held: boolean[] = [];
+  for (let n = 0; n < 200; n += 1) {
+    const [state] = await ACQUIRE_LEASE.run(database.pool, {
+      lane: 'released',
+      owner: `owner-${n}`,
+      ttlMs: FAR_MS,
+      hasOther: false,
+    });
+    held.push(state!.isHeld);
+    await RELEASE_LEASE.run(database.pool, { lane: 'released', owner: `owner-${n}` });
+  }
+  expect(held).toEqual(Array(200).fill(true));
 });
