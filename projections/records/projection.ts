@@ -95,9 +95,11 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
     }
     const row = rowOf(event as ProjectedEvent<OwnedEvent>);
     const key = keyOf(row);
-    const known = newest.get(key);
+    const earlier = newest.get(key);
     lastWriterWins(newest, key, row);
-    if (known) newest.set(key, withFirst(newest.get(key)!, { ...known, objectId: known.objectId ?? row.objectId }));
+    // Whichever state is the newest, the record was first stored with the earlier event, and counted if any state counts.
+    if (earlier)
+      newest.set(key, withFirst(newest.get(key)!, { ...earlier, objectId: earlier.objectId ?? row.objectId }));
     if (isThreatEvent(event)) threats.set(key, firstAndNewest(countedThreatOf(event), threats.get(key)));
   });
   return async ({ connection }) => {

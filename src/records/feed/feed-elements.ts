@@ -134,8 +134,9 @@ const HAS_VERDICT = `(
 /**
  * Selects the parked events that would change the feed of the organization if they were applied. An event about an
  * entry of the asset status history concerns the organizations that the event names, and the organizations with a
- * verdict from that entry, which the event may remove. The redaction of an entry concerns only the latter, whose entry is
- * in `by_verdict`. If the organizations of such an event are unknown, the event concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
+ * verdict from that entry, which the event may remove. The redaction of an entry concerns only the organizations with a
+ * verdict from the entry, which `by_verdict` names. If the organizations of an event about an entry are unknown, the event
+ * concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
  * columns.
  */
 export const parkedWhere = (condition: string): string => `

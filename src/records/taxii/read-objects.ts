@@ -11,7 +11,7 @@ import { TooOld } from '../../read-models/replicas.js';
 import { hasSameParked } from '../feed/feed-elements.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
-import { NEXT_OBJECTS, type PageRow, parseObject } from './statements.js';
+import { NEXT_OBJECTS, type PageRow, parseObject } from './objects-sql.js';
 
 type Collection = (typeof COLLECTIONS)[number];
 

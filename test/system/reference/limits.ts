@@ -240,7 +240,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'A page of TAXII',
       limit: (sources) =>
-        `${sources.count('src/records/taxii/read-objects.ts', 'MAX_LIMIT')} objects, and the rest of their last millisecond up to ${sources.count('src/records/taxii/statements.ts', 'MAX_OBJECTS')} objects; ${sources.bytes('src/records/taxii/statements.ts', 'MAX_BYTES')}`,
+        `${sources.count('src/records/taxii/read-objects.ts', 'MAX_LIMIT')} objects, and the rest of their last millisecond up to ${sources.count('src/records/taxii/objects-sql.ts', 'MAX_OBJECTS')} objects; ${sources.bytes('src/records/taxii/objects-sql.ts', 'MAX_BYTES')}`,
       beyond: 'a greater `limit` counts as the limit; a millisecond with more is continued by `next`',
     },
   ],
