@@ -4,7 +4,7 @@ import { upstreamEvents } from './events.js';
 import { type Goal, measure, rates } from './goal.js';
 import { catchUp, factsOfAll, filledLog, truncateReadModels, project } from './log-work.js';
 import { verify } from '../projections/engine/verify.js';
-import { metrics } from '../projections/metrics.js';
+import { metrics } from '../projections/metrics/projection.js';
 
 /**
  * Compares projecting facts, counts and the checkpoint from a log with a COPY of the same facts into the same table.

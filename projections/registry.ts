@@ -1,7 +1,7 @@
 import { assetGroups } from './asset-groups.js';
 import { assetStatuses } from './asset-statuses.js';
 import { brandsAndFlags } from './brands-and-flags.js';
-import { metrics } from './metrics.js';
+import { metrics } from './metrics/projection.js';
 import { records } from './records/projection.js';
 import { takedowns } from './takedowns.js';
 import { webhooks } from './webhooks.js';

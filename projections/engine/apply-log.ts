@@ -200,10 +200,10 @@ const applyPiece = async (
       ? ISOLATION_STATEMENT_TIMEOUT_MS
       : STATEMENT_TIMEOUT_MS;
   for (const [index, part] of parts.entries()) {
-    const { projection, events: own, prepared, unreadable, dropped } = part;
-    if (own.length + unreadable.length + dropped.length === 0) continue;
+    const { events: own, recorded, prepared, unreadable, dropped } = part;
+    if (own.length + recorded.length + unreadable.length + dropped.length === 0) continue;
     const work = (transaction: ProjectorTransaction): Promise<unknown> =>
-      applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, projection, own, prepared));
+      applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, part, prepared));
     await transact(pool, targets[index]!.schema, work, { statementMs });
   }
 };

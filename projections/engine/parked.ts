@@ -52,7 +52,9 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
       });
       let reason: string | undefined;
       if (result.kind === 'read') {
-        const [failed] = await applyByBisection(transaction, projection, [result.projected]);
+        const { projected } = result;
+        const recorded = projection.clock === undefined ? [] : [projected];
+        const [failed] = await applyByBisection(transaction, { projection, events: [projected], recorded });
         reason = failed?.reason;
       } else {
         reason = result.kind === 'unreadable' ? result.reason : `the type ${parked.type} is unknown`;

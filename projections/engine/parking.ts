@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { eventIdOf, issueOfId, legacyEventIdOf, ERASED_TYPE, isStreamOf, streamOf } from '../../src/events/streams.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { type EventType, isKnownType, isUpstream, parseEvent, toJson } from '../../src/events/event.js';
-import type { ProjectedEvent, Projection, Write, ProjectorTransaction } from './projection.js';
+import type { ProjectedEvent, Projection, Recorded, Write, ProjectorTransaction } from './projection.js';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { ENTRY_TYPES } from '../../src/events/record.js';
 import { reviewersOf } from '../../src/events/types/verdicts.js';
@@ -144,10 +144,20 @@ export const isEventError = (error: unknown): error is Error => {
 export interface ProjectionEvents {
   readonly projection: Projection;
   readonly events: readonly ProjectedEvent[];
+  /** Where and when the log stored all events of the batch, for a projection with a clock; otherwise empty. */
+  readonly recorded: readonly Recorded[];
   readonly unreadable: readonly FailedEvent[];
   /** Ids of parked events that an operator has dropped. */
   readonly dropped: readonly string[];
 }
+
+/** Records where and when the log stored events that are not applied. */
+const recordPlaces = async (
+  transaction: ProjectorTransaction,
+  { projection, recorded }: Pick<ProjectionEvents, 'projection' | 'recorded'>,
+): Promise<void> => {
+  if (recorded.length > 0) await (await projection.prepare([], recorded))(transaction);
+};
 
 /**
  * Applies the events for one projection, and parks events that cannot be applied.
@@ -157,15 +167,17 @@ export interface ProjectionEvents {
  */
 export const applyOrPark = async (
   transaction: ProjectorTransaction,
-  { projection, events, unreadable, dropped }: ProjectionEvents,
+  { projection, events, recorded, unreadable, dropped }: ProjectionEvents,
   isolation: PoisonEventIsolation,
   apply: () => Promise<readonly FailedEvent[]>,
 ): Promise<FailedEvent[]> => {
   const failed = [...unreadable];
   const suspect = isolation.suspectIn(projection.name, events);
   if (suspect) await probeTables(transaction, projection);
-  if (suspect?.reason !== undefined) failed.push(failedEvent(events[0]!, suspect.reason));
-  else if (events.length > 0)
+  if (suspect?.reason !== undefined) {
+    failed.push(failedEvent(events[0]!, suspect.reason));
+    await recordPlaces(transaction, { projection, recorded });
+  } else if (events.length + recorded.length > 0)
     failed.push(
       ...(await apply().catch((error: unknown) => {
         throw new ApplyError(projection.name, events, error);
@@ -177,21 +189,21 @@ export const applyOrPark = async (
 };
 
 /**
- * Applies events. If an event cannot be applied, bisects the events until every such event is isolated.
+ * Applies the events for one projection. If an event cannot be applied, bisects the events until every such event is
+ * isolated.
  * @param prepared the prepared events, if they have been prepared before
  * @returns the events that cannot be applied; all other events have been applied
  * @throws errors that the events did not cause
  */
 export const applyByBisection = async (
   transaction: ProjectorTransaction,
-  projection: Projection,
-  events: readonly ProjectedEvent[],
+  { projection, events, recorded }: Pick<ProjectionEvents, 'projection' | 'events' | 'recorded'>,
   prepared?: Promise<Write>,
 ): Promise<FailedEvent[]> => {
   const { connection } = transaction;
   await connection.query('savepoint half');
   try {
-    const write = await (prepared ?? projection.prepare(events));
+    const write = await (prepared ?? projection.prepare(events, recorded));
     await write(transaction);
     await connection.query('release savepoint half');
     return [];
@@ -199,11 +211,14 @@ export const applyByBisection = async (
     if (!isEventError(error)) throw error;
     await connection.query('rollback to savepoint half; release savepoint half');
     const [event] = events;
-    if (events.length === 1 && event) return [failedEvent(event, error.message)];
+    if (events.length === 1 && event) {
+      await recordPlaces(transaction, { projection, recorded });
+      return [failedEvent(event, error.message)];
+    }
     const middle = events.length >> 1;
     return [
-      ...(await applyByBisection(transaction, projection, events.slice(0, middle))),
-      ...(await applyByBisection(transaction, projection, events.slice(middle))),
+      ...(await applyByBisection(transaction, { projection, events: events.slice(0, middle), recorded })),
+      ...(await applyByBisection(transaction, { projection, events: events.slice(middle), recorded })),
     ];
   }
 };

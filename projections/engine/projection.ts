@@ -70,6 +70,9 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly recordedAt: number;
 }
 
+/** Where and when the log stored an event. */
+export type Recorded = Pick<ProjectedEvent, 'position' | 'recordedAt'>;
+
 /**
  * Writes a prepared batch. The engine calls this function at most once. Statements must name tables without a schema,
  * because the search_path selects the live tables or the shadow tables.
@@ -87,13 +90,20 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
    * events result in different rows. Rows of an earlier version are rebuilt at the next start. Default: 1.
    */
   readonly versions?: readonly number[];
+  /**
+   * The table, among `tables`, that says when the log stored its events. A projection with such a table is told of every
+   * event, of whatever type. Absent: the projection does not need to know.
+   */
+  readonly clock?: keyof Tables;
   /** The event types that the projection receives. */
   readonly types: readonly Event['type'][];
   /**
    * Prepares a batch while the previous batch is being written. The resulting rows must not depend on the order of
    * events, on repeated events, or on how the log is split into batches.
+   * @param recorded where and when the log stored the events of the batch, including those of other types. Empty if the
+   *   projection has no `clock`
    */
-  prepare(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
+  prepare(events: readonly ProjectedEvent<Event>[], recorded: readonly Recorded[]): Promise<Write>;
 }
 
 /** More than each version of a projection will ever be. */

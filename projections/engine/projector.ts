@@ -217,9 +217,7 @@ export class Projector {
       await this.write(parts, piece, applyAll, onStarted).catch((error: unknown) => {
         if (!(error instanceof ApplyError) || !isEventError(error.cause)) throw error;
         // An event of the batch is invalid: it is parked, and the other events are applied.
-        return this.write(parts, piece, (transaction, { projection, events }) =>
-          applyByBisection(transaction, projection, events),
-        );
+        return this.write(parts, piece, (transaction, part) => applyByBisection(transaction, part));
       });
       this.isolation.succeeded(piece);
       this.backoff.reset();
@@ -301,11 +299,18 @@ export const dispatchBatch = async (
     const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
     const newest = batch.events.at(-1);
     const last = newest && newest.position > checkpoint.position ? newest : undefined;
-    const prepared = projection.prepare(events);
+    const recorded =
+      projection.clock === undefined
+        ? []
+        : batch.events
+            .filter(({ position }) => position > checkpoint.position)
+            .map(({ position, recordedAt, copyOf }) => copyOf ?? { position, recordedAt });
+    const prepared = projection.prepare(events, recorded);
     return {
       projection,
       move: { checkpoint, to, last, isApplying: events.length > 0, unknownCount },
       events,
+      recorded,
       prepared,
       unreadable,
       dropped,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { metrics } from '../../projections/metrics.js';
+import { metrics } from '../../projections/metrics/projection.js';
 import { applyLog } from '../../projections/engine/apply-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ORGANIZATIONS } from '../../test/projections/histories.js';

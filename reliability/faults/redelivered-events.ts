@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { brandsAndFlags as brandsAndFlagsProjection } from '../../projections/brands-and-flags.js';
-import { metrics } from '../../projections/metrics.js';
+import { metrics } from '../../projections/metrics/projection.js';
 import { InMemoryEventLog } from '../../test/support/in-memory-event-log.js';
 import type { Random } from '../../test/support/random.js';
 import { projectToHead } from '../../test/support/projecting.js';

@@ -2,7 +2,7 @@ import { NO_LIMITS } from '../../test/support/postgres.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { metrics } from '../../projections/metrics.js';
+import { metrics } from '../../projections/metrics/projection.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { verify } from '../../projections/engine/verify.js';

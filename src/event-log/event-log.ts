@@ -323,6 +323,17 @@ export abstract class EventLog {
    */
   abstract head(): Promise<bigint>;
 
+  /**
+   * Resolves when no more events can be stored with a time before the call, unless the store's clock is set back.
+   * Concurrent calls share one wait.
+   */
+  readonly settled: () => Promise<void> = coalesce(() => this.settle());
+
+  /** Waits for appends that have been given their time. In memory, an append takes no time. */
+  protected settle(): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** Returns the id of the log, which its first event holds. */
   abstract id(): Promise<string>;
 

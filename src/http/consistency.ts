@@ -5,7 +5,7 @@ import type { AtPosition } from '../event-log/command-queue.js';
 import { BEGINNING, EventLog } from '../event-log/event-log.js';
 import { BLOCK_BYTES, SealedBlocks } from './sealed-blocks.js';
 import { WaitingRequests } from '../flow/concurrency-limit.js';
-import { Checkpoints, hasReached } from '../read-models/checkpoints.js';
+import { Checkpoints, hasReached, type ProjectionName } from '../read-models/checkpoints.js';
 import { ownerOf } from './access/caller.js';
 import type { Requirement } from './access/access.js';
 import { EventLogModule } from '../event-log/event-log.module.js';
@@ -128,6 +128,19 @@ export class Consistency {
   async waitFor(request: FastifyRequest, reply: FastifyReply, { reads = [] }: Requirement): Promise<void> {
     const position = await this.tokens.read(String(request.headers[CONSISTENCY_TOKEN]));
     request.minPosition = position;
+    await this.waitForPosition(position, reads, request, reply);
+  }
+
+  /**
+   * Waits until the checkpoints of projections have reached a position.
+   * @throws as `waitFor`
+   */
+  async waitForPosition(
+    position: bigint,
+    reads: readonly ProjectionName[],
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
     const preferred = preferredWaitSeconds(request.headers['prefer']);
     if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
     if (reads.length > 0 && hasReached(await this.checkpoints.current(), reads, position)) return;

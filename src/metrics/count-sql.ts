@@ -42,61 +42,77 @@ export const COUNTED_RANGE = {
   to: 'bigint',
 } as const;
 
+export const COUNTED = {
+  /** Counts of whole days, without threats. */
+  totals: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
+  /** Whole days with threats, ascending. `counts` has the number of threats on each day. */
+  days: nullable(json<readonly number[]>()),
+  counts: nullable(json<readonly number[]>()),
+  /** Threats on whole days, by type. */
+  types: nullable(json<readonly (readonly [type: string, n: number])[] | typeof TOO_MANY>()),
+  /** Counts of the first day, if the range begins during that day. The range may end on the same day. */
+  firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
+  /** Counts of the last day, if the range ends during that day. */
+  lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
+} as const;
+
+/**
+ * Returns SQL for the columns `COUNTED` of a range. At most `MAX_DAYS` + 1 days are read, so that a range with too many
+ * days is detected.
+ * @param first the number of the first of six parameters: the first and the last whole day, the first and the last instant
+ *   (ms) before the whole days, and the first and the last instant after the whole days. $1 and $2 are the organization
+ *   and the brand
+ */
+export const countedColumns = (first: number): string => {
+  const [firstDay, lastDay, from, beforeTo, afterFrom, to] = [0, 1, 2, 3, 4, 5].map((n) => `$${first + n}`);
+  const days = `day between ${firstDay}::int and ${lastDay}::int`;
+  return `
+      (select json_agg(json_build_array(measure, n)) from (
+        select measure, sum(n)::bigint as n from read.days
+        where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')}) and ${days}
+        group by measure
+      ) totals) as totals,
+      by_day.days, by_day.counts,
+      (select ${bounded('type, n', MAX_TYPES)} from (
+        select type, sum(n)::bigint as n from read.type_days
+        where organization = $1 and brand = $2 and ${days}
+        group by type limit ${MAX_TYPES + 1}
+      ) types) as types,${factsBetween(from!, beforeTo!, MAX_TYPES)} as "firstFacts",
+      ${factsBetween(afterFrom!, to!, MAX_TYPES)} as "lastFacts"
+    from (
+      select json_agg(day) as days, json_agg(n) as counts from (
+        select day, n from read.days
+        where organization = $1 and brand = $2 and measure = ${MEASURE.threat} and ${days}
+        order by day limit ${MAX_DAYS + 1}
+      ) threats
+    ) by_day`;
+};
+
+/** SQL for the columns `asOf` and `position` of the metrics. */
+export const MOMENT = `
+      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select position from read.checkpoints where projection = 'metrics') as position`;
+
+export const MOMENT_COLUMNS = {
+  /** Everything acknowledged before this instant (ms) is counted. */
+  asOf: nullable('bigint'),
+  position: nullable('bigint'),
+} as const;
+
 /**
  * Counts a range in one statement, so that all numbers are from one snapshot. Whole days are read from `days` and
  * `type_days` (threats by type), partial days at the ends of the range from `facts`; `get-metrics.ts` adds the parts.
- * At most `MAX_DAYS` + 1 days are read, so that a range with too many days is detected.
- *
- * Parameters: $1 organization; $2 brand; $3 and $4 first and last whole day; $5 and $6 first and last instant (ms)
- * before the whole days; $7 and $8 first and last instant (ms) after the whole days.
  */
 export const COUNT = statement(
   'metrics-count',
   COUNTED_RANGE,
-  {
-    /** Everything acknowledged before this instant (ms) is counted. */
-    asOf: nullable('bigint'),
-    position: nullable('bigint'),
-    /** Counts of whole days, without threats. */
-    totals: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
-    /** Whole days with threats, ascending. `counts` has the number of threats on each day. */
-    days: nullable(json<readonly number[]>()),
-    counts: nullable(json<readonly number[]>()),
-    /** Threats on whole days, by type. */
-    types: nullable(json<readonly (readonly [type: string, n: number])[] | typeof TOO_MANY>()),
-    /** Counts of the first day, if the range begins during that day. The range may end on the same day. */
-    firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
-    /** Counts of the last day, if the range ends during that day. */
-    lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
-  },
+  { ...MOMENT_COLUMNS, ...COUNTED },
   `
-    select
-      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
-      (select position from read.checkpoints where projection = 'metrics') as position,
-      (select json_agg(json_build_array(measure, n)) from (
-        select measure, sum(n)::bigint as n from read.days
-        where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')})
-          and day between $3::int and $4::int
-        group by measure
-      ) totals) as totals,
-      days, counts,
-      (select ${bounded('type, n', MAX_TYPES)} from (
-        select type, sum(n)::bigint as n from read.type_days
-        where organization = $1 and brand = $2 and day between $3::int and $4::int
-        group by type limit ${MAX_TYPES + 1}
-      ) types) as types,${factsBetween('$5', '$6', MAX_TYPES)} as "firstFacts",
-      ${factsBetween('$7', '$8', MAX_TYPES)} as "lastFacts"
-    from (
-      select json_agg(day) as days, json_agg(n) as counts from (
-        select day, n from read.days
-        where organization = $1 and brand = $2 and measure = ${MEASURE.threat} and day between $3::int and $4::int
-        order by day limit ${MAX_DAYS + 1}
-      ) threats
-    ) by_day`,
+    select ${MOMENT},${countedColumns(3)}`,
 );
 
-/** The single row of the result. A part is null if it is empty. */
-export type Counted = RowOf<typeof COUNT>;
+/** The counts of a range. A part is null if it is empty. */
+export type Counted = Omit<RowOf<typeof COUNT>, keyof typeof MOMENT_COLUMNS>;
 
 /** Returns the parameters of a range. If a part of the range is empty, its first value is greater than its last value. */
 export const countValues = (organization: string, brand: string, { from, to }: Range) => {

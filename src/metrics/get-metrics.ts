@@ -3,10 +3,11 @@ import { MEASURE } from '../events/facts.js';
 import type { Totals, Metrics } from './metrics.dto.js';
 import { Unprocessable } from '../errors.js';
 import { dayOf, formatDay } from '../events/instant.js';
-import { COUNT, type Counted, countValues, MAX_DAYS, TOO_MANY, TOO_MANY_COUNTS } from './count-sql.js';
+import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY, TOO_MANY_COUNTS } from './count-sql.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { MetricsQueries } from './metrics-queries.js';
-import type { RequestedRange, Range } from '../http/parameters.js';
+import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
+import { COUNT_KNOWN, daysBefore, type KnownCounts, knownValues, type Moment } from './past-sql.js';
 
 /** Asset types with a separate total. */
 export const NAMED_TYPES = ['URL', 'PAGE', 'TWITTER', 'TELEGRAM'] as const;
@@ -45,6 +46,8 @@ export class GetMetrics extends Query<AsOf<Metrics>> {
     readonly brand: string | undefined,
     /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
+    /** The state of the log of which the metrics are requested. Default: the present. */
+    readonly known?: Moment,
   ) {
     super();
   }
@@ -58,16 +61,17 @@ const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
 };
 
 /**
- * Adds up the parts of a range. The days stay in order: the first partial day, whole days, the last partial day.
+ * Adds up the parts of a range, and corrections for a moment in the past.
  * @throws Unprocessable if there are more than `MAX_DAYS` days or `MAX_TYPES` asset types
  */
-const toMetrics = (counted: Counted, range: Range): Metrics => {
+export const toMetrics = (counted: Counted, range: Range, corrections: KnownCounts['corrections'] = []): Metrics => {
   const { firstFacts, lastFacts } = counted;
   if (
     (counted.days?.length ?? 0) > MAX_DAYS ||
     counted.types === TOO_MANY ||
     firstFacts === TOO_MANY ||
-    lastFacts === TOO_MANY
+    lastFacts === TOO_MANY ||
+    corrections === TOO_MANY
   )
     throw new Unprocessable(TOO_MANY_COUNTS);
   const totals = new Map(counted.totals);
@@ -86,8 +90,13 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
   addFacts(firstFacts, dayOf(range.from));
   counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
   addFacts(lastFacts, dayOf(range.to));
+  for (const [measure, type, day, n] of corrections) addFacts([[measure, type, n]], day);
+  if (days.size > MAX_DAYS || types.size > MAX_TYPES) throw new Unprocessable(TOO_MANY_COUNTS);
 
-  const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
+  const blockedByType = [...types]
+    .filter(([, count]) => count > 0)
+    .sort(byCountThenName)
+    .map(([type, count]) => ({ type, count }));
   const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);
   return {
     metrics: toTotals(
@@ -96,7 +105,10 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
       newThreats,
     ),
     blockedByType,
-    blockedByDay: [...days].map(([day, count]) => ({ date: formatDay(day), count })),
+    blockedByDay: [...days]
+      .filter(([, count]) => count > 0)
+      .sort(([a], [b]) => a - b)
+      .map(([day, count]) => ({ date: formatDay(day), count })),
   };
 };
 
@@ -110,9 +122,17 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
    */
   execute(query: GetMetrics): Promise<AsOf<Metrics>> {
     const { organization, brand } = query;
-    return this.queries.run(query, async (pool, range) => {
-      const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
-      return { result: toMetrics(counted!, range), ...momentOf(counted!) };
+    const { known } = query;
+    if (known === undefined)
+      return this.queries.run(query, async (pool, range) => {
+        const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
+        return { result: toMetrics(counted!, range), ...momentOf(counted!) };
+      });
+    const range = rangeAt(query.range, known.instant);
+    return this.queries.run(query, async (pool) => {
+      const [counted] = await COUNT_KNOWN.run(pool, knownValues(organization, brand ?? '', range, known));
+      const result = toMetrics(counted!, daysBefore(range, known), counted!.corrections);
+      return { result, ...momentOf(counted!), knownAt: known.instant };
     });
   }
 }

@@ -182,7 +182,7 @@ describe('Several writers', () => {
               const read = events
                 .map((event) => decodeEvent(event))
                 .flatMap((one) => (one.kind === 'read' ? [one.projected] : []));
-              const write = await assetGroups.prepare(read as readonly ProjectedEvent<GroupEvent>[]);
+              const write = await assetGroups.prepare(read as readonly ProjectedEvent<GroupEvent>[], []);
               await transact(database.pool, 'read', write);
             }
           }

@@ -30,7 +30,7 @@ const recorded = (events: readonly { event: GroupEvent; metadata?: object }[]): 
 
 const apply = (events: readonly ProjectedEvent[]): Promise<void> =>
   transact(database.pool, 'read', async (transaction) => {
-    const write = await assetGroups.prepare(events as readonly ProjectedEvent<GroupEvent>[]);
+    const write = await assetGroups.prepare(events as readonly ProjectedEvent<GroupEvent>[], []);
     await write(transaction);
   });
 

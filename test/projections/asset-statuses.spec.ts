@@ -137,7 +137,7 @@ describe('The projection of asset statuses', () => {
       ...assetStatuses,
       prepare: async (all) => {
         if (all.some(({ id }) => id === eventId(events[0]!))) throw new Error('not now');
-        return assetStatuses.prepare(all);
+        return assetStatuses.prepare(all, []);
       },
     };
     await projectToHead(log, database.pool, [refusing]);

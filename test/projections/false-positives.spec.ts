@@ -180,7 +180,7 @@ describe('The false positives', () => {
       prepare: (events) =>
         events.some(({ stream }) => stream.endsWith('t2'))
           ? Promise.reject(Object.assign(new Error('fails'), { code: '22000' }))
-          : (records as Projection).prepare(events),
+          : (records as Projection).prepare(events, []),
     };
     expect(await projectToHead(log, database.pool, [failing])).toHaveLength(1);
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(1);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { metrics } from '../../projections/metrics.js';
+import { metrics } from '../../projections/metrics/projection.js';
 import { takedowns } from '../../projections/takedowns.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { verify } from '../../projections/engine/verify.js';

@@ -49,7 +49,7 @@ const recorded = (data: Partial<Webhook>, revision: number): ProjectedEvent<Webh
 
 const apply = (events: readonly ProjectedEvent[]): Promise<void> =>
   transact(database.pool, 'read', async (transaction) => {
-    const write = await webhooks.prepare(events as readonly ProjectedEvent<WebhookEvent>[]);
+    const write = await webhooks.prepare(events as readonly ProjectedEvent<WebhookEvent>[], []);
     await write(transaction);
   });
 const rows = async (): Promise<Record<string, unknown>[]> =>

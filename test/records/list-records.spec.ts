@@ -3,7 +3,7 @@ import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { metrics } from '../../projections/metrics.js';
+import { metrics } from '../../projections/metrics/projection.js';
 import { records } from '../../projections/records/projection.js';
 import { Invalid } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';

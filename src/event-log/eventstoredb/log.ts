@@ -1,5 +1,5 @@
 import { OrganizationIsErased, Unavailable } from '../../errors.js';
-import { finishesWithin } from '../../flow/time.js';
+import { finishesWithin, pause } from '../../flow/time.js';
 import { singleFlight } from '../../flow/shared-work.js';
 import { ErasedOrganizations } from '../erased-organizations.js';
 import { appendLogOpened } from '../new-event.js';
@@ -34,6 +34,8 @@ const MAX_AGE_OF_ERASURES_MS = 500;
 /** How long an append waits for that read, in ms. */
 const MAX_WAIT_FOR_ERASURES_MS = 500;
 const ERASED_STREAM = new RegExp(`^${ERASED_CATEGORY}-([0-9]{1,19})$`);
+/** The time within which a majority of the nodes stores an event, after the leader has given it a time, with a margin. */
+const SETTLE_MS = 250;
 /** Maximum streams that one call searches concurrently. */
 const MAX_CONCURRENT_SEARCHES = 8;
 
@@ -147,6 +149,11 @@ export class EventStoreDbLog extends EventLog {
       after,
       () => this.clock.read(),
     ).run();
+  }
+
+  /** The leader gives an event its time before a majority of the nodes has stored the event. */
+  protected override settle(): Promise<void> {
+    return pause(SETTLE_MS);
   }
 
   /**

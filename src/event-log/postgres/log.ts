@@ -20,7 +20,17 @@ import {
 } from '../event-log.js';
 import { appendLogOpened } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
-import { type EventRow, FIND, HEAD, READ_ALL, READ_NEXT, READ_PLACES, READ_STREAM, PostgresWriter } from './writer.js';
+import {
+  AWAIT_APPENDS,
+  type EventRow,
+  FIND,
+  HEAD,
+  READ_ALL,
+  READ_NEXT,
+  READ_PLACES,
+  READ_STREAM,
+  PostgresWriter,
+} from './writer.js';
 import { Backoff, pause } from '../../flow/time.js';
 
 /** Maximum events per batch. */
@@ -145,6 +155,11 @@ export class PostgresLog extends EventLog {
   async head(): Promise<bigint> {
     const [row] = await orThrowUnavailable(HEAD.run(this.pool, {}));
     return row?.position == null ? BEGINNING : BigInt(row.position);
+  }
+
+  /** An append takes its time under the lock of the log, so the lock is free once the appends before have committed. */
+  protected override async settle(): Promise<void> {
+    await orThrowUnavailable(AWAIT_APPENDS.run(this.pool, {}));
   }
 
   async id(): Promise<string> {

@@ -96,6 +96,14 @@ export const HEAD = statement(
   'select max(position) as position from log.events',
 );
 
+/** Waits for the appends that hold the lock of the log, or wait for it. */
+export const AWAIT_APPENDS = statement(
+  'log-await-appends',
+  {},
+  { locked: 'boolean' },
+  'select pg_advisory_xact_lock_shared(20261121) is not null as locked',
+);
+
 /** Appends events; `schema.ts` explains the function. */
 export const APPEND = statement(
   'log-append',

@@ -45,6 +45,8 @@ export interface AsOf<Result> {
   readonly asOf: number;
   /** The result includes all events up to this position of the log; -1 before the first event. */
   readonly position: number;
+  /** The response is about the state of the log at this instant, in ms. Absent: about the present. */
+  readonly knownAt?: number;
   /**
    * Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores these instants.
    */
@@ -90,18 +92,22 @@ export const sharedText = <Result>(
 };
 
 /** A result as the text of a response. */
-interface SnapshotText extends TaggedText, Pick<AsOf<never>, 'asOf' | 'position'> {
+interface SnapshotText extends TaggedText, Pick<AsOf<never>, 'asOf' | 'position' | 'knownAt'> {
   readonly type: string;
 }
 
-/** Sends a result with its `X-As-Of`, `Consistency-Token` and `ETag`, or a 304 if the client has the same content. */
+/**
+ * Sends a result with its `X-As-Of`, `ETag` and `Consistency-Token`, or a 304 if the client has the same content. A result
+ * about the past has the header `Known-At` instead of a token.
+ */
 export const sendSnapshot = async (
-  { type, text, tag, asOf, position }: SnapshotText,
+  { type, text, tag, asOf, position, knownAt }: SnapshotText,
   tokens: ConsistencyTokens,
   reply: FastifyReply,
 ): Promise<string | undefined> => {
   void reply.headers({ 'x-as-of': formatInstant(asOf), 'cache-control': REVALIDATED, etag: tag });
-  await tokens.add(reply, position);
+  if (knownAt === undefined) await tokens.add(reply, position);
+  else void reply.header('known-at', formatInstant(knownAt));
   if (matchesEntityTag(reply.request.headers['if-none-match'], tag)) {
     void reply.code(304);
     return undefined;

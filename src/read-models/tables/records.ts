@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely';
 import { OWN_ROWS, type RowsByTable } from '../organization-rows.js';
 
 /** The outcome of a takedown. The numbers are stored in tables, so they must not change. */
@@ -174,6 +175,24 @@ export interface MetricsTables {
     event_id: string;
     /** The facts that are counted for the newest state. Empty: the state is not counted. */
     counts: unknown;
+    /** Position in the log of the event of the state. */
+    position: Generated<number>;
+    /** Organizations that the state concerns although it has no facts of theirs. */
+    named: Generated<string[]>;
+  };
+  /**
+   * The states of a record that were newer than all states stored before them, except the newest one, which is in
+   * `records`.
+   */
+  former_states: {
+    organization: string;
+    kind: string;
+    id: string;
+    position: number;
+    version: number;
+    event_id: string;
+    counts: unknown;
+    named: string[];
   };
   /** One row per counted fact. `brand` is '' for the organization as a whole. */
   facts: {
@@ -184,6 +203,30 @@ export interface MetricsTables {
     measure: number;
     type: string;
     record: string;
+    /** Position in the log of the event with which the fact began to count, without a break until now. */
+    since: Generated<number>;
+    /** How many days after its own day the fact was stored, as a class: see `lagOf`. */
+    lag: Generated<number>;
+  };
+  /** Facts that counted for events at the positions from `since` to the one before `until`, and do not count any more. */
+  former_facts: {
+    organization: string;
+    brand: string;
+    /** ms */
+    at: number;
+    measure: number;
+    type: string;
+    record: string;
+    since: number;
+    until: number;
+    /** The number of hexadecimal digits of `until` less `since`. */
+    span: number;
+  };
+  /** The first event of each millisecond that is later than the time of every event before it. */
+  log_clock: {
+    position: number;
+    /** ms, by the clock of the log */
+    recorded_at: number;
   };
   /** Number of facts per UTC day. */
   days: {
@@ -221,19 +264,24 @@ export interface MetricsTables {
   };
 }
 
-export const ROWS_OF_METRICS: RowsByTable<MetricsTables> = {
-  records: [
-    ...OWN_ROWS,
-    // Entries of the asset status history belong to no organization. Their facts do.
-    {
-      where: `organization = '' and strpos(counts::text, '[' || to_json($1::text) || ',') > 0`,
-      set: `counts = (
+/** Entries of the asset status history belong to no organization. Their facts do. */
+const ROWS_OF_STATES = [
+  ...OWN_ROWS,
+  {
+    where: `organization = '' and (strpos(counts::text, '[' || to_json($1::text) || ',') > 0 or $1::text = any(named))`,
+    set: `named = array_remove(named, $1::text), counts = (
         select '[' || coalesce(string_agg(fact.value::text, ',' order by fact.ordinality), '') || ']'
         from json_array_elements(counts) with ordinality fact where fact.value ->> 0 <> $1::text
       )::json`,
-    },
-  ],
+  },
+];
+
+export const ROWS_OF_METRICS: RowsByTable<MetricsTables> = {
+  records: ROWS_OF_STATES,
+  former_states: ROWS_OF_STATES,
   facts: OWN_ROWS,
+  former_facts: OWN_ROWS,
+  log_clock: [],
   days: OWN_ROWS,
   type_days: OWN_ROWS,
   takedowns: OWN_ROWS,

@@ -8,7 +8,7 @@ import {
   type HoldBudget,
 } from '../../../src/ingestion/receive/backpressure.js';
 import type { Checkpoints } from '../../../src/read-models/checkpoints.js';
-import { metrics } from '../../../projections/metrics.js';
+import { metrics } from '../../../projections/metrics/projection.js';
 import { LANES } from '../../../projections/registry.js';
 import { TestClock } from '../../support/test-clock.js';
 

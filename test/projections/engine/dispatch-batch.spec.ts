@@ -52,6 +52,6 @@ it.each([
 ] as const)('Other work runs after each event that is costly to prepare for %s: %s', async (name, type) => {
   const projection = projections.find((each) => each.name === name)!;
   const events = eventsOf(type).map(({ data, ...event }) => costly({ ...event, event: { type, data } }, 'event'));
-  const turns = await turnsDuring(projection.prepare(events as never));
+  const turns = await turnsDuring(projection.prepare(events as never, []));
   expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
-import { metrics } from '../../../projections/metrics.js';
+import { metrics } from '../../../projections/metrics/projection.js';
 import { listParked } from '../../../projections/engine/parked.js';
 import { ISOLATION_STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projector.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
@@ -69,7 +69,7 @@ const poolWithFailingFacts = (
   harm: (connection: PoolClient, send: Parameters<Interceptor>[1]) => Promise<unknown>,
 ): Pool =>
   interceptQueries(database.pool, (connection) => async (statement, send) => {
-    if (statement.name === 'metrics-insert-facts' && String(statement.values?.at(-1)).includes(`"${record}"`))
+    if (statement.name === 'metrics-insert-facts' && String(statement.values?.[5]).includes(`"${record}"`))
       await harm(connection, send);
     return send(statement);
   });
@@ -118,7 +118,7 @@ describe('A poison event, which fails with a transient error at every attempt', 
   it('is parked together with another poison event of the same batch', async () => {
     await append(reports(20));
     const pool = interceptQueries(database.pool, () => async (statement, send) => {
-      if (statement.name === 'metrics-insert-facts' && /"r-(5|6|17)"/.test(String(statement.values?.at(-1))))
+      if (statement.name === 'metrics-insert-facts' && /"r-(5|6|17)"/.test(String(statement.values?.[5])))
         await sleepForEver(undefined as never, send);
       return send(statement);
     });

@@ -14,11 +14,14 @@ const NOT_IN_THE_LOG = [
 export const AS_BEFORE = `
   delete from read.later_migrations;
   drop index read.webhook_endpoints_deleted, service.webhook_tests_by_time;
-  drop table read.disputes, read.counted_threats, read.counted_threat_days, read.recording_clock, service.dispute_contacts;
+  drop table read.disputes, read.counted_threats, read.counted_threat_days, read.recording_clock,
+    read.former_states, read.former_facts, read.log_clock, service.dispute_contacts;
   insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
   alter table read.listed_records
     drop item, drop moved_to, drop moved_by, drop first_recorded_at, drop added_at, drop object_id,
     add updated_at bigint, add content text collate "C", add brands text[] collate "C";
+  alter table read.records drop position, drop named;
+  alter table read.facts drop since, drop lag;
   create table read.projector_lease (singleton boolean primary key, owner text, epoch bigint, expires_at bigint);
   alter table read.checkpoints drop applied_at;
   alter table read.webhook_endpoints

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { brandsAndFlags } from '../../../../projections/brands-and-flags.js';
 import { ForeignCheckpoint } from '../../../../projections/engine/checkpoints.js';
-import { type MetricEvent, metrics } from '../../../../projections/metrics.js';
+import { type MetricEvent, metrics } from '../../../../projections/metrics/projection.js';
 import { dropParked, listParked, retryParked, projectionStatus } from '../../../../projections/engine/parked.js';
 import type { Projection } from '../../../../projections/engine/projection.js';
 import { Projector } from '../../../../projections/engine/projector.js';
@@ -67,8 +67,8 @@ const refusing = (failingEvents: readonly Sent[], cause = { there: true }): Proj
   const ids = new Set(failingEvents.map(eventId));
   return {
     ...metrics,
-    prepare: async (events) => {
-      const write = await metrics.prepare(events);
+    prepare: async (events, recorded) => {
+      const write = await metrics.prepare(events, recorded);
       return async (transaction) => {
         await write(transaction);
         const found = events.find(({ id }) => ids.has(id));
@@ -133,9 +133,9 @@ describe('Events that cannot be applied', () => {
     const bad = eventId(threat(1));
     const projection: Projection<MetricEvent> = {
       ...metrics,
-      prepare: async (events) => {
+      prepare: async (events, recorded) => {
         if (events.some(({ id }) => id === bad)) throw new Error('cannot prepare it');
-        return metrics.prepare(events);
+        return metrics.prepare(events, recorded);
       },
     };
     await append(threats(3));
@@ -267,8 +267,8 @@ const failing = (times: number, code: string): Projection<MetricEvent> => {
   let failuresLeft = times;
   return {
     ...metrics,
-    prepare: async (events) => {
-      const write = await metrics.prepare(events);
+    prepare: async (events, recorded) => {
+      const write = await metrics.prepare(events, recorded);
       return async (transaction) => {
         if (events.length > 0 && failuresLeft-- > 0) throw Object.assign(new Error('cannot write'), { code });
         await write(transaction);
@@ -442,9 +442,9 @@ describe('The checkpoint', () => {
     const readAfter: bigint[] = [];
     const watched: Projection<MetricEvent> = {
       ...metrics,
-      prepare: (events) => {
+      prepare: (events, recorded) => {
         readAfter.push(...events.map(({ position }) => position));
-        return metrics.prepare(events);
+        return metrics.prepare(events, recorded);
       },
     };
     const brand = (n: number): Sent =>
@@ -533,12 +533,12 @@ describe('A rebuild or verification', () => {
     await project([metrics]);
     const killed: Projection<MetricEvent> = {
       ...metrics,
-      prepare: async (events) => {
+      prepare: async (events, recorded) => {
         await database.pool.query(
           `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database =
             (select oid from pg_database where datname = current_database())`,
         );
-        return metrics.prepare(events);
+        return metrics.prepare(events, recorded);
       },
     };
     await database.pool.query('update read.days set n = n + 1');

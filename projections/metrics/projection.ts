@@ -1,0 +1,255 @@
+import type { QueryConfig, PoolClient } from 'pg';
+import { nameArray, nullableNumberArray, numberArray, type RowOf } from '../../src/postgres/statement.js';
+import { factsOf } from '../../src/events/facts.js';
+import type { EventOf } from '../../src/events/event.js';
+import { COUNTED_TYPES, isLater, recordOf } from '../../src/events/record.js';
+import type { ProjectedEvent, Projection, Recorded, Write } from '../engine/projection.js';
+import { forEachYielding } from '../../src/flow/time.js';
+import { CountChanges } from './counts.js';
+import {
+  DELETE_FORMER_FACTS,
+  DELETE_FORMER_STATES,
+  END_FACTS,
+  INSERT_FACTS,
+  INSERT_FORMER_FACTS,
+  INSERT_FORMER_STATES,
+  INSERT_NEW_RECORDS,
+  READ_FORMER_STATES,
+  UPDATE_RECORDS,
+} from './facts-sql.js';
+import {
+  type CountedFact,
+  countedIn,
+  type FormerFact,
+  type History,
+  lagOf,
+  spanOf,
+  type State,
+  withState,
+} from './history.js';
+import { advanceClock, instantsAt } from './log-clock.js';
+
+export type MetricEvent = EventOf<(typeof COUNTED_TYPES)[number]>;
+
+const NOBODY: readonly string[] = [];
+
+const stateOf = ({ id: eventId, event, position }: ProjectedEvent<MetricEvent>): State => {
+  const facts = factsOf(event);
+  const named =
+    event.type === 'AssetStatusChanged' && facts.length === 0
+      ? [...new Set(event.data.brandReviews.map(({ organization }) => organization))]
+      : NOBODY;
+  return { ...recordOf(event), eventId, position: Number(position), facts, named };
+};
+
+const keyOf = ({ organization, kind, id }: Pick<State, 'organization' | 'kind' | 'id'>): string =>
+  `${organization}\n${kind}\n${id}`;
+
+const newestOf = (history: History): State => history.at(-1)!;
+
+/**
+ * Returns the history of each record among these events. Histories are sorted by organization, so that neighbouring rows
+ * are written together.
+ */
+const historiesOf = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<History[]> => {
+  const histories = new Map<string, History>();
+  await forEachYielding(events, (event) => {
+    const state = stateOf(event);
+    const key = keyOf(state);
+    histories.set(key, withState(histories.get(key) ?? [], state));
+  });
+  return [...histories.values()].sort((a, b) => {
+    const [{ organization: one }, { organization: other }] = [newestOf(a), newestOf(b)];
+    return one === other ? 0 : one < other ? -1 : 1;
+  });
+};
+
+const recordColumns = (states: readonly State[]) => ({
+  organization: nameArray(states.map(({ organization }) => organization)),
+  kind: nameArray(states.map(({ kind }) => kind)),
+  id: nameArray(states.map(({ id }) => id)),
+  version: numberArray(states.map(({ version }) => version)),
+  eventId: nameArray(states.map(({ eventId }) => eventId)),
+  facts: states.map(({ facts }) => JSON.stringify(facts)),
+  position: numberArray(states.map(({ position }) => position)),
+  // Few states name anybody, and `nameArray` is faster.
+  named: states.some(({ named }) => named.length > 0)
+    ? states.map(({ named }) => nameArray(named))
+    : nameArray(states.map(() => '{}')),
+});
+
+const factColumns = (facts: readonly CountedFact[]) => ({
+  organization: nameArray(facts.map(({ fact: [organization] }) => organization)),
+  brand: nameArray(facts.map(({ fact: [, brand] }) => brand)),
+  at: numberArray(facts.map(({ fact: [, , at] }) => at)),
+  measure: numberArray(facts.map(({ fact: [, , , measure] }) => measure)),
+  type: nameArray(facts.map(({ fact: [, , , , type] }) => type)),
+  record: nameArray(facts.map(({ record }) => record)),
+});
+
+/** A former fact that has a row of its own, which knows both positions. */
+type StoredFormerFact = FormerFact & { readonly since: number };
+const hasSince = (fact: FormerFact): fact is StoredFormerFact => fact.since !== undefined;
+
+const formerColumns = (facts: readonly StoredFormerFact[]) => ({
+  ...factColumns(facts),
+  since: numberArray(facts.map(({ since }) => since)),
+  until: numberArray(facts.map(({ until }) => until)),
+  span: numberArray(facts.map(spanOf)),
+});
+
+/** What a batch changes in the tables of records and facts. */
+class Changes {
+  readonly newer: State[] = [];
+  readonly formerStates: State[] = [];
+  readonly counted: CountedFact[] = [];
+  readonly former: StoredFormerFact[] = [];
+  /** Facts with a row that no longer count. */
+  readonly ended: (CountedFact & { readonly until: number | null })[] = [];
+  /** What was stored of records whose history changes in the past, except their newest states. */
+  readonly forgotten: State[] = [];
+  readonly forgottenFormer: StoredFormerFact[] = [];
+
+  /** @param isStored whether the first state of the history is stored, as the newest one */
+  add(history: History, isStored: boolean): void {
+    this.formerStates.push(...history.slice(0, -1));
+    const { counted, former } = countedIn(history, isStored);
+    this.counted.push(...counted.filter(({ since }) => since !== undefined));
+    this.former.push(...former.filter(hasSince));
+    this.ended.push(...former.filter((fact) => !hasSince(fact)));
+  }
+
+  /** Removes what is stored of a record, so that `add` stores it anew. */
+  forget(history: History): void {
+    this.forgotten.push(newestOf(history));
+    const { counted, former } = countedIn(history, false);
+    this.ended.push(...counted.map((fact) => ({ ...fact, until: null })));
+    this.forgottenFormer.push(...former.filter(hasSince));
+  }
+
+  /** @param instants when the log stored the event at each position at which a fact begins to count, in ms */
+  *statements(instants: ReadonlyMap<number, number>): Generator<QueryConfig> {
+    const { newer, forgotten, forgottenFormer, ended, counted, former, formerStates } = this;
+    if (newer.length > 0) yield UPDATE_RECORDS.query(recordColumns(newer));
+    if (forgotten.length > 0) {
+      const { organization, kind, id } = recordColumns(forgotten);
+      yield DELETE_FORMER_STATES.query({ organization, kind, id });
+    }
+    if (forgottenFormer.length > 0) yield DELETE_FORMER_FACTS.query(formerColumns(forgottenFormer));
+    if (ended.length > 0)
+      yield END_FACTS.query({ ...factColumns(ended), until: nullableNumberArray(ended.map(({ until }) => until)) });
+    if (counted.length > 0)
+      yield INSERT_FACTS.query({
+        ...factColumns(counted),
+        since: numberArray(counted.map(({ since }) => since!)),
+        lag: numberArray(counted.map(({ fact, since }) => lagOf(fact, instants.get(since!)!))),
+      });
+    if (former.length > 0) yield INSERT_FORMER_FACTS.query(formerColumns(former));
+    if (formerStates.length > 0) yield INSERT_FORMER_STATES.query(recordColumns(formerStates));
+  }
+}
+
+/**
+ * Prepares a batch as if all records were new, because most records are new. `write` corrects the counts for known
+ * records.
+ */
+const prepare = async (
+  events: readonly ProjectedEvent<MetricEvent>[],
+  recorded: readonly Recorded[],
+): Promise<Write> => {
+  const histories = await historiesOf(events);
+  const countChanges = new CountChanges();
+  await forEachYielding(histories, (history) => countChanges.add(newestOf(history).facts, 1));
+  const records = recordColumns(histories.map(newestOf));
+  return ({ connection }) => write(histories, records, countChanges, recorded, connection);
+};
+
+/** A record of the batch that is stored already. */
+interface Known {
+  readonly history: History;
+  readonly stored: State;
+}
+
+/**
+ * Writes a batch. The previous states of known records are read from the table. No other process can change the table
+ * meanwhile, because this transaction holds the lock of the checkpoint.
+ */
+const write = async (
+  histories: readonly History[],
+  records: ReturnType<typeof recordColumns>,
+  countChanges: CountChanges,
+  recorded: readonly Recorded[],
+  connection: PoolClient,
+): Promise<void> => {
+  const instants = new Map(await advanceClock(recorded, connection));
+  if (histories.length === 0) return;
+  const rows = await INSERT_NEW_RECORDS.run(connection, records);
+  const known = new Map(rows.map((row) => [histories[row.ordinal - 1]!, row]));
+  const changes = new Changes();
+  const late: Known[] = [];
+  for (const history of histories) {
+    const row = known.get(history);
+    if (row === undefined) {
+      changes.add(history, false);
+      continue;
+    }
+    const stored = storedState(newestOf(history), row);
+    const newest = newestOf(history);
+    const isNewer = isLater(newest, stored);
+    if (isNewer) changes.newer.push(newest);
+    countChanges.add(isNewer ? stored.facts : newest.facts, -1);
+    if (history[0]!.position < stored.position) late.push({ history, stored });
+    else if (isNewer) changes.add(history.reduce(withState, [stored]), true);
+  }
+  await rewriteLate(late, changes, connection);
+  const missing = changes.counted.flatMap(({ since }) => (instants.has(since!) ? [] : [since!]));
+  for (const [position, instant] of await instantsAt(missing, connection)) instants.set(position, instant);
+  await sendPipelined(connection, function* () {
+    yield* changes.statements(instants);
+    yield* countChanges.statements();
+  });
+};
+
+const storedState = (
+  { organization, kind, id }: State,
+  { version, eventId, facts, position, named }: Omit<RowOf<typeof INSERT_NEW_RECORDS>, 'ordinal'>,
+): State => ({ organization, kind, id, version, eventId, facts, position, named });
+
+/**
+ * Changes what counted in the past, for events that are applied after later events of their records: retried events, and
+ * the copies that a rebuild finds after a scavenge. Such events are rare, so the rows of their records are replaced.
+ */
+const rewriteLate = async (late: readonly Known[], changes: Changes, connection: PoolClient): Promise<void> => {
+  const records = late.map(({ stored }) => stored);
+  const former = new Map<string, State[]>(records.map((record) => [keyOf(record), []]));
+  for (const state of await READ_FORMER_STATES.runEach(connection, records)) former.get(keyOf(state))!.push(state);
+  for (const { history, stored } of late) {
+    const before: History = [...former.get(keyOf(stored))!, stored];
+    const after = history.reduce(withState, before);
+    if (after === before) continue;
+    changes.forget(before);
+    changes.add(after, false);
+  }
+};
+
+/**
+ * Sends statements one by one. While PostgreSQL executes a statement, the values of the next statement are serialised.
+ */
+const sendPipelined = async (connection: PoolClient, statements: () => Iterable<QueryConfig>): Promise<void> => {
+  let result: Promise<unknown> = Promise.resolve();
+  for (const statement of statements()) {
+    await result;
+    result = connection.query(statement);
+  }
+  await result;
+};
+
+/** Facts and counts of the reports, threats and takedowns of organizations and brands, now and at every position before. */
+export const metrics = {
+  name: 'metrics',
+  versions: [2],
+  tables: ['records', 'facts', 'days', 'type_days', 'former_states', 'former_facts', 'log_clock'],
+  clock: 'log_clock',
+  types: COUNTED_TYPES,
+  prepare,
+} satisfies Projection<MetricEvent>;
