@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# undici: its private cache stores nothing that was asked with a header Authorization, unless it is public.
+# undici: its private cache does not store what was asked with the header Authorization and is `private, no-cache`.
 # Guess: interceptors.cache({ type: 'private' }) keeps a response with an ETag and asks again with If-None-Match, as a
 # cache of one user may: RFC 9111, section 3.5, forbids it to shared caches only.
-# Seen with undici 7.30.2: without Authorization it does, with it the server gets no If-None-Match and sends
-# the whole body each time, even within max-age. A client that polls an API with a key pays for every byte and spends
-# its quota although the cache is on; no option and no warning tells. Send If-None-Match oneself.
+# Seen with undici 7.30.2: without Authorization it does; with it the server gets no If-None-Match and sends the whole
+# body each time, even within max-age. Only `must-revalidate` or `public` makes it store the response. A client that
+# polls an API with a key gets every byte each time although its cache is on, and nothing tells.
 set -euo pipefail
 cd "$(mktemp -d)"
 npm init -y >/dev/null
@@ -21,7 +21,7 @@ const server = createServer((request, response) => {
 }).listen(0, '127.0.0.1');
 await new Promise((listening) => server.once('listening', listening));
 const dispatcher = new Agent().compose(interceptors.cache({ type: 'private' }));
-for (const control of ['private, no-cache', 'private, max-age=60', 'public, no-cache'])
+for (const control of ['private, max-age=0, must-revalidate', 'private, no-cache', 'private, max-age=60'])
   for (const headers of [{}, { authorization: 'Bearer key' }]) {
     asked = [];
     const url = `http://127.0.0.1:${server.address().port}/${encodeURIComponent(control)}?${headers.authorization}`;
@@ -32,10 +32,10 @@ process.exit();
 JS
 node seen.mjs | tee seen.txt
 diff seen.txt - <<'TXT'
+private, max-age=0, must-revalidate, no Authorization: whole body, then revalidated
+private, max-age=0, must-revalidate, with Authorization: whole body, then revalidated
 private, no-cache, no Authorization: whole body, then revalidated
 private, no-cache, with Authorization: whole body, then whole body
 private, max-age=60, no Authorization: whole body
 private, max-age=60, with Authorization: whole body, then whole body
-public, no-cache, no Authorization: whole body, then revalidated
-public, no-cache, with Authorization: whole body, then revalidated
 TXT
