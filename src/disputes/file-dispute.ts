@@ -21,6 +21,7 @@ import { idempotentRequest } from '../http/body/validation.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
 import { Checkpoints } from '../read-models/checkpoints.js';
 import { GetVerdicts } from '../verdicts.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 
 /**
  * Reads the open disputes of an organization about these assets, and the disputes that were filed by requests with these
@@ -108,7 +109,6 @@ interface LoadedDisputes extends Disputes, Loaded {}
 
 /** With the longest contents and reasons, this many events take about 15 MB. */
 const MAX_TAIL = 1_000;
-const TIME_LIMIT_MS = 2_500;
 
 /**
  * Loads what these commands need, including what other instances have filed: the read model, plus the events in the

@@ -4,6 +4,7 @@ import { type Clock, monotonic } from '../flow/time.js';
 import { coalesce } from '../flow/shared-work.js';
 import { READ_IS_LEASED } from './lease.js';
 import { CheckpointPool } from './pools.js';
+import { TIME_LIMIT_MS } from './request-concurrency.js';
 
 /**
  * The checkpoint of each projection. The rows that the projection has written include everything that was acknowledged
@@ -50,7 +51,6 @@ const MIN_POLL_INTERVAL_MS = 10;
 /** After a slow poll, the pause is this many times the duration of the poll. */
 const PAUSE_FACTOR = 4;
 const RETRY_DELAY_MS = 100;
-const READ_TIMEOUT_MS = 2_500;
 
 /** The names of all projections in `projections/registry.ts`. */
 export const ALL_PROJECTIONS = [
@@ -102,14 +102,14 @@ export class Checkpoints {
    * The checkpoints by projection, read after the call. Concurrent calls share one query.
    * @throws Unavailable if the database is unavailable
    */
-  readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, READ_TIMEOUT_MS));
+  readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, TIME_LIMIT_MS));
 
   /**
    * Returns whether a projector holds the lease of a lane, even if its checkpoint does not move.
    * @throws if the database is unavailable
    */
   async isProjecting(lane: string): Promise<boolean> {
-    const [row] = await READ_IS_LEASED.run(this.pool, { lane }, READ_TIMEOUT_MS);
+    const [row] = await READ_IS_LEASED.run(this.pool, { lane }, TIME_LIMIT_MS);
     return row!.isLeased;
   }
 
