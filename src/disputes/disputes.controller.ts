@@ -68,7 +68,7 @@ export class DisputesController {
     @Headers('idempotency-key') idempotencyKey?: string,
     @MinPosition() minPosition?: number,
   ): Promise<ItemOf<'dispute'>> {
-    const file = new FileDispute(organization, content, reason, contact, idempotencyKey, origin, minPosition);
+    const file = new FileDispute({ organization, content, reason, contact, idempotencyKey, origin, minPosition });
     const { dispute, replayed } = await this.tokens.addTo(reply, await this.commands.execute(file));
     void reply.header('location', `/v2/asset/disputes/${dispute.disputeId}`);
     if (replayed) void reply.headers(REPLAYED);

@@ -84,7 +84,7 @@ const PARTS = numbersOf()
   .join(' union all ');
 
 /**
- * The state of the deliveries to these endpoints, and their backlog: how many of the next ${MAX_BEHIND} changes pass the
+ * The state of the deliveries to these endpoints, and their backlog: how many of the next 10,000 changes pass the
  * filter. Progress from before a replay is ignored, except for the last success and the last failure.
  */
 export const READ_PROGRESS = statement(
