@@ -19,7 +19,7 @@ const FEATURE = [
 export const MODULES: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   errors: [],
   assets: [],
-  egress: ['assets'],
+  egress: ['assets', 'runtime'],
   events: ['assets'],
   runtime: [],
   flow: ['errors'],

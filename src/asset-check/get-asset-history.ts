@@ -40,7 +40,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   async execute({ organization, content }: GetAssetHistory): Promise<AtPosition<AssetHistoryResponse>> {
     // The statuses in memory were read from the same tables before, so the history includes everything up to their position.
     const position = BigInt(this.configured.own?.position ?? -1);
-    const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content) };
+    const { parsed, code, internalAddress } = parseContent(content);
     const asset = parsed ?? internalAddress;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined)

@@ -25,6 +25,7 @@ import {
 import { READ_PLACEMENTS } from './list-group-assets.js';
 import { OrganizationQueues } from '../flow/concurrency-limit.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 
 interface Entry {
   readonly stream: string;
@@ -54,7 +55,6 @@ const MAX_WAIT_MS = 4_000;
 /** Maximum number of events per append. Appends of other organizations run in between. */
 const EVENTS_PER_APPEND = 250;
 const RETRY_AFTER_SECONDS = 1;
-const TIME_LIMIT_MS = 2_500;
 
 const tooMany = (): Error =>
   new TooManyRequests(

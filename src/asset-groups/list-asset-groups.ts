@@ -9,7 +9,7 @@ import { READ_COUNTS, READ_GROUPS, readTail } from './load-groups.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { ConcurrencyLimit, Semaphore } from '../flow/concurrency-limit.js';
 import { Backoff, retry } from '../flow/time.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 
 /** Groups in order of id, from one snapshot. */
 interface GroupSlice {
@@ -40,7 +40,6 @@ interface Group {
   readonly assetCount: number;
 }
 
-const TIME_LIMIT_MS = 2_500;
 /** Number of groups that are written between two points where the work may be paused. */
 const GROUPS_PER_STEP = 50;
 

@@ -11,7 +11,7 @@ import { groupedAssetStream } from '../events/streams.js';
 import { formatInstant } from '../events/instant.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import { GroupFinder } from './load-groups.js';
 import { type GroupAssetDto, type GroupAssetPageDto, INVALID_CURSOR } from './asset-groups.dto.js';
 
@@ -83,7 +83,6 @@ export class ListGroupAssets extends Query<AtPosition<GroupAssetPageDto>> {
 /** The largest page in bytes of JSON. One asset takes at most a tenth of a page. */
 const MAX_PAGE = 256 * 1_024;
 
-const TIME_LIMIT_MS = 2_500;
 /** Maximum number of streams that are read concurrently, for rows that do not contain the asset. */
 const MAX_CONCURRENT_READS = 8;
 

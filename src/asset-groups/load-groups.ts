@@ -9,7 +9,7 @@ import { idempotentRequestOf } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups, setName, groupNotFound } from './asset-group.js';
 import type { Loaded, AtPosition } from '../event-log/command-queue.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import type { ListedAssetGroupDto } from './asset-groups.dto.js';
 
 const POSITION = positionOf('asset-groups');
@@ -156,8 +156,6 @@ export interface LoadedGroups extends Loaded {
 
 /** The state of the read model in one snapshot. */
 type Row = RowOf<typeof KNOWN_GROUPS>;
-
-const TIME_LIMIT_MS = 2_500;
 
 /**
  * Loads the current state of a part of an organization's groups, including all earlier changes that any instance has

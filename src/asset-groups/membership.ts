@@ -48,7 +48,7 @@ const isStorable = (asset: Asset): boolean =>
 export const readContent = (content: unknown): ReadContent => {
   const issue = contentIssue(content);
   if (issue !== undefined) return errorItem('parse-error', issue);
-  const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content as string) };
+  const { parsed, code, internalAddress } = parseContent(content as string);
   if (internalAddress)
     return errorItem(
       'internal-scheme',

@@ -69,8 +69,8 @@ interface InternalAddress {
 }
 
 export type Content =
-  | { readonly parsed: ParsedContent; readonly code?: undefined }
-  | { readonly parsed?: undefined; readonly code: 'parse-error' }
+  | { readonly parsed: ParsedContent; readonly code?: undefined; readonly internalAddress?: undefined }
+  | { readonly parsed?: undefined; readonly code: 'parse-error'; readonly internalAddress?: undefined }
   | { readonly parsed?: undefined; readonly code: 'internal-scheme'; readonly internalAddress: InternalAddress };
 
 export const PARSE_ERROR: Content = { code: 'parse-error' };

@@ -47,10 +47,14 @@ export type Decision =
     }
   | { readonly events: readonly DisputeFiled[]; readonly refusal: Error };
 
-/** Applies a filed dispute. @param hash the `assetHash` of its asset */
-export const evolve = (disputes: Disputes, dispute: Dispute, hash: string): void => {
+/**
+ * Applies a filed dispute.
+ * @param hash the `assetHash` of its asset
+ * @param isCopy whether the event is the copy that a redaction made of an earlier one, which has been counted
+ */
+export const evolve = (disputes: Disputes, dispute: Dispute, hash: string, isCopy = false): void => {
   disputes.open.set(hash, dispute);
-  disputes.openCount += 1;
+  if (!isCopy) disputes.openCount += 1;
   if (dispute.idempotencyKeyHash !== undefined) disputes.byRequest.set(dispute.idempotencyKeyHash, dispute);
 };
 

@@ -20,7 +20,7 @@ export interface JsonBounds {
   readonly values: number;
 }
 
-const [QUOTATION_MARK, COMMA, COLON, REVERSE_SOLIDUS] = [0x22, 0x2c, 0x3a, 0x5c];
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
@@ -42,8 +42,8 @@ export class JsonBoundsChecker {
     for (let i = 0; i < bytes.length; i += 1) {
       const byte = bytes[i]!;
       if (escaped) escaped = false;
-      else if (byte === QUOTATION_MARK) inString = !inString;
-      else if (inString) escaped = byte === REVERSE_SOLIDUS;
+      else if (byte === QUOTE) inString = !inString;
+      else if (inString) escaped = byte === BACKSLASH;
       else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) this.open();
       else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) this.depth -= 1;
       else if (byte === COMMA || byte === COLON) this.count();
@@ -103,7 +103,6 @@ const SHORT_STRING = 64;
 
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
 
-const [QUOTE, BACKSLASH, CLOSE_LIST] = [0x22, 0x5c, 0x5d];
 const enum Kind {
   Other,
   Quote,
@@ -204,7 +203,7 @@ const scanTo = (body: Buffer, scan: Scan, end: number, list: ListLimit | undefin
       if (!isEmpty) addSlice(scan, at - 1, list);
       tokens = 0;
       if (kind === Kind.Close) {
-        const rest = byte === CLOSE_LIST ? skipBlanks(body, at) : at - 1;
+        const rest = byte === CLOSE_ARRAY ? skipBlanks(body, at) : at - 1;
         if (rest < body.length) throw notJson(rest);
         return true;
       }

@@ -62,7 +62,7 @@ const parseAsset = (content: string | undefined): RequestedAsset | undefined => 
   if (content === undefined) return undefined;
   const issue = contentIssue(content);
   if (issue !== undefined) throw new Invalid(issue);
-  const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
+  const { parsed, code, internalAddress } = parseContent(content);
   if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
   const { type, name } = parsed ?? internalAddress!;
   return { type, hash: assetHash({ type, content: name }) };

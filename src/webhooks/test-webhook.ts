@@ -19,6 +19,7 @@ import {
 import { loadWebhooks } from './load-webhooks.js';
 import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from './attempts.dto.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 
 /** Asks the delivery process, the only process that sends requests to endpoints, to send one `webhook.test` event. */
 export class TestWebhook extends Command<AtPosition<TestResultDto>> {
@@ -36,7 +37,6 @@ const RESULT_TIMEOUT_MS = 22_000;
 const NO_PROCESS_TIMEOUT_MS = 6_000;
 const POLL_INTERVAL_MS = 100;
 const RETRY_AFTER_SECONDS = 5;
-const TIME_LIMIT_MS = 2_500;
 const CONCURRENCY = { name: 'webhook tests', maxRunning: 2, maxWaiting: 8, waitTimeoutMs: 4_000, cooldownMs: 0 };
 
 @CommandHandler(TestWebhook)
