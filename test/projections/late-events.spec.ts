@@ -190,4 +190,39 @@ describe('A retried event leaves the rows of a rebuild', () => {
     for (let time = 0; time < 10; time += 1)
       expect(await after(random.shuffled(projected).map((one) => [one]))).toEqual(expected);
   });
+
+  it('stays parked if a redaction after it cannot be applied, or if too many events are after it', async () => {
+    const [state, redaction] = recordedInOrder([threat(1, day(1)), redacted(1, THREAT)]) as [
+      RecordedEvent,
+      RecordedEvent,
+    ];
+    let isRetry = false;
+    const refusing: typeof records = {
+      ...records,
+      prepare: async (all) => {
+        if (all.some(({ id }) => id === (isRetry ? redaction : state).id)) throw new Error('not now');
+        return records.prepare(all);
+      },
+    };
+    const log = new InMemoryEventLog([state, redaction]);
+    await projectToHead(log, database.pool, [refusing]);
+    const [parked] = await listParked(database.pool);
+    isRetry = true;
+    expect(await retryParked({ pool: database.pool, log }, refusing, parked!)).toBe(
+      `the later redaction ${redaction.id} cannot be applied: not now`,
+    );
+    expect(await rowsIn()).toMatchObject({ listed_records: [] });
+
+    let pages = 0;
+    log.readStream = async (_, from, limit) => {
+      pages += 1;
+      return Array.from({ length: limit }, (__, n) => ({ ...state, revision: from + BigInt(n) }));
+    };
+    expect(await retryParked({ pool: database.pool, log }, records, parked!)).toBe(
+      'more than 100000 events follow it in the stream threat-acme:t; a rebuild of the projection applies it',
+    );
+    expect(pages).toBe(51);
+    expect(await listParked(database.pool)).toHaveLength(1);
+    expect(await rowsIn()).toMatchObject({ listed_records: [] });
+  });
 });

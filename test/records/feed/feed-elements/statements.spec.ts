@@ -139,6 +139,17 @@ describe('The mark of the parked events', () => {
     expect(hasSameParked({ ...page, parkedByVerdict: [3, 5, 6] }, (7 << 8) ^ 1)).toBe(false);
   });
 
+  it('names at most eight entries that concern the organization since a verdict, those with the latest events', async () => {
+    const ids = Array.from({ length: 10 }, (_, n) => `c-${n}`);
+    const parked = ids.map((id) => entry(id, ['b'], LATER));
+    await project([...ids.map((id) => entry(id, ['acme'])), ...parked], parked);
+    const text = 'select uuid_hash(event_id) as hash from read.parked_events order by position desc limit 8';
+    const { rows } = await database.pool.query<{ hash: number }>(text);
+    const { parkedByVerdict } = await endOf('acme');
+    expect(parkedByVerdict).toHaveLength(8);
+    expect(new Set(parkedByVerdict)).toEqual(new Set(rows.map(({ hash }) => hash)));
+  });
+
   it('counts an event about an entry for every organization if an earlier version has parked it', async () => {
     const parked = entry('c', ['b']);
     await project([parked], [parked]);
