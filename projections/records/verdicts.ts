@@ -164,7 +164,11 @@ const next = (verdicts: Verdicts, change: Change): Verdicts => {
     // A redacted verdict whose content is sent again is listed again.
     if (known && known.digest === digest && (known.movedBy === undefined || digest === null)) continue;
     after[organization] = {
-      ...{ ...place, version, eventId, digest, assetHash },
+      ...place,
+      version,
+      eventId,
+      digest,
+      assetHash,
       first: known?.first ?? place,
       hasCounted: counts || (known?.hasCounted ?? false),
     };
@@ -206,7 +210,10 @@ const historyBefore = (latest: Version, stored: readonly StoredVerdict[]): Entry
     const assetHash = row.assetHash?.replaceAll('-', '');
     const [place, recorded] = [{ position, recordedAt }, firstRecordedAt ?? recordedAt];
     const verdict = {
-      ...{ ...place, version, eventId, addedAt: row.addedAt ?? recordedAt },
+      ...place,
+      version,
+      eventId,
+      addedAt: row.addedAt ?? recordedAt,
       ...(movedBy !== null && { movedBy }),
       digest: item === null ? null : digestOf(viewOf(item), assetHash),
       ...(assetHash !== undefined && { assetHash }),
@@ -233,7 +240,12 @@ const rowOf = (organization: string, id: string, verdict: Verdict, content: Reco
   const view = digest === null ? undefined : content!;
   const listed = view && movedBy !== undefined ? { ...view, item: redactItem(view.item) } : view;
   return {
-    ...{ ...key, version, eventId, movedBy, recordedAt, addedAt },
+    ...key,
+    version,
+    eventId,
+    movedBy,
+    recordedAt,
+    addedAt,
     position: BigInt(position),
     view: listed,
     assetHash: listed && movedBy === undefined && !isRedacted(listed.asset!) ? assetHash : undefined,

@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodeEvent } from '../../projections/engine/parking.js';
-import { listParked, retryParked } from '../../projections/engine/parked.js';
-import { type ProjectedEvent, transact } from '../../projections/engine/projection.js';
-import { rebuild } from '../../projections/engine/rebuild.js';
-import { records } from '../../projections/records/projection.js';
-import type { RecordedEvent } from '../../src/event-log/event-log.js';
-import { newStoredKey } from '../../src/events/stored-key.js';
-import { redactData } from '../../src/events/redacted.js';
-import { InMemoryEventLog } from '../support/in-memory-event-log.js';
-import { newDatabase } from '../support/open-for-tests.js';
-import { projectToHead } from '../support/projecting.js';
-import { Random } from '../support/random.js';
-import { seeds } from '../support/full-size.js';
-import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
+import { decodeEvent } from '../../../projections/engine/parking.js';
+import { listParked, retryParked } from '../../../projections/engine/parked.js';
+import { type ProjectedEvent, transact } from '../../../projections/engine/projection.js';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { records } from '../../../projections/records/projection.js';
+import type { RecordedEvent } from '../../../src/event-log/event-log.js';
+import { newStoredKey } from '../../../src/events/stored-key.js';
+import { redactData } from '../../../src/events/redacted.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
+import { newDatabase } from '../../support/open-for-tests.js';
+import { projectToHead } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
+import { seeds } from '../../support/full-size.js';
+import { recordedInOrder, sent, type Sent, sentThreat } from '../../support/upstream.js';
 
 const database = newDatabase();
 
