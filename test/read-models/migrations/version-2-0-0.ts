@@ -20,6 +20,7 @@ export const AS_BEFORE = `
     drop item, drop moved_to, drop moved_by, drop first_recorded_at, drop added_at, drop object_id,
     add updated_at bigint, add content text collate "C", add brands text[] collate "C";
   create table read.projector_lease (singleton boolean primary key, owner text, epoch bigint, expires_at bigint);
+  alter table read.reviewed_entries drop history;
   alter table read.checkpoints drop applied_at;
   alter table read.webhook_endpoints
     drop endpoint, add url text, add types text[], add asset_types text[], add statuses text[], add batch integer,
