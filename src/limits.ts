@@ -15,19 +15,17 @@ export interface Limit {
   readonly beyond: string;
 }
 
-const declared: Limit[] = [];
-
 /** Every limit of the modules that have been imported, in the order of their declarations. */
-export const LIMITS: readonly Limit[] = declared;
+export const LIMITS: Limit[] = [];
 
 /** @param beyond what happens beyond the limit; a status if a request fails */
 type Terms = readonly [unit: string, scope: Scope, beyond: string];
 
 /** Declares a limit whose value is a setting. */
 export const limitBySetting = (name: string, value: number | string, ...[unit, scope, beyond]: Terms): void => {
-  if (declared.some((other) => other.name === name && other.unit === unit && other.scope === scope))
+  if (LIMITS.some((other) => other.name === name && other.unit === unit && other.scope === scope))
     throw new Error(`The limit of ${unit} per ${scope} is declared twice: ${name}`);
-  declared.push({ name, value, unit, scope, beyond });
+  LIMITS.push({ name, value, unit, scope, beyond });
 };
 
 /**

@@ -7,7 +7,7 @@ import { EventLog } from '../event-log/event-log.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
 import { READ_COUNTS, READ_GROUPS, readTail } from './load-groups.js';
 import type { AtPosition } from '../event-log/command-queue.js';
-import { ConcurrencyLimit, declareConcurrency, Semaphore } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue, Semaphore } from '../flow/concurrency-limit.js';
 import { Backoff, retry } from '../flow/time.js';
 import { RequestConcurrency } from '../read-models/request-concurrency.js';
 import { limit } from '../limits.js';
@@ -134,13 +134,7 @@ const SLICE_ROWS = 1_200;
 /** How many slices are read at the same time in this process, each on one connection. */
 const MAX_CONCURRENT_READS = limit('slices of long group lists', 2, 'slices', 'process', 'waits');
 /** The limits for long lists of one organization. */
-const CONCURRENCY = declareConcurrency({
-  name: 'long group lists',
-  maxRunning: 1,
-  maxWaiting: 4,
-  waitTimeoutMs: 4_000,
-  cooldownMs: 0,
-});
+const QUEUE = declareQueue({ name: 'long group lists', maxRunning: 1, maxWaiting: 4, waitTimeoutMs: 4_000 });
 /** How long sending a list may take before the connection is closed, in ms. */
 const MAX_SENDING_MS = limit('sending of a long group list', 120_000, 'ms', 'request', 'connection reset');
 /** How long the read of a slice is retried after failures, in ms. */
@@ -151,7 +145,7 @@ const MAX_BACKOFF_MS = 1_000;
 @QueryHandler(ListAssetGroups)
 export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   private readonly logger = new Logger('asset-groups');
-  private readonly longLists = new ConcurrencyLimit(CONCURRENCY);
+  private readonly longLists = new ConcurrencyLimit(QUEUE);
   private readonly reads = new Semaphore(MAX_CONCURRENT_READS);
 
   constructor(

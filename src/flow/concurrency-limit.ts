@@ -39,16 +39,16 @@ export interface ConcurrencyLimits {
   /** How long a job waits before it is rejected, in ms. */
   readonly waitTimeoutMs: number;
   /**
-   * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in ms.
+   * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in ms; by default 0.
    * Such a job has used the maximum of resources, and the client could repeat the request immediately.
    */
-  readonly cooldownMs: number;
+  readonly cooldownMs?: number;
 }
 
 const RETRY_AFTER_SECONDS = 1;
 
 /** Declares the limits of a kind of job, for the pages of limits. */
-export const declareConcurrency = (limits: ConcurrencyLimits): ConcurrencyLimits => {
+export const declareQueue = (limits: ConcurrencyLimits): ConcurrencyLimits => {
   const { name, maxRunning, maxWaiting, waitTimeoutMs } = limits;
   limit(name, maxRunning, 'jobs at a time', 'organization', 'waits');
   limit(name, maxWaiting, 'waiting jobs', 'organization', '429');
@@ -127,7 +127,7 @@ export class ConcurrencyLimit {
     try {
       return await job();
     } catch (error) {
-      if (error instanceof Unprocessable) ({ cooldownMs } = this.limits);
+      if (error instanceof Unprocessable) ({ cooldownMs = 0 } = this.limits);
       throw error;
     } finally {
       if (cooldownMs === 0) this.freeSlot(organization, queue);

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { ConcurrencyLimit, declareConcurrency } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 
 /** Timeout of a statement of a request. */
 export const TIME_LIMIT_MS = 2_500;
 
-const CONCURRENCY = declareConcurrency({
+const CONCURRENCY = declareQueue({
   name: 'requests',
   maxRunning: 2,
   maxWaiting: 32,

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
-import { ConcurrencyLimit, declareConcurrency } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { pause } from '../flow/time.js';
 import { Expiry } from '../read-models/expiry.js';
 import {
@@ -38,17 +38,11 @@ const NO_PROCESS_TIMEOUT_MS = limit('test of a webhook while no delivery process
 const POLL_INTERVAL_MS = 100;
 const RETRY_AFTER_SECONDS = 5;
 const TIME_LIMIT_MS = 2_500;
-const CONCURRENCY = declareConcurrency({
-  name: 'webhook tests',
-  maxRunning: 2,
-  maxWaiting: 8,
-  waitTimeoutMs: 4_000,
-  cooldownMs: 0,
-});
+const QUEUE = declareQueue({ name: 'webhook tests', maxRunning: 2, maxWaiting: 8, waitTimeoutMs: 4_000 });
 
 @CommandHandler(TestWebhook)
 export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
-  private readonly concurrency = new ConcurrencyLimit(CONCURRENCY);
+  private readonly concurrency = new ConcurrencyLimit(QUEUE);
 
   constructor(
     private readonly pool: Pool,

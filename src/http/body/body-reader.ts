@@ -5,7 +5,7 @@ import { errorCodes, type FastifyRequest } from 'fastify';
 import { RequestTimeout, Invalid } from '../../errors.js';
 import { Bag, type BagMember } from '../../flow/bag.js';
 import { ByteBudget, Charge } from '../../flow/budgets.js';
-import { ConcurrencyLimit, declareConcurrency } from '../../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../../flow/concurrency-limit.js';
 import type { TimeSlices } from '../../flow/turns.js';
 import { ownerOf } from '../access/caller.js';
 import { BODIES, BODY_LIMIT } from '../byte-limits.js';
@@ -77,12 +77,11 @@ const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
  * threads at a time. A job is the decompression of one chunk, so that a slow sender does not block other senders of its
  * organization.
  */
-const DECOMPRESSION = declareConcurrency({
+const DECOMPRESSION = declareQueue({
   name: 'compressed bodies',
   maxRunning: 1,
   maxWaiting: 256,
   waitTimeoutMs: 10_000,
-  cooldownMs: 0,
 });
 
 /** The largest plausible gzip size of a body, in bytes. Gzip adds a few bytes per block, and headers. */

@@ -80,10 +80,9 @@ export class FactCounts {
  * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
  * processes compete for two cores.
  */
-const LIMITS = {
-  backlog: limit('facts that wait to be counted', 2_000, 'facts', 'process', '429'),
-  alwaysAdmitted: limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process'),
-};
+const BACKLOG = limit('facts that wait to be counted', 2_000, 'facts', 'process', '429');
+const ALWAYS_ADMITTED = limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process');
+const LIMITS = { backlog: BACKLOG, alwaysAdmitted: ALWAYS_ADMITTED };
 /** Maximum number of facts per append: as many as a batch of 1,000 typical events. */
 const MAX_FACTS_PER_APPEND = LIMITS.backlog;
 const POLL_INTERVAL_MS = 20;
@@ -116,11 +115,9 @@ export interface HoldBudget {
   /** The time for all reasons together, because a held body takes memory. */
   total: number;
 }
-const HOLD_BUDGET = {
-  counting: limit('request held until facts are counted', 2_000, 'ms', 'request', '429'),
-  total: limit('request held until facts are stored and counted', 10_000, 'ms', 'request', '429'),
-};
-export const newHoldBudget = (): HoldBudget => ({ ...HOLD_BUDGET });
+const HELD_WHILE_COUNTING_MS = limit('request held until facts are counted', 2_000, 'ms', 'request', '429');
+const HELD_MS = limit('request held until facts are stored and counted', 10_000, 'ms', 'request', '429');
+export const newHoldBudget = (): HoldBudget => ({ counting: HELD_WHILE_COUNTING_MS, total: HELD_MS });
 
 /** An append whose events are stored but not counted yet. */
 interface UncountedAppend {

@@ -33,7 +33,7 @@ describe('limits.md', () => {
   const rows = LIMITS.map((limit) => ({ ...limit, file: fileOf(limit) }));
 
   it('has the limits of every file that declares some', () => {
-    const declaring = ["/limits.js'", 'declareConcurrency(', 'declareBytes(', 'declareWaiting('].flatMap(files);
+    const declaring = ["/limits.js'", 'declareQueue(', 'declareBytes(', 'declareWaiting('].flatMap(files);
     const blocks = ['src/event-log/command-queue.ts', 'src/flow/budgets.ts', 'src/flow/concurrency-limit.ts'];
     expect(new Set([...rows.map(({ file }) => file), ...blocks])).toEqual(new Set(declaring));
   });

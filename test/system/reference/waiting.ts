@@ -19,10 +19,12 @@ const stageOf = (limit: Limit): string => {
 
 /** The routes that meet the limits of a file. The first match counts. */
 const ROUTES: readonly (readonly [file: RegExp, routes: string])[] = [
-  [
-    /turns|connections|http\/server|responses|byte-limits|body-reader|check-access/,
-    'all, as far as they have a key, a body or text',
-  ],
+  [/flow\/turns/, 'all but `/health/…` and `/metrics`'],
+  [/http\/connections|http\/server/, 'all'],
+  [/check-access/, 'all but `/health/…` and `/metrics`; with a key: `/v2/…`'],
+  [/body-reader/, 'requests with a body'],
+  [/byte-limits/, 'requests with a body; responses of 1 KiB and more'],
+  [/http\/responses/, 'responses as text'],
   [/key-ring/, '`/v2/…`'],
   [/consistency|flow\/concurrency-limit/, 'routes with `reads` in `@Access`, and `GET …/feed` with `timeout`'],
   [
