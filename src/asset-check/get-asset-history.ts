@@ -10,9 +10,10 @@ import { SuffixHashes } from './lists/host-table.js';
 import type { AssetHistoryResponse, ListedSince } from './asset-check.dto.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
 import { StatusEntries } from './own/status-entries.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of statuses in a history. */
-export const MAX_ENTRIES = 100;
+export const MAX_ENTRIES = limit("newest entries of an asset's history", 100, 'entries', 'request', 'omitted');
 
 /** Returns this service's own status history of an asset, and since when each list has had the asset. */
 export class GetAssetHistory extends Query<AtPosition<AssetHistoryResponse>> {

@@ -11,6 +11,7 @@ import { type AssetGroupEvent, type AssetGroups, evolve, noGroups, setName, grou
 import type { Loaded, AtPosition } from '../event-log/command-queue.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import type { ListedAssetGroupDto } from './asset-groups.dto.js';
+import { limit } from '../limits.js';
 
 const POSITION = positionOf('asset-groups');
 
@@ -107,7 +108,7 @@ export const READ_COUNTS = statement(
 );
 
 /** Maximum number of events that a request reads. */
-const MAX_TAIL = 20_000;
+const MAX_TAIL = limit('events of groups that the read model lacks', 20_000, 'events', 'organization', '503');
 
 const TYPES = [
   'AssetGroupCreated',

@@ -3,9 +3,10 @@ import type { Asset } from '../assets/asset.js';
 import type { IdempotentRequest } from '../events/event.js';
 import type { CheckVerdict, DisputeFiled } from '../events/types/verdicts.js';
 import { firstResponse } from '../http/body/validation.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of open disputes per organization. */
-export const MAX_OPEN = 1_000;
+export const MAX_OPEN = limit('open disputes', 1_000, 'disputes', 'organization', '409');
 
 export type Dispute = DisputeFiled['data'];
 

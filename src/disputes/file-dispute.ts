@@ -4,7 +4,7 @@ import { Command, CommandHandler, type ICommandHandler, QueryBus } from '@nestjs
 import { CLOCK, json, nullable, statement } from '../postgres/statement.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { expiringRows, Expiry } from '../read-models/expiry.js';
-import { type Loaded, type AtPosition, CommandQueue } from '../event-log/command-queue.js';
+import { type Loaded, type AtPosition, CommandQueue, declareWaiting } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
 import { readTail } from '../event-log/read-streams.js';
 import { parseEvent } from '../events/event.js';
@@ -22,6 +22,7 @@ import { DailyQuota } from '../quotas/daily-quota.js';
 import { Checkpoints } from '../read-models/checkpoints.js';
 import { GetVerdicts } from '../verdicts.js';
 import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
+import { limit } from '../limits.js';
 
 /**
  * Reads the open disputes of an organization about these assets, and the disputes that were filed by requests with these
@@ -59,7 +60,7 @@ export const KNOWN_DISPUTES = statement(
 
 const MS_PER_HOUR = 3_600_000;
 /** How long the contact of a dispute is kept after the resolution. */
-const CONTACT_KEPT_DAYS = 90;
+const CONTACT_KEPT_DAYS = limit('contact of a dispute after the resolution', 90, 'days', 'value', 'erased');
 
 export const STORE_DISPUTE_CONTACTS = statement(
   'dispute-contacts-store',
@@ -108,7 +109,7 @@ export const CONTACTS_WITHOUT_DISPUTE = expiringRows({
 interface LoadedDisputes extends Disputes, Loaded {}
 
 /** With the longest contents and reasons, this many events take about 15 MB. */
-const MAX_TAIL = 1_000;
+const MAX_TAIL = limit('events of disputes that the read model lacks', 1_000, 'events', 'organization', '503');
 
 /**
  * Loads what these commands need, including what other instances have filed: the read model, plus the events in the
@@ -162,9 +163,9 @@ const ID_BYTES = 12;
 /** Maximum number of commands per append. With the longest contents and reasons, their events take 1 MB. */
 const MAX_COMMANDS = 20;
 /** Maximum number of waiting commands per organization in this process. These commands take at most 5 MB. */
-const MAX_WAITING = 100;
+const MAX_WAITING = declareWaiting('waiting disputes', 100);
 /** How long the response waits for the read model, so that the dispute can be read after the response. */
-const PROJECTION_TIMEOUT_MS = 2_000;
+const PROJECTION_TIMEOUT_MS = limit('wait for the read model of disputes', 2_000, 'ms', 'request', '201');
 
 interface FiledDispute {
   readonly dispute: Dispute;

@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { Work } from '../flow/turns.js';
 import { Invalid } from '../errors.js';
+import { limit } from '../limits.js';
 
 /** Returns the same text as `JSON.stringify`, but yields after each item. */
 export function* arrayJson(items: readonly unknown[]): Work<string> {
@@ -89,12 +90,12 @@ interface ParsedJson {
  * Maximum nesting depth of one event; valid events need 4. The memory of the parser and of later processing grows with
  * the depth.
  */
-export const MAX_DEPTH = 32;
+export const MAX_DEPTH = limit('levels of an event', 32, 'levels', 'event', 'the event is rejected');
 /**
  * Maximum number of brackets, commas and colons outside strings in one event; valid events have at most 400. Millions
  * of empty values fit into 8 MiB and take seconds to parse; 10,000 take a millisecond.
  */
-export const MAX_TOKENS = 10_000;
+export const MAX_TOKENS = limit('parts of an event', 10_000, 'parts', 'event', 'the event is rejected');
 
 /** Bytes that are scanned before other requests may run, in 1 to 2 ms. */
 const BYTES_PER_SLICE = 512 * 1024;
